@@ -1,0 +1,181 @@
+//! A row of bits that many threads may set at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+
+/// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits behind the last are zero.
+///
+/// All accesses are `Relaxed`. A bit only ever goes from 0 to 1 and `fetch_or` is one indivisible
+/// step, so no order loses an insert; and bits mean nothing together, so no order among them is
+/// needed. A thread that *knows* of an insert (it joined the thread, took a lock, received a
+/// message) has thereby synchronized with it and sees its bits.
+pub(super) struct BitRow {
+    words: Vec<AtomicU64>,
+    bits: u64,
+}
+
+impl BitRow {
+    pub(super) fn zeroed(bits: u64) -> Result<Self, BloomBuildError> {
+        if bits == 0 {
+            return Err(BloomBuildError::NoBits);
+        }
+        let count = usize::try_from(bits.div_ceil(64))
+            .map_err(|_| BloomBuildError::TooLarge { bits: bits as f64 })?;
+        let mut words = reserved(count)?;
+        words.resize_with(count, AtomicU64::default);
+        Ok(Self { words, bits })
+    }
+
+    pub(super) fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<AtomicU64>()
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, position: u64) -> bool {
+        let word = self.words[(position / 64) as usize].load(Ordering::Relaxed);
+        (word >> (position % 64)) & 1 == 1
+    }
+
+    /// Sets a bit; true if it was unset.
+    #[inline]
+    pub(super) fn set(&self, position: u64) -> bool {
+        let word = &self.words[(position / 64) as usize];
+        let mask = 1 << (position % 64);
+        // Looking first spares the locked instruction, several times dearer, for bits already set:
+        // half of them in a well-filled filter.
+        word.load(Ordering::Relaxed) & mask == 0 && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
+    }
+
+    /// [`set`](Self::set) for the only owner.
+    #[inline]
+    pub(super) fn set_alone(&mut self, position: u64) -> bool {
+        let word = self.words[(position / 64) as usize].get_mut();
+        let mask = 1 << (position % 64);
+        let new = *word & mask == 0;
+        *word |= mask;
+        new
+    }
+
+    pub(super) fn ones(&self) -> u64 {
+        self.loaded().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.words.iter_mut().for_each(|word| *word.get_mut() = 0);
+    }
+
+    pub(super) fn union_with(&self, other: &Self) -> Result<(), BloomMergeError> {
+        self.check_bits(other)?;
+        for (word, theirs) in self.words.iter().zip(other.loaded()) {
+            word.fetch_or(theirs, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    pub(super) fn intersect_with(&mut self, other: &Self) -> Result<(), BloomMergeError> {
+        self.check_bits(other)?;
+        for (word, theirs) in self.words.iter_mut().zip(other.loaded()) {
+            *word.get_mut() &= theirs;
+        }
+        Ok(())
+    }
+
+    /// The words, little endian.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        self.loaded().flat_map(u64::to_le_bytes).collect()
+    }
+
+    pub(super) fn from_bytes(bits: u64, bytes: &[u8]) -> Result<Self, BloomLoadError> {
+        // The length first: nothing is allocated for bytes that are not there.
+        let (found, expected) = (bytes.len() as u64, bits.div_ceil(64) * 8);
+        if found != expected {
+            return Err(BloomLoadError::Length { found, expected });
+        }
+        let row = Self::zeroed(bits)?;
+        let (chunks, _) = bytes.as_chunks();
+        for (word, chunk) in row.words.iter().zip(chunks) {
+            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+        let used = bits % 64;
+        let last = row.loaded().next_back().unwrap_or(0);
+        if used != 0 && last >> used != 0 {
+            return Err(BloomLoadError::StrayBits { bits });
+        }
+        Ok(row)
+    }
+
+    fn loaded(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    fn check_bits(&self, other: &Self) -> Result<(), BloomMergeError> {
+        if self.bits == other.bits {
+            Ok(())
+        } else {
+            Err(BloomMergeError::Bits { left: self.bits, right: other.bits })
+        }
+    }
+}
+
+impl Clone for BitRow {
+    fn clone(&self) -> Self {
+        Self { words: self.loaded().map(AtomicU64::new).collect(), bits: self.bits }
+    }
+}
+
+impl PartialEq for BitRow {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits == other.bits && self.loaded().eq(other.loaded())
+    }
+}
+
+/// An empty vector with room for `count` elements, or an error instead of an abort.
+pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, BloomBuildError> {
+    let mut elements = Vec::new();
+    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+    elements.try_reserve_exact(count).map_err(|_| BloomBuildError::Allocation { bytes })?;
+    Ok(elements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_tells_whether_the_bit_was_new() {
+        let row = BitRow::zeroed(65).unwrap();
+        assert!(!row.contains(64));
+        assert!(row.set(64));
+        assert!(!row.set(64));
+        assert!(row.contains(64) && !row.contains(0));
+        assert_eq!(row.ones(), 1);
+    }
+
+    #[test]
+    fn bytes_are_checked() {
+        let row = BitRow::zeroed(70).unwrap();
+        row.set(1);
+        row.set(69);
+        let mut bytes = row.to_bytes();
+        assert_eq!(bytes.len(), 16);
+        assert!(BitRow::from_bytes(70, &bytes).unwrap() == row);
+        let wrong = BitRow::from_bytes(70, &bytes[..15]).err();
+        assert_eq!(wrong, Some(BloomLoadError::Length { found: 15, expected: 16 }));
+        bytes[8] |= 1 << 6;
+        let stray = BitRow::from_bytes(70, &bytes).err();
+        assert_eq!(stray, Some(BloomLoadError::StrayBits { bits: 70 }));
+        let none = BitRow::from_bytes(0, &[]).err();
+        assert_eq!(none, Some(BloomLoadError::Build(BloomBuildError::NoBits)));
+        assert!(BitRow::from_bytes(u64::MAX, &bytes).is_err());
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert!(matches!(BitRow::zeroed(u64::MAX).err(), Some(BloomBuildError::Allocation { .. })));
+    }
+}

@@ -1,0 +1,376 @@
+//! [`BloomFilter`]: m bits, k probes, shared by any number of threads.
+
+use std::fmt;
+
+use super::batch::{BLOCK, UNHASHED, hash_block, outcome_of};
+use super::bits::BitRow;
+use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use super::probe::Probes;
+use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
+use crate::{Insertion, KeyHash, KeyHasher};
+
+/// The Bloom filter of 1970 with any number of bits and probes.
+///
+/// Keys can be inserted through a shared reference: put it into an `Arc` or a scoped thread and
+/// insert from a hundred threads, nothing is lost. Nothing can be removed; see
+/// [`CuckooFilter`](crate::CuckooFilter) for that.
+///
+/// An operation on one key makes up to k accesses to memory, O(k).
+///
+/// ```
+/// use coua::{BloomFilter, Insertion};
+///
+/// let filter = BloomFilter::with_capacity(1_000_000, 0.01)?;
+/// assert_eq!(filter.insert("kestrel"), Insertion::Inserted);
+/// assert_eq!(filter.insert("kestrel"), Insertion::AlreadyPresent);
+/// assert!(filter.contains("kestrel"));
+/// assert!(!filter.contains("osprey"));
+/// # Ok::<(), coua::BloomBuildError>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct BloomFilter {
+    row: BitRow,
+    probes: u32,
+    hasher: KeyHasher,
+}
+
+impl BloomFilter {
+    /// The smallest filter that keeps the false-positive rate `rate` (0..1) up to `items` distinct
+    /// keys; 0 counts as 1. Beyond, the rate rises and [`false_positive_rate`] says how far.
+    ///
+    /// [`false_positive_rate`]: Self::false_positive_rate
+    ///
+    /// # Errors
+    ///
+    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_capacity(1_000, 0.001)?;
+    /// assert_eq!((filter.bits(), filter.probes()), (14_386, 10));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
+        Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
+    }
+
+    /// A filter of `bits` bits that makes `probes` probes per key.
+    ///
+    /// # Errors
+    ///
+    /// No bits; probes not between 1 and 64; memory not to be had.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_bits(1 << 18, 3)?;
+    /// assert_eq!(filter.memory_bytes(), 32_768);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn with_bits(bits: u64, probes: u32) -> Result<Self, BloomBuildError> {
+        Self::from_plan(BloomPlan::new(bits, probes)?, KeyHasher::default())
+    }
+
+    /// A filter as planned, with a hasher of one's own: another seed, or a secret key.
+    ///
+    /// # Errors
+    ///
+    /// Memory not to be had.
+    ///
+    /// ```
+    /// # use coua::{BloomFilter, KeyHasher, sizing::bloom::BloomPlan};
+    /// let secret = KeyHasher::siphash13(*b"sixteen  letters");
+    /// let filter = BloomFilter::from_plan(BloomPlan::for_rate(1_000, 0.01)?, secret)?;
+    /// assert_eq!(filter.hasher(), secret);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
+        Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
+    }
+
+    /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// assert!(!filter.contains("wren"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
+        self.contains_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`contains`](Self::contains) for a key already hashed.
+    #[inline]
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.locate(hash).all(|position| self.row.contains(position))
+    }
+
+    /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
+    /// false positive, and the filter is unchanged. `Inserted` is certain.
+    ///
+    /// When threads insert the same new key at once, at least one of them is told `Inserted`.
+    ///
+    /// ```
+    /// # use coua::{BloomFilter, Insertion};
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// assert_eq!(filter.insert("wren"), Insertion::Inserted);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert<K: AsRef<[u8]>>(&self, key: K) -> Insertion {
+        self.insert_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`insert`](Self::insert) for a key already hashed.
+    #[inline]
+    pub fn insert_hash(&self, hash: KeyHash) -> Insertion {
+        outcome_of(self.locate(hash).fold(false, |new, position| self.row.set(position) | new))
+    }
+
+    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
+    /// key, in order. The memory accesses of 64 keys overlap.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// filter.insert("wren");
+    /// let mut present = Vec::new();
+    /// filter.contains_batch(&["wren", "robin"], &mut present);
+    /// assert_eq!(present, [true, false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
+        present.clear();
+        for block in keys.chunks(BLOCK) {
+            self.look_block(hash_block(self.hasher, block, &mut UNHASHED.clone()), present);
+        }
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        present.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.look_block(block, present);
+        }
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is cleared,
+    /// then holds one answer per key.
+    ///
+    /// ```
+    /// # use coua::{BloomFilter, Insertion::{AlreadyPresent, Inserted}};
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_batch(&["wren", "robin", "wren"], &mut outcome);
+    /// assert_eq!(outcome, [Inserted, Inserted, AlreadyPresent]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in keys.chunks(BLOCK) {
+            self.insert_block(hash_block(self.hasher, block, &mut UNHASHED.clone()), outcome);
+        }
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    pub fn insert_hash_batch(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.insert_block(block, outcome);
+        }
+    }
+
+    /// Forgets every key. O(bits).
+    pub fn clear(&mut self) {
+        self.row.clear();
+    }
+
+    /// Union: afterwards the filter holds the keys of both, bit for bit as if they had been
+    /// inserted here. Other threads may go on inserting meanwhile. O(bits).
+    ///
+    /// # Errors
+    ///
+    /// Different bits, probes or hash; nothing is changed.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let (left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
+    /// right.insert("wren");
+    /// left.merge(&right)?;
+    /// assert!(left.contains("wren"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "union")]
+    pub fn merge(&self, other: &Self) -> Result<(), BloomMergeError> {
+        self.check_same_probes(other)?;
+        self.row.union_with(&other.row)
+    }
+
+    /// Intersection: afterwards the filter holds the keys that were in both. Its false-positive
+    /// rate is at most the lower one of the two, but higher than that of a filter into which only
+    /// the common keys had been inserted. O(bits).
+    ///
+    /// # Errors
+    ///
+    /// Different bits, probes or hash; nothing is changed.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let (mut left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
+    /// left.insert("wren");
+    /// left.insert("robin");
+    /// right.insert("wren");
+    /// left.intersect(&right)?;
+    /// assert!(left.contains("wren") && !left.contains("robin"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "intersection")]
+    pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
+        self.check_same_probes(other)?;
+        self.row.intersect_with(&other.row)
+    }
+
+    /// How many distinct keys were inserted, estimated from the bits that are set (Swamidass and
+    /// Baldi 2007). The standard deviation is about 1 % at 5 000 keys and falls with their root.
+    /// Infinite if every bit is set. O(bits).
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_capacity(1_000, 0.01)?;
+    /// (0..500_u32).for_each(|key| drop(filter.insert(key.to_le_bytes())));
+    /// assert!((filter.count_estimate() - 500.0).abs() < 25.0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn count_estimate(&self) -> f64 {
+        count_estimate(self.bits(), self.probes, self.row.ones())
+    }
+
+    /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
+    pub fn false_positive_rate(&self) -> f64 {
+        rate_of_fill(self.bits(), self.probes, self.row.ones())
+    }
+
+    /// Bits of the filter, m.
+    pub fn bits(&self) -> u64 {
+        self.row.bits()
+    }
+
+    /// Probes per key, k.
+    pub fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// The hash of the keys.
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    /// Bytes of memory that hold the bits.
+    pub fn memory_bytes(&self) -> usize {
+        self.row.bytes()
+    }
+
+    /// The bits as bytes: bit i is bit i % 8 of byte i / 8, filled up to a multiple of 8 bytes.
+    ///
+    /// ```
+    /// # use coua::{BloomFilter, KeyHasher, sizing::bloom::BloomPlan};
+    /// let plan = BloomPlan::new(1_000, 4)?;
+    /// let filter = BloomFilter::from_plan(plan, KeyHasher::default())?;
+    /// filter.insert("wren");
+    /// let copy = BloomFilter::from_bytes(plan, KeyHasher::default(), &filter.to_bytes())?;
+    /// assert!(copy.contains("wren"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.row.to_bytes()
+    }
+
+    /// The filter whose bits [`to_bytes`](Self::to_bytes) gave.
+    ///
+    /// # Errors
+    ///
+    /// A length that does not fit the plan, bits set behind the last, memory not to be had.
+    pub fn from_bytes(
+        plan: BloomPlan,
+        hasher: KeyHasher,
+        bytes: &[u8],
+    ) -> Result<Self, BloomLoadError> {
+        Ok(Self { row: BitRow::from_bytes(plan.bits(), bytes)?, probes: plan.probes(), hasher })
+    }
+
+    #[inline]
+    fn locate(&self, hash: KeyHash) -> Probes {
+        Probes::new(hash.to_u64(), self.probes, self.row.bits())
+    }
+
+    /// Without a branch on what is found, so that the processor runs ahead of memory. In two turns:
+    /// two probes tell three of four absent keys, which then cost no further line.
+    fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        let mut found = 0_u64;
+        for (index, &hash) in hashes.iter().enumerate() {
+            found |= u64::from(self.look(self.locate(hash).take(2))) << index;
+        }
+        let mut left = found;
+        while left != 0 {
+            let index = left.trailing_zeros();
+            let rest = self.locate(hashes[index as usize]).skip(2);
+            found &= !(u64::from(!self.look(rest)) << index);
+            left &= left - 1;
+        }
+        present.extend((0..hashes.len()).map(|index| (found >> index) & 1 == 1));
+    }
+
+    /// Looks first, which brings every line near; only then come the locked instructions, which
+    /// wait for their line one at a time.
+    fn insert_block(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        let mut present = [false; BLOCK];
+        for (present, &hash) in present.iter_mut().zip(hashes) {
+            *present = self.look(self.locate(hash));
+        }
+        outcome.extend(hashes.iter().zip(present).map(|(&hash, present)| {
+            if present { Insertion::AlreadyPresent } else { self.insert_hash(hash) }
+        }));
+    }
+
+    /// Whether all bits are set, without stopping at the first that is not.
+    #[inline]
+    fn look(&self, positions: impl Iterator<Item = u64>) -> bool {
+        positions.fold(true, |all, position| all & self.row.contains(position))
+    }
+
+    /// [`insert_hash`](Self::insert_hash) for the only owner: a quarter of the time, because
+    /// nothing is locked.
+    #[inline]
+    pub(super) fn insert_hash_alone(&mut self, hash: KeyHash) -> Insertion {
+        let probes = self.locate(hash);
+        outcome_of(probes.fold(false, |new, position| self.row.set_alone(position) | new))
+    }
+
+    fn check_same_probes(&self, other: &Self) -> Result<(), BloomMergeError> {
+        if self.hasher != other.hasher {
+            return Err(BloomMergeError::Hash);
+        }
+        if self.probes != other.probes {
+            return Err(BloomMergeError::Probes { left: self.probes, right: other.probes });
+        }
+        Ok(())
+    }
+}
+
+impl<K: AsRef<[u8]>> Extend<K> for BloomFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for key in keys {
+            self.insert_hash_alone(self.hasher.hash(key.as_ref()));
+        }
+    }
+}
+
+impl fmt::Debug for BloomFilter {
+    /// A summary: neither the bits nor the hash's seed, which may be secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("BloomFilter")
+            .field("bits", &self.bits())
+            .field("probes", &self.probes)
+            .field("count_estimate", &self.count_estimate())
+            .finish_non_exhaustive()
+    }
+}

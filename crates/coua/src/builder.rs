@@ -1,0 +1,221 @@
+//! Describing a filter before it exists.
+
+use crate::error::BuildError;
+use crate::filter::{CuckooFilter, Policy, WhenFull};
+use crate::geometry::{Geometry, LOW_BITS, Layout, Resolution};
+use crate::hash::KeyHasher;
+use crate::sizing::{Growing, check_hash_bits, check_rate, check_slots, exact, fitted};
+
+/// Items a filter starts with room for if nothing is said.
+const DEFAULT_CAPACITY: u64 = 15_000;
+/// Steps after which a relocation gives up. Relocations at the planned load take 1 to 3 steps on
+/// average; the longest tail seen at full load is a few hundred.
+const DEFAULT_MAX_RELOCATIONS: u32 = 500;
+
+/// Describes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
+///
+/// Three ways to say how exact it is:
+///
+/// * a `rate` for `capacity` items: a filter of *fixed size*, the smallest for that rate;
+/// * a `rate` and `max_items` above `capacity` (or [`WhenFull::ExceedRate`]): it *grows*, and keeps
+///   the rate up to `max_items`;
+/// * `hash_bits`, or nothing (64): it grows; the rate with n items is n / 2^`hash_bits`.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct CuckooFilterBuilder {
+    capacity: Option<u64>,
+    max_items: Option<u64>,
+    rate: Option<f64>,
+    hash_bits: Option<u32>,
+    slots_per_bucket: Option<u32>,
+    layout: Layout,
+    max_relocations: u32,
+    hasher: KeyHasher,
+    when_full: WhenFull,
+}
+
+impl Default for CuckooFilterBuilder {
+    fn default() -> Self {
+        Self {
+            capacity: None,
+            max_items: None,
+            rate: None,
+            hash_bits: None,
+            slots_per_bucket: None,
+            layout: Layout::Buckets,
+            max_relocations: DEFAULT_MAX_RELOCATIONS,
+            hasher: KeyHasher::default(),
+            when_full: WhenFull::default(),
+        }
+    }
+}
+
+impl CuckooFilterBuilder {
+    /// Items that there is room for without growing. Default: 15,000.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().capacity(1_000_000).build()?;
+    /// assert!(filter.capacity() >= 1_000_000);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn capacity(mut self, items: u64) -> Self {
+        self.capacity = Some(items);
+        self
+    }
+
+    /// Items up to which the rate holds. Default: the capacity if a rate is given, else no limit.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().rate(0.01).max_items(1_000_000).build()?;
+    /// assert!(filter.memory_bytes() < 100_000);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn max_items(mut self, items: u64) -> Self {
+        self.max_items = Some(items);
+        self
+    }
+
+    /// False-positive rate with `max_items` items, between 0 and 1 (both excluded).
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().capacity(1000).rate(0.01).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn rate(mut self, rate: f64) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// Bits of every key's hash to remember, 8..=64, instead of a rate.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().hash_bits(40).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn hash_bits(mut self, bits: u32) -> Self {
+        self.hash_bits = Some(bits);
+        self
+    }
+
+    /// Slots of a bucket: 1, 2, 4 (default) or 8. More slots allow a higher load at more bits.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().slots_per_bucket(8).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn slots_per_bucket(mut self, slots: u32) -> Self {
+        self.slots_per_bucket = Some(slots);
+        self
+    }
+
+    /// Disjoint buckets (default) or overlapping windows.
+    ///
+    /// ```
+    /// use coua::Layout;
+    /// let small = coua::CuckooFilter::builder().layout(Layout::Windows).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Steps after which making room for an item is given up. Default: 500.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().max_relocations(100).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn max_relocations(mut self, steps: u32) -> Self {
+        self.max_relocations = steps;
+        self
+    }
+
+    /// Hash algorithm and seed. Default: XXH3 with seed 0.
+    ///
+    /// ```
+    /// use coua::KeyHasher;
+    /// let filter = coua::CuckooFilter::builder().hasher(KeyHasher::xxh3(42)).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// What to do when an item finds no room. Default: [`WhenFull::Grow`].
+    ///
+    /// ```
+    /// use coua::WhenFull;
+    /// let fixed = coua::CuckooFilter::builder().capacity(100).rate(0.01).when_full(WhenFull::Refuse).build()?;
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
+    /// Builds the filter. Takes the memory for `capacity` items.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if the description contradicts itself or memory lacks.
+    ///
+    /// ```
+    /// assert!(coua::CuckooFilter::builder().rate(2.0).build().is_err());
+    /// ```
+    pub fn build(self) -> Result<CuckooFilter, BuildError> {
+        let (geometry, max_items) = self.geometry()?;
+        let policy = Policy {
+            max_items,
+            when_full: self.when_full,
+            max_relocations: self.max_relocations,
+        };
+        Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
+    }
+
+    fn geometry(&self) -> Result<(Geometry, u64), BuildError> {
+        let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
+        let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
+        check_slots(self.layout, slots_per_bucket)?;
+        let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
+        let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
+        if capacity > max_items {
+            return Err(BuildError::CapacityAboveMaxItems { capacity, max_items });
+        }
+        let bits = match (self.rate, self.hash_bits) {
+            (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
+            (Some(rate), None) => {
+                check_rate(rate)?;
+                let fixed = max_items == capacity && self.when_full != WhenFull::ExceedRate;
+                if fixed {
+                    let geometry = exact(capacity, rate, self.layout, slots_per_bucket)?;
+                    return Ok((geometry, max_items));
+                }
+                prefix_bits(max_items, rate)?
+            }
+            (None, bits) => bits.unwrap_or(64),
+        };
+        check_hash_bits(bits)?;
+        let like = Geometry {
+            layout: self.layout,
+            slots_per_bucket,
+            buckets: 1,
+            base_depth: 0,
+            low_bits: LOW_BITS,
+            resolution: Resolution::Prefix { bits },
+        };
+        let growing = if self.when_full == WhenFull::Refuse { Growing::No } else { Growing::Yes };
+        Ok((fitted(like, capacity, growing), max_items))
+    }
+}
+
+/// Whole hash bits with which `items` items keep `rate`.
+fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
+    let items = items.max(1) as f64;
+    let bits = (items / rate).log2().ceil();
+    if bits > 64.0 {
+        return Err(BuildError::RateTooSmall { rate, smallest: items / 64f64.exp2() });
+    }
+    Ok((bits as u32).max(8))
+}

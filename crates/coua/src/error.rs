@@ -1,0 +1,241 @@
+//! What can go wrong, each as a type of its own.
+
+use std::error::Error;
+use std::fmt;
+
+/// What `insert_unique` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insertion {
+    /// The key was absent and is in the filter now.
+    Inserted,
+    /// The key (or, with the false-positive rate's probability, another one) was there already;
+    /// nothing was changed.
+    AlreadyPresent,
+}
+
+/// The filter refused an insert; not one of its answers changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Full {
+    /// Items in the filter.
+    pub items: u64,
+    /// Items it was asked to hold at most.
+    pub max_items: u64,
+    /// Why there was no room.
+    pub reason: FullReason,
+}
+
+/// Why an insert was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FullReason {
+    /// `max_items` are stored: one more would exceed the stated false-positive rate.
+    MaxItems,
+    /// No slot can be freed, and the filter may not or cannot grow.
+    NoRoom,
+    /// The operating system gave no memory for growth.
+    OutOfMemory,
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { items, max_items, .. } = self;
+        match self.reason {
+            FullReason::MaxItems => write!(
+                f,
+                "filter is full: it holds {items} items and was made for at most {max_items}; \
+                 build it for more items, or let it exceed its rate"
+            ),
+            FullReason::NoRoom => write!(
+                f,
+                "filter is full: no free slot can be reached with {items} items stored; \
+                 build it for more items, or let it grow"
+            ),
+            FullReason::OutOfMemory => {
+                write!(f, "filter cannot grow beyond {items} items: no memory left")
+            }
+        }
+    }
+}
+
+impl Error for Full {}
+
+/// A batch stopped at a refused insert: the first `done` keys are in, the others untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchFull {
+    /// How many keys of the batch, counted from its start, were processed.
+    pub done: usize,
+    /// Why the next one was refused.
+    pub full: Full,
+}
+
+impl fmt::Display for BatchFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (after {} keys of the batch)", self.full, self.done)
+    }
+}
+
+impl Error for BatchFull {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.full)
+    }
+}
+
+/// Memory that the operating system or the address space does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// Bytes asked for (`u64::MAX` if more).
+    pub bytes: u64,
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "out of memory: {} bytes were asked for", self.bytes)
+    }
+}
+
+impl Error for OutOfMemory {}
+
+/// A filter cannot be built as described.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The false-positive rate is not a probability between 0 and 1.
+    Rate {
+        /// The rate asked for.
+        rate: f64,
+    },
+    /// So small a rate needs more than the 64 bits of the hash.
+    RateTooSmall {
+        /// The rate asked for.
+        rate: f64,
+        /// The smallest possible rate for as many items.
+        smallest: f64,
+    },
+    /// Both a rate and hash bits were given; each determines the other.
+    RateAndHashBits,
+    /// Hash bits outside 8..=64.
+    HashBits {
+        /// The bits asked for.
+        bits: u32,
+    },
+    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in windows.
+    SlotsPerBucket {
+        /// The slots asked for.
+        slots: u32,
+    },
+    /// More items to start with than at most.
+    CapacityAboveMaxItems {
+        /// Items to start with.
+        capacity: u64,
+        /// Items at most.
+        max_items: u64,
+    },
+    /// The table needs more memory than there is.
+    OutOfMemory(OutOfMemory),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate { rate } => {
+                write!(f, "false-positive rate {rate} is not between 0 and 1 (such as 0.001)")
+            }
+            Self::RateTooSmall { rate, smallest } => write!(
+                f,
+                "false-positive rate {rate:e} is too small for so many items: \
+                 a 64-bit hash allows {smallest:.1e}; raise the rate or lower the number of items"
+            ),
+            Self::RateAndHashBits => {
+                f.write_str("both a false-positive rate and hash bits were given; give one of them")
+            }
+            Self::HashBits { bits } => write!(f, "hash bits {bits} are not between 8 and 64"),
+            Self::SlotsPerBucket { slots } => write!(
+                f,
+                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (windows have 2)"
+            ),
+            Self::CapacityAboveMaxItems { capacity, max_items } => {
+                write!(f, "capacity {capacity} is above the maximum of {max_items} items")
+            }
+            Self::OutOfMemory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for BuildError {}
+
+impl From<OutOfMemory> for BuildError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory(error)
+    }
+}
+
+/// Two filters cannot be merged; both are unchanged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// Different hash algorithm, seed or key: the filters disagree about every key.
+    Hasher,
+    /// The other filter remembers fewer or other bits of the hash than this one needs.
+    Resolution {
+        /// Hash bits of this filter.
+        into_bits: f64,
+        /// Hash bits of the other one.
+        from_bits: f64,
+    },
+    /// This filter has no room for the other's items.
+    Full(Full),
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hasher => f.write_str(
+                "filters with different hash algorithms or seeds cannot be merged: \
+                 build both with the same",
+            ),
+            Self::Resolution { into_bits, from_bits } => write!(
+                f,
+                "a filter of {from_bits:.2} hash bits cannot be merged into one of {into_bits:.2}: \
+                 build both with the same capacity and rate, or the same hash bits"
+            ),
+            Self::Full(full) => full.fmt(f),
+        }
+    }
+}
+
+impl Error for MergeError {}
+
+/// A filter cannot be converted as asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The filter would have to know more of every key than it remembers.
+    Finer {
+        /// Hash bits asked for.
+        wanted: f64,
+        /// Hash bits remembered.
+        remembered: f64,
+    },
+    /// The target cannot be built.
+    Build(BuildError),
+    /// The target cannot hold the items.
+    Full(Full),
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finer { wanted, remembered } => write!(
+                f,
+                "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2} or to \
+                 another layout that needs them: only fewer bits are possible without the keys"
+            ),
+            Self::Build(error) => error.fmt(f),
+            Self::Full(full) => full.fmt(f),
+        }
+    }
+}
+
+impl Error for ConvertError {}

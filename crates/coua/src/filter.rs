@@ -1,0 +1,498 @@
+//! The cuckoo filter: contains, insert, remove, count.
+//!
+//! Fan, Andersen, Kaminsky, Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom", with
+//! segments, any number of buckets, a choice bit in every slot and an exact side table. See
+//! `docs/theory.md` for the formulas.
+
+use crate::KeyHash;
+use crate::builder::CuckooFilterBuilder;
+use crate::directory::Directory;
+use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
+use crate::geometry::{Geometry, Probe, Shape};
+use crate::hash::KeyHasher;
+use crate::side::{Aside, Side, Taken};
+use crate::table::{Segment, Table};
+
+/// What to do when an item finds no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// Grow, up to `max_items`; then refuse with [`Full`]. The stated rate always holds.
+    #[default]
+    Grow,
+    /// Never take more memory: refuse when no slot can be found, or at `max_items`.
+    Refuse,
+    /// Grow, also beyond `max_items`: the false-positive rate then rises in proportion.
+    ExceedRate,
+}
+
+/// Limits chosen at creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    pub(crate) max_items: u64,
+    pub(crate) when_full: WhenFull,
+    pub(crate) max_relocations: u32,
+}
+
+/// Counters that a snapshot must carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Items, every copy counted.
+    pub(crate) len: u64,
+    /// Items that take a slot, and homeless ones: what `max_items` limits.
+    pub(crate) stored: u64,
+}
+
+/// Whether an insert adds a copy of a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    Add,
+    Keep,
+}
+
+/// How far an insert came without moving anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Accepted {
+    Done(Insertion),
+    /// Both buckets are full; nothing was changed yet.
+    NeedsRoom,
+}
+
+/// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
+///
+/// * `contains` is never wrong about a key that was inserted and not removed. About other keys it
+///   errs with probability [`false_positive_rate`](Self::false_positive_rate).
+/// * A key may be inserted any number of times and removed as often.
+/// * Removing a key that was never inserted returns false, but with the false-positive rate's
+///   probability takes a stranger's copy away: remove only what you inserted.
+///
+/// All operations on one key take O(1) expected time. Batches are several times faster than single
+/// calls once the table is larger than the processor's caches.
+///
+/// ```
+/// use coua::CuckooFilter;
+///
+/// let mut seen = CuckooFilter::with_capacity(1_000_000, 0.001)?;
+/// seen.insert("kestrel")?;
+/// assert!(seen.contains("kestrel"));
+/// assert!(seen.remove("kestrel"));
+/// assert!(seen.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CuckooFilter {
+    pub(crate) geometry: Geometry,
+    /// By level: depth below the base depth.
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) directory: Directory,
+    pub(crate) table: Table,
+    pub(crate) side: Side,
+    pub(crate) counters: Counters,
+    pub(crate) policy: Policy,
+    pub(crate) hasher: KeyHasher,
+    /// Splits so far: a [`Probe`] is stale once this has changed.
+    pub(crate) splits: u64,
+}
+
+impl Default for CuckooFilter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CuckooFilter {
+    /// A filter that keeps all 64 bits of every key's hash and grows without limit: the expected
+    /// number of wrong "seen" answers over a stream of n keys is n^2 / 2^65.
+    ///
+    /// Starts at about 100 KiB. Panics if there is no memory for that.
+    ///
+    /// ```
+    /// let mut seen = coua::CuckooFilter::new();
+    /// assert_eq!(seen.insert_unique("a")?, coua::Insertion::Inserted);
+    /// assert_eq!(seen.insert_unique("a")?, coua::Insertion::AlreadyPresent);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn new() -> Self {
+        Self::builder().build().expect("the default filter needs 100 KiB of memory")
+    }
+
+    /// A filter of fixed size for `items` items at a false-positive rate of at most `rate`.
+    ///
+    /// Memory is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much.
+    ///
+    /// # Errors
+    ///
+    /// If `rate` is no probability between 0 and 1 or too small for a 64-bit hash, or memory is
+    /// lacking.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::with_capacity(65_536, 0.01)?;
+    /// assert!(filter.memory_bytes() < 90_000);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
+        Self::builder().capacity(items).rate(rate).build()
+    }
+
+    /// Describes a filter in detail.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().capacity(1000).max_items(1_000_000).rate(1e-4).build()?;
+    /// assert_eq!(filter.max_items(), 1_000_000);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn builder() -> CuckooFilterBuilder {
+        CuckooFilterBuilder::default()
+    }
+
+    /// An empty filter of this geometry.
+    pub(crate) fn empty(
+        geometry: Geometry,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Result<Self, OutOfMemory> {
+        let shapes = geometry.shapes();
+        let bytes = shapes[0].bytes(geometry.segment_slots());
+        Ok(Self {
+            table: Table::new(geometry.base_depth, bytes)?,
+            directory: Directory::new(geometry.base_depth),
+            geometry,
+            shapes,
+            side: Side::default(),
+            counters: Counters::default(),
+            policy,
+            hasher,
+            splits: 0,
+        })
+    }
+
+    /// Whether the key was inserted and not removed; true for another key with the false-positive
+    /// rate's probability. O(1): two memory accesses.
+    ///
+    /// ```
+    /// # let mut filter = coua::CuckooFilter::new();
+    /// assert!(!filter.contains("a"));
+    /// ```
+    #[inline]
+    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
+        self.contains_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`contains`](Self::contains) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// assert!(!CuckooFilter::new().contains_hash(KeyHash::from_u64(0)));
+    /// ```
+    #[inline]
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.look(&self.locate(hash))
+    }
+
+    /// How many copies of the key are stored: never fewer than were inserted and not removed, more
+    /// only by the copies of a false positive. O(1).
+    ///
+    /// ```
+    /// # let mut filter = coua::CuckooFilter::new();
+    /// filter.insert("a")?;
+    /// filter.insert("a")?;
+    /// assert_eq!(filter.count("a"), 2);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn count<K: AsRef<[u8]>>(&self, key: K) -> u64 {
+        self.count_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`count`](Self::count) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// assert_eq!(CuckooFilter::new().count_hash(KeyHash::from_u64(0)), 0);
+    /// ```
+    #[inline]
+    pub fn count_hash(&self, hash: KeyHash) -> u64 {
+        self.tally(&self.locate(hash))
+    }
+
+    /// Adds a copy of the key. O(1) expected; once in a while splits one segment (under 2 ms).
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// # let mut filter = coua::CuckooFilter::new();
+    /// filter.insert("a")?;
+    /// assert_eq!(filter.len(), 1);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<(), Full> {
+        self.insert_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`insert`](Self::insert) for a key that is hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// CuckooFilter::new().insert_hash(KeyHash::from_u64(0))?;
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.insert_one(hash, Copies::Add).map(drop)
+    }
+
+    /// Adds the key if it is absent, and says which. O(1) expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, Insertion};
+    /// # let mut filter = CuckooFilter::new();
+    /// assert_eq!(filter.insert_unique("a")?, Insertion::Inserted);
+    /// assert_eq!(filter.insert_unique("a")?, Insertion::AlreadyPresent);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
+        self.insert_unique_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for a key that is hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, Insertion, KeyHash};
+    /// let inserted = CuckooFilter::new().insert_unique_hash(KeyHash::from_u64(0))?;
+    /// assert_eq!(inserted, Insertion::Inserted);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn insert_unique_hash(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
+        self.insert_one(hash, Copies::Keep)
+    }
+
+    /// Takes one copy of the key away; false if there is none. O(1).
+    ///
+    /// A key that was never inserted is, with the false-positive rate's probability, taken for a
+    /// stranger whose copy then goes.
+    ///
+    /// ```
+    /// # let mut filter = coua::CuckooFilter::new();
+    /// filter.insert("a")?;
+    /// assert!(filter.remove("a"));
+    /// assert!(!filter.remove("a"));
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    #[inline]
+    pub fn remove<K: AsRef<[u8]>>(&mut self, key: K) -> bool {
+        self.remove_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`remove`](Self::remove) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// assert!(!CuckooFilter::new().remove_hash(KeyHash::from_u64(0)));
+    /// ```
+    #[inline]
+    pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
+        self.take_away(&self.locate(hash))
+    }
+
+    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back.
+    ///
+    /// ```
+    /// # let mut filter = coua::CuckooFilter::new();
+    /// filter.insert("a")?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.table.segments.iter_mut().for_each(Segment::clear);
+        self.side = Side::default();
+        self.counters = Counters::default();
+    }
+}
+
+/// Prepare and prepared: `locate` finds the place, the others work on it.
+impl CuckooFilter {
+    #[inline]
+    pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
+        let segment = self.directory.segment_of(hash);
+        self.shape_of(segment).locate(hash, segment)
+    }
+
+    #[inline]
+    pub(crate) fn shape_of(&self, segment: u32) -> &Shape {
+        &self.shapes[self.table.segments[segment as usize].level as usize]
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, probe: &Probe) {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        for bucket in [probe.primary, probe.partner] {
+            let bit = lanes.bit(lanes.first_slot(bucket));
+            segment.prefetch(bit);
+            if !lanes.one_load {
+                segment.prefetch(bit + u64::from((lanes.slots - 1) * lanes.slot_bits) + 63);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn look(&self, probe: &Probe) -> bool {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let here = lanes.matches(segment, probe.primary, probe.value).any();
+        let there = lanes.matches(segment, probe.partner, probe.partner_value()).any();
+        (here | there) || (segment.spilled && self.side_copies(probe) > 0)
+    }
+
+    pub(crate) fn tally(&self, probe: &Probe) -> u64 {
+        u64::from(self.slots_holding(probe)) + self.side_copies(probe)
+    }
+
+    pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        lanes.matches(segment, probe.primary, probe.value).count()
+            + lanes.matches(segment, probe.partner, probe.partner_value()).count()
+    }
+
+    fn side_copies(&self, probe: &Probe) -> u64 {
+        if self.table.segments[probe.segment as usize].spilled {
+            self.side.copies(self.representative(probe))
+        } else {
+            0
+        }
+    }
+
+    pub(crate) fn representative(&self, probe: &Probe) -> KeyHash {
+        let segment = &self.table.segments[probe.segment as usize];
+        self.shapes[segment.level as usize].representative(segment.prefix, probe.primary, probe.value)
+    }
+
+    #[inline]
+    pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        loop {
+            let probe = self.locate(hash);
+            if let Accepted::Done(insertion) = self.accept(&probe, copies)? {
+                return Ok(insertion);
+            }
+            if let Some(relocation) = self.make_room(&probe)? {
+                self.finish(relocation);
+                return Ok(Insertion::Inserted);
+            }
+        }
+    }
+
+    /// Everything an insert does before it has to move other items.
+    #[inline]
+    pub(crate) fn accept(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let here = lanes.matches(segment, probe.primary, probe.value);
+        let there = lanes.matches(segment, probe.partner, probe.partner_value());
+        let held = here.count() + there.count();
+        if held > 0 && copies == Copies::Keep {
+            return Ok(Accepted::Done(Insertion::AlreadyPresent));
+        }
+        if (held >= lanes.slots || segment.spilled)
+            && let Some(insertion) = self.accept_aside(probe, copies, held)
+        {
+            return Ok(Accepted::Done(insertion));
+        }
+        if self.counters.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let primary = lanes.empties(segment, probe.primary);
+        let partner = lanes.empties(segment, probe.partner);
+        let (bucket, empties, value) = if primary.count() >= partner.count() {
+            (probe.primary, primary, probe.value)
+        } else {
+            (probe.partner, partner, probe.partner_value())
+        };
+        let Some((slot, position)) = lanes.first(bucket, empties) else {
+            return Ok(Accepted::NeedsRoom);
+        };
+        lanes.put(segment, slot, lanes.at_position(value, position));
+        segment.occupied += 1;
+        self.counters.stored += 1;
+        self.counters.len += 1;
+        Ok(Accepted::Done(Insertion::Inserted))
+    }
+
+    /// The part of `accept` that concerns the side table: further copies of a key go there.
+    #[cold]
+    fn accept_aside(&mut self, probe: &Probe, copies: Copies, held: u32) -> Option<Insertion> {
+        let aside = self.side_copies(probe);
+        if aside > 0 && copies == Copies::Keep {
+            return Some(Insertion::AlreadyPresent);
+        }
+        if aside == 0 && held < self.geometry.slots_per_bucket {
+            return None;
+        }
+        self.set_aside(probe, 1);
+        Some(Insertion::Inserted)
+    }
+
+    /// Adds copies without slots.
+    pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) {
+        self.side.add(self.representative(probe), Aside { extra: copies, homeless: 0 });
+        self.table.segments[probe.segment as usize].spilled = true;
+        self.counters.len = self.counters.len.saturating_add(copies);
+    }
+
+    /// Takes one copy away, from the side table first: slots are the cheaper place.
+    #[inline]
+    pub(crate) fn take_away(&mut self, probe: &Probe) -> bool {
+        if self.table.segments[probe.segment as usize].spilled && self.take_aside(probe) {
+            return true;
+        }
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        for (bucket, value) in
+            [(probe.primary, probe.value), (probe.partner, probe.partner_value())]
+        {
+            let found = lanes.matches(segment, bucket, value);
+            if let Some((slot, _)) = lanes.first(bucket, found) {
+                lanes.put(segment, slot, 0);
+                segment.occupied -= 1;
+                self.counters.stored -= 1;
+                self.counters.len -= 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn take_aside(&mut self, probe: &Probe) -> bool {
+        let Some(taken) = self.side.take(self.representative(probe)) else {
+            return false;
+        };
+        self.counters.len -= 1;
+        self.counters.stored -= u64::from(taken == Taken::Homeless);
+        true
+    }
+
+    #[cold]
+    pub(crate) fn full(&self, reason: FullReason) -> Full {
+        Full { items: self.counters.len, max_items: self.policy.max_items, reason }
+    }
+}

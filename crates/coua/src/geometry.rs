@@ -1,0 +1,233 @@
+//! Where a key lies: pure arithmetic from a [`KeyHash`] to segment, buckets and fingerprint.
+//!
+//! The hash is read like a fraction in [0, 1), most significant bits first:
+//!
+//! ```text
+//! hash   ddd|rrrrrrrrrrrrrrrrrrrrrrrrr     d: prefix = segment (found through the directory)
+//! r * m  bucket . ttttt | lllll            t: top bits of the fingerprint, l: scaled to 2^g - 1
+//! ```
+//!
+//! Every step is order-preserving, so a slot stands for one *cell*, an interval of hashes, and the
+//! smallest hash of that interval, its [`Shape::representative`], finds the same cell again. All
+//! rebuilding (growth, compaction, merging, conversion) is "take the representative, insert it".
+//!
+//! The fingerprint's low part runs over 1..=2^g - 1, so that no fingerprint is 0 = empty, and every
+//! cell still has exactly the same size: the law `FPR(n) = n / cells` is exact.
+//!
+//! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the partner. It is compared
+//! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
+
+use crate::KeyHash;
+use crate::bucket::Lanes;
+
+/// How slots are shared between buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Disjoint buckets of 1, 2, 4 or 8 slots: fewest relocations, the default.
+    Buckets,
+    /// Overlapping windows of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
+    /// about one bit an item smaller at the same rate, more relocations per insert.
+    Windows,
+}
+
+/// Widest slot that one unaligned 8-byte load can hold at any bit offset.
+pub(crate) const MAX_SLOT_BITS: u32 = 57;
+/// Bits of the fingerprint's scaled low part; also the narrowest fingerprint that can still split.
+pub(crate) const LOW_BITS: u32 = 6;
+/// Narrowest fingerprint of all.
+pub(crate) const MIN_FINGERPRINT_BITS: u32 = 3;
+
+/// What stays the same in a filter until it is rebuilt. Plain numbers; also the snapshot's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub(crate) layout: Layout,
+    pub(crate) slots_per_bucket: u32,
+    /// Buckets (or windows) of every segment.
+    pub(crate) buckets: u64,
+    /// Prefix length of the segments that were not split.
+    pub(crate) base_depth: u32,
+    /// Bits of the fingerprint's scaled low part.
+    pub(crate) low_bits: u32,
+    pub(crate) resolution: Resolution,
+}
+
+/// Which hashes a filter tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resolution {
+    /// The first `bits` bits of the hash, whatever the geometry: may be rebuilt to any size.
+    Prefix { bits: u32 },
+    /// The cells of this very geometry, with `top_bits` top bits at the base depth: not a bit is
+    /// wasted, but only halving and doubling keep it.
+    Cells { top_bits: u32 },
+}
+
+/// Geometry of the segments of one depth, ready for use.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) buckets: u64,
+    pub(crate) depth: u32,
+    hash_mask: u64,
+    /// Resolution of a representative within the segment: bits of the hash after the prefix.
+    suffix_bits: u32,
+    pub(crate) top_bits: u32,
+    low_bits: u32,
+    pub(crate) lanes: Lanes,
+}
+
+/// One key's place: all that the table needs to answer for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probe {
+    pub(crate) segment: u32,
+    pub(crate) primary: u64,
+    pub(crate) partner: u64,
+    /// The slot value in the primary bucket; in the partner it is [`Probe::partner_value`].
+    pub(crate) value: u64,
+}
+
+/// Choice bit of a slot value.
+const PARTNER: u64 = 1;
+
+impl Probe {
+    #[inline]
+    pub(crate) fn partner_value(&self) -> u64 {
+        self.value | PARTNER
+    }
+}
+
+#[inline]
+fn multiply_high(a: u64, b: u64) -> (u64, u64) {
+    let wide = u128::from(a) * u128::from(b);
+    ((wide >> 64) as u64, wide as u64)
+}
+
+impl Geometry {
+    /// Number of hashes told apart; the false-positive rate with n items is n / cells.
+    pub(crate) fn cells(&self) -> f64 {
+        match self.resolution {
+            Resolution::Prefix { bits } => f64::from(bits).exp2(),
+            Resolution::Cells { top_bits } => {
+                let low_range = ((1u64 << self.low_bits) - 1) as f64;
+                self.buckets as f64 * low_range * f64::from(self.base_depth + top_bits).exp2()
+            }
+        }
+    }
+
+    /// Slots of one segment.
+    pub(crate) fn segment_slots(&self) -> u64 {
+        match self.layout {
+            Layout::Buckets => self.buckets * u64::from(self.slots_per_bucket),
+            Layout::Windows => self.buckets + 1,
+        }
+    }
+
+    /// Top bits of the fingerprint at `depth`, or `None` where the fingerprint has none to give.
+    fn top_bits(&self, depth: u32) -> Option<u32> {
+        match self.resolution {
+            Resolution::Cells { top_bits } => (self.base_depth + top_bits).checked_sub(depth),
+            Resolution::Prefix { bits } => {
+                let wanted = 1u128 << bits.checked_sub(depth)?;
+                let cells = u128::from(self.buckets) * ((1 << self.low_bits) - 1);
+                // A segment splits only while its fingerprint has a top bit to give.
+                let parent_had_one = depth == self.base_depth || 2 * wanted > cells;
+                parent_had_one
+                    .then(|| wanted.div_ceil(cells).next_power_of_two().trailing_zeros())
+            }
+        }
+    }
+
+    /// The shape at `depth`, or `None` if the fingerprint would be too narrow or too wide there.
+    pub(crate) fn shape(&self, depth: u32) -> Option<Shape> {
+        let top_bits = self.top_bits(depth)?;
+        let (hash_mask, suffix_bits) = match self.resolution {
+            Resolution::Prefix { bits } => (u64::MAX << (64 - bits), bits - depth),
+            Resolution::Cells { .. } => (u64::MAX, 64 - depth),
+        };
+        let lanes = Lanes::new(self.layout, self.slots_per_bucket, top_bits + self.low_bits)?;
+        Some(Shape {
+            buckets: self.buckets,
+            depth,
+            hash_mask,
+            suffix_bits,
+            top_bits,
+            low_bits: self.low_bits,
+            lanes,
+        })
+    }
+
+    /// All shapes from the base depth down to the narrowest fingerprint.
+    pub(crate) fn shapes(&self) -> Vec<Shape> {
+        (self.base_depth..64).map_while(|depth| self.shape(depth)).collect()
+    }
+
+    /// Whether the representatives of `self` name one cell each of `coarser`.
+    pub(crate) fn resolves(&self, coarser: &Self) -> bool {
+        match (self.resolution, coarser.resolution) {
+            (Resolution::Prefix { bits: mine }, Resolution::Prefix { bits: theirs }) => mine >= theirs,
+            (Resolution::Prefix { bits }, Resolution::Cells { .. }) => bits == 64,
+            (Resolution::Cells { .. }, Resolution::Prefix { .. }) => false,
+            (Resolution::Cells { top_bits: mine }, Resolution::Cells { top_bits: theirs }) => {
+                self.buckets == coarser.buckets
+                    && self.low_bits == coarser.low_bits
+                    && self.base_depth + mine >= coarser.base_depth + theirs
+            }
+        }
+    }
+}
+
+impl Shape {
+    /// From hash to buckets and slot value. The caller has found the segment.
+    #[inline]
+    pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
+        let suffix = (hash.to_u64() & self.hash_mask) << self.depth;
+        let (primary, rest) = multiply_high(suffix, self.buckets);
+        // Two shifts, because a shift by 64 (no top bits) is not defined.
+        let top = (rest >> 1) >> (63 - self.top_bits);
+        let (low, _) = multiply_high(rest << self.top_bits, (1 << self.low_bits) - 1);
+        let fingerprint = (top << self.low_bits) | (low + 1);
+        let partner = primary + self.offset(fingerprint);
+        Probe {
+            segment,
+            primary,
+            partner: partner - if partner >= self.buckets { self.buckets } else { 0 },
+            value: fingerprint << self.lanes.tag_bits,
+        }
+    }
+
+    /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
+    #[inline]
+    fn offset(&self, fingerprint: u64) -> u64 {
+        multiply_high(fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15), self.buckets).0
+    }
+
+    /// The other place of a slot value found in `bucket` (its own, position removed): the partner
+    /// bucket and the value there.
+    #[inline]
+    pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
+        let offset = self.offset(value >> self.lanes.tag_bits);
+        let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
+        let other = bucket + turned;
+        (other - if other >= self.buckets { self.buckets } else { 0 }, value ^ PARTNER)
+    }
+
+    /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
+    /// hash prefix, in the most significant bits.
+    pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
+        let primary = if value & PARTNER == 0 { bucket } else { self.other_place(bucket, value).0 };
+        let fingerprint = value >> self.lanes.tag_bits;
+        let low_range = (1u64 << self.low_bits) - 1;
+        let top = fingerprint >> self.low_bits;
+        let low = (fingerprint & low_range).saturating_sub(1);
+        let cell = u128::from((primary << self.top_bits) | top) * u128::from(low_range) + u128::from(low);
+        let cells = (u128::from(self.buckets) << self.top_bits) * u128::from(low_range);
+        // The builder keeps cells * 2^depth <= 2^64, or suffix_bits <= 63 where it is more.
+        let suffix = ((cell << self.suffix_bits).div_ceil(cells)) as u64;
+        let below_prefix = 64 - self.depth - self.suffix_bits;
+        KeyHash::from_u64(prefix | (suffix << below_prefix))
+    }
+
+    /// Bytes of a segment of this shape, with the tail that lets every load read eight bytes.
+    pub(crate) fn bytes(&self, slots: u64) -> u64 {
+        ((slots * u64::from(self.lanes.slot_bits)).div_ceil(8) + 8).next_multiple_of(64)
+    }
+}

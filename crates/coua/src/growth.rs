@@ -1,0 +1,312 @@
+//! Growth, compaction and conversion, without the keys.
+//!
+//! All of it is one idea: a slot's cell has a representative hash, and inserting the representative
+//! into another geometry that tells the same hashes apart gives the same answers. A **split**
+//! rebuilds one segment into two, one bit deeper; everything else rebuilds the whole filter.
+
+use crate::KeyHash;
+use crate::error::{ConvertError, Full, FullReason, OutOfMemory};
+use crate::filter::{CuckooFilter, WhenFull};
+use crate::geometry::{Geometry, Layout, Resolution};
+use crate::side::Aside;
+use crate::sizing::{self, Growing, fitted};
+use crate::table::Segment;
+
+/// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
+/// somebody who knows the seed) end in `Full`, not in endless splitting.
+const MAX_IMBALANCE: u32 = 4;
+/// Directory entries are 4 bytes each: this is a limit of 1 GiB.
+const MAX_DEPTH: u32 = 28;
+
+/// What [`CuckooFilter::convert`] makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Conversion {
+    /// A coarser copy: at most this false-positive rate with the items stored now.
+    Rate(f64),
+    /// A coarser copy that remembers this many bits of the hash, 8..=64.
+    HashBits(u32),
+    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
+    Layout {
+        /// Disjoint buckets or overlapping windows.
+        layout: Layout,
+        /// Slots of a bucket.
+        slots_per_bucket: u32,
+    },
+}
+
+impl CuckooFilter {
+    /// Slots in use from which a segment splits rather than relocates.
+    pub(crate) fn split_at(&self) -> u64 {
+        let load = sizing::split_load(self.geometry.layout, self.geometry.slots_per_bucket);
+        (self.geometry.segment_slots() as f64 * load) as u64
+    }
+
+    pub(crate) fn may_split(&self, segment: u32) -> bool {
+        let level = usize::from(self.table.segments[segment as usize].level);
+        let depth = self.shapes[level].depth;
+        let balanced = self.table.segments.len().ilog2();
+        self.policy.when_full != WhenFull::Refuse
+            && level + 1 < self.shapes.len()
+            && depth < MAX_DEPTH.min(balanced + MAX_IMBALANCE)
+    }
+
+    /// Splits a segment in two. O(slots of a segment), well under a millisecond.
+    pub(crate) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
+        let (prefix, level) = {
+            let segment = &self.table.segments[index as usize];
+            (segment.prefix, segment.level)
+        };
+        let parent = &self.shapes[usize::from(level)];
+        let depth = parent.depth;
+        let items = self.representatives(index)?;
+        let bytes = self.shapes[usize::from(level) + 1].bytes(self.geometry.segment_slots());
+        let upper = prefix | (1 << (63 - depth));
+        let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
+        if let Err(error) = self.directory.split(prefix, depth, upper_index) {
+            self.table.segments.pop();
+            return Err(error);
+        }
+        let lower = &mut self.table.segments[index as usize];
+        lower.clear();
+        lower.level = level + 1;
+        self.splits += 1;
+        for hash in items {
+            self.put_back(hash);
+        }
+        self.settle_side(prefix, depth);
+        for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
+            let spilled = self.side.under(prefix, depth + 1).next().is_some();
+            self.table.segments[segment as usize].spilled = spilled;
+        }
+        Ok(())
+    }
+
+    /// Gives slots to the homeless copies of keys under `prefix`.
+    fn settle_side(&mut self, prefix: u64, depth: u32) {
+        let homeless: Vec<_> = self.side.under(prefix, depth).filter(|(_, a)| a.homeless > 0).collect();
+        for (hash, aside) in homeless {
+            for _ in 0..aside.homeless {
+                self.side.take_homeless(hash);
+                self.put_back(hash);
+            }
+        }
+    }
+
+    /// Puts an item that is counted already into a slot.
+    fn put_back(&mut self, hash: KeyHash) {
+        let probe = self.locate(hash);
+        let relocation = self.put_in_hand(&probe);
+        self.finish(relocation);
+    }
+
+    /// The representatives of all slots in use of a segment.
+    fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
+        let segment = &self.table.segments[index as usize];
+        let mut hashes = Vec::new();
+        let wanted = segment.occupied as usize;
+        hashes
+            .try_reserve_exact(wanted)
+            .map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
+        self.for_each_in(segment, |hash| hashes.push(hash));
+        Ok(hashes)
+    }
+
+    fn for_each_in(&self, segment: &Segment, mut visit: impl FnMut(KeyHash)) {
+        let shape = &self.shapes[usize::from(segment.level)];
+        for slot in 0..self.geometry.segment_slots() {
+            let stored = shape.lanes.stored(segment, slot);
+            if stored != 0 {
+                let (bucket, value) = shape.lanes.own_bucket(slot, stored);
+                visit(shape.representative(segment.prefix, bucket, value));
+            }
+        }
+    }
+
+    /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
+    pub(crate) fn absorb(&mut self, other: &Self) -> Result<(), Full> {
+        for (_, index) in other.directory.in_hash_order() {
+            let hashes = other
+                .representatives(index)
+                .map_err(|_| self.full(FullReason::OutOfMemory))?;
+            self.insert_hash_batch(&hashes).map_err(|stopped| stopped.full)?;
+        }
+        for (hash, aside) in other.side.iter() {
+            self.insert_copies(hash, aside)?;
+        }
+        Ok(())
+    }
+
+    fn insert_copies(&mut self, hash: KeyHash, aside: Aside) -> Result<(), Full> {
+        let mut left = aside.copies();
+        while left > 0 {
+            let probe = self.locate(hash);
+            if self.slots_holding(&probe) >= self.geometry.slots_per_bucket {
+                self.set_aside(&probe, left);
+                return Ok(());
+            }
+            self.insert_hash(hash)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The same items in another geometry.
+    fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
+        let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
+        let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
+        filter.absorb(self).map_err(ConvertError::Full)?;
+        Ok(filter)
+    }
+
+    fn fitted(&self, like: Geometry, items: u64) -> Geometry {
+        let fixed = self.policy.when_full == WhenFull::Refuse;
+        fitted(like, items, if fixed { Growing::No } else { Growing::Yes })
+    }
+
+    /// The geometry that fits `items` and tells the same hashes apart as this filter.
+    fn geometry_for(&self, items: u64) -> Geometry {
+        match self.geometry.resolution {
+            Resolution::Prefix { .. } => self.fitted(self.geometry, items),
+            Resolution::Cells { top_bits } => {
+                let load = sizing::design_load(self.geometry.layout, self.geometry.slots_per_bucket);
+                let wanted = items as f64 / load / self.geometry.segment_slots() as f64;
+                let depth = (wanted.max(1.0).log2().ceil() as u32).min(self.geometry.base_depth);
+                let top_bits = top_bits + self.geometry.base_depth - depth;
+                let joined = Geometry {
+                    base_depth: depth,
+                    resolution: Resolution::Cells { top_bits },
+                    ..self.geometry
+                };
+                if joined.shape(depth).is_some() { joined } else { self.geometry }
+            }
+        }
+    }
+
+    /// Makes room for `additional` items at once, with no more memory than they need. O(items).
+    ///
+    /// A filter of fixed size has its room already; for it this only checks the limit.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if `max_items` would be exceeded, the size is fixed and too small, or memory lacks.
+    ///
+    /// ```
+    /// let mut filter = coua::CuckooFilter::new();
+    /// filter.reserve(1_000_000)?;
+    /// assert!(filter.capacity() >= 1_000_000);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
+        let items = self.counters.stored.saturating_add(additional);
+        if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        if items <= self.capacity() {
+            return Ok(());
+        }
+        let Resolution::Prefix { .. } = self.geometry.resolution else {
+            return Ok(());
+        };
+        if self.policy.when_full == WhenFull::Refuse {
+            return Err(self.full(FullReason::NoRoom));
+        }
+        match self.rebuilt(self.geometry_for(items)) {
+            Ok(larger) => {
+                *self = larger;
+                Ok(())
+            }
+            Err(_) => Err(self.full(FullReason::OutOfMemory)),
+        }
+    }
+
+    /// Gives memory back after removals: rebuilds the filter for the items it holds now.
+    ///
+    /// O(items); old and new table exist side by side for a while. A filter of fixed size shrinks by
+    /// halves, others to measure. If there is no memory for the smaller table, nothing changes.
+    ///
+    /// ```
+    /// let mut filter = coua::CuckooFilter::new();
+    /// for key in 0..100_000u32 { filter.insert(key.to_le_bytes())?; }
+    /// for key in 1_000..100_000u32 { filter.remove(key.to_le_bytes()); }
+    /// let before = filter.memory_bytes();
+    /// filter.compact();
+    /// assert!(filter.memory_bytes() < before / 4);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn compact(&mut self) {
+        let geometry = self.geometry_for(self.counters.stored);
+        let slots = geometry.segment_slots() << geometry.base_depth;
+        if slots < self.slots()
+            && let Ok(smaller) = self.rebuilt(geometry)
+        {
+            *self = smaller;
+        }
+    }
+
+    /// A copy that remembers less of every key, or lies in memory differently. O(items).
+    ///
+    /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
+    /// their fingerprints; filters that grow can take any smaller number of hash bits and any layout.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`] if the target would need bits that the filter does not remember, or cannot be
+    /// built.
+    ///
+    /// ```
+    /// use coua::{Conversion, CuckooFilter};
+    /// let mut exact = CuckooFilter::new();
+    /// exact.insert("a")?;
+    /// let small = exact.convert(Conversion::Rate(0.001))?;
+    /// assert!(small.contains("a") && small.false_positive_rate() <= 0.001);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn convert(&self, to: Conversion) -> Result<Self, ConvertError> {
+        let geometry = match to {
+            Conversion::Rate(rate) => self.coarser(rate)?,
+            Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
+            Conversion::Layout { layout, slots_per_bucket } => {
+                sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
+                let same = Geometry { layout, slots_per_bucket, ..self.geometry };
+                match self.geometry.resolution {
+                    Resolution::Prefix { .. } => self.fitted(same, self.capacity()),
+                    Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
+                }
+            }
+        };
+        self.rebuilt(geometry)
+    }
+
+    fn finer(&self, wanted: f64) -> ConvertError {
+        ConvertError::Finer { wanted, remembered: self.hash_bits() }
+    }
+
+    fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
+        sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
+        match self.geometry.resolution {
+            Resolution::Prefix { bits: remembered } if bits <= remembered => {
+                let resolution = Resolution::Prefix { bits };
+                Ok(self.fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
+            }
+            _ => Err(self.finer(f64::from(bits))),
+        }
+    }
+
+    /// The coarsest geometry that keeps `rate` with the items stored now.
+    fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
+        sizing::check_rate(rate).map_err(ConvertError::Build)?;
+        let wanted = (self.counters.stored.max(1) as f64 / rate).log2();
+        match self.geometry.resolution {
+            Resolution::Prefix { .. } => self.with_hash_bits((wanted.ceil().max(8.0)) as u32),
+            Resolution::Cells { top_bits } => {
+                let spare = self.hash_bits() - wanted;
+                if spare < 0.0 {
+                    return Err(self.finer(wanted));
+                }
+                let resolution = Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
+                Ok(Geometry { resolution, ..self.geometry })
+            }
+        }
+    }
+}

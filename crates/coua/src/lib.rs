@@ -1,0 +1,44 @@
+//! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
+//!
+//! [`CuckooFilter`] is the one to take: it removes, counts, grows, merges and saves. The Bloom
+//! filters are for insert-only sets and for exchange with other systems.
+//!
+//! ```
+//! use coua::{CuckooFilter, Insertion};
+//!
+//! let mut seen = CuckooFilter::new();
+//! let fresh: Vec<&str> = ["a", "b", "a", "c", "b"]
+//!     .into_iter()
+//!     .filter(|line| seen.insert_unique(line) == Ok(Insertion::Inserted))
+//!     .collect();
+//! assert_eq!(fresh, ["a", "b", "c"]);
+//! ```
+//!
+//! A key passes each module once, downwards: bytes -> [`KeyHash`] -> geometry (segment, buckets,
+//! fingerprint) -> table (words) -> bucket (slots in a word) -> answer. `ARCHITECTURE.md` has the map.
+
+mod batch;
+mod bloom;
+mod bucket;
+mod builder;
+mod describe;
+mod directory;
+mod error;
+mod filter;
+mod geometry;
+mod growth;
+mod hash;
+mod merge;
+mod relocate;
+mod side;
+pub mod sizing;
+mod table;
+
+pub use builder::CuckooFilterBuilder;
+pub use error::{
+    BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
+};
+pub use filter::{CuckooFilter, WhenFull};
+pub use geometry::Layout;
+pub use growth::Conversion;
+pub use hash::{HashAlgorithm, KeyHash, KeyHasher};

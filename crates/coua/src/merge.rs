@@ -1,0 +1,110 @@
+//! Union of filters, and filters from iterators.
+
+use std::fmt;
+
+use crate::error::{Full, MergeError, OutOfMemory};
+use crate::filter::CuckooFilter;
+
+impl CuckooFilter {
+    /// Adds all items of `other`, copies included. O(items of both): on success this filter was
+    /// copied once, so that a refusal changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] if the hashers differ, `other` remembers too little of its keys, or there is no
+    /// room. Filters with the same capacity and rate can always be merged up to their `max_items`, and
+    /// filters made without a rate always if they have equal hash bits.
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// let (mut monday, mut tuesday) = (CuckooFilter::new(), CuckooFilter::new());
+    /// monday.insert("a")?;
+    /// tuesday.insert("b")?;
+    /// monday.merge(&tuesday)?;
+    /// assert!(monday.contains("a") && monday.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        if self.hasher != other.hasher {
+            return Err(MergeError::Hasher);
+        }
+        if !other.geometry.resolves(&self.geometry) {
+            return Err(MergeError::Resolution {
+                into_bits: self.hash_bits(),
+                from_bits: other.hash_bits(),
+            });
+        }
+        let no_memory = |_| MergeError::Full(self.full(crate::FullReason::OutOfMemory));
+        let mut union = self.try_clone().map_err(no_memory)?;
+        union.absorb(other).map_err(MergeError::Full)?;
+        *self = union;
+        Ok(())
+    }
+
+    /// A copy in memory of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is not as much memory again.
+    ///
+    /// ```
+    /// let copy = coua::CuckooFilter::new().try_clone()?;
+    /// assert!(copy.is_empty());
+    /// # Ok::<(), coua::OutOfMemory>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            geometry: self.geometry,
+            shapes: self.shapes.clone(),
+            directory: self.directory.clone(),
+            table: self.table.try_clone()?,
+            side: self.side.clone(),
+            counters: self.counters,
+            policy: self.policy,
+            hasher: self.hasher,
+            splits: self.splits,
+        })
+    }
+}
+
+impl Clone for CuckooFilter {
+    /// Panics if there is no memory; [`try_clone`](CuckooFilter::try_clone) does not.
+    fn clone(&self) -> Self {
+        match self.try_clone() {
+            Ok(copy) => copy,
+            Err(error) => refuse(&error),
+        }
+    }
+}
+
+impl<K: AsRef<[u8]>> Extend<K> for CuckooFilter {
+    /// Inserts every key. Panics when the filter is full: `extend` has no way to refuse, and nothing
+    /// may be lost silently. Use [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for key in keys {
+            if let Err(full) = self.insert(key) {
+                refuse(&full);
+            }
+        }
+    }
+}
+
+impl<K: AsRef<[u8]>> FromIterator<K> for CuckooFilter {
+    /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit.
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let mut filter = Self::new();
+        filter.extend(keys);
+        filter
+    }
+}
+
+#[cold]
+fn refuse(why: &dyn fmt::Display) -> ! {
+    panic!("{why}")
+}
+
+impl From<Full> for MergeError {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}

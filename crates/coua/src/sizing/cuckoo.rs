@@ -1,0 +1,203 @@
+//! Sizing of cuckoo filters.
+
+use crate::error::BuildError;
+use crate::geometry::{Geometry, LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution};
+use crate::table::Segment;
+
+/// Segments have at most this many slots. Larger ones reach no higher load; smaller ones vary more
+/// in the number of items that fall to them.
+const MAX_SEGMENT_SLOTS: u64 = 1 << 16;
+/// Segments of a filter that is to grow start no smaller: tiny ones would split unevenly.
+const MIN_GROWING_SEGMENT_SLOTS: u64 = 1 << 10;
+
+/// The load at which a filter of planned size is full (items / slots).
+///
+/// Safe for segments of 2^15 and more slots, the spread of items over segments included.
+pub(crate) fn design_load(layout: Layout, slots_per_bucket: u32) -> f64 {
+    match (layout, slots_per_bucket) {
+        (Layout::Windows, _) => 0.93,
+        (Layout::Buckets, 8) => 0.97,
+        (Layout::Buckets, 4) => 0.95,
+        (Layout::Buckets, 2) => 0.84,
+        (Layout::Buckets, _) => 0.46,
+    }
+}
+
+/// The load at which a segment of a growing filter splits rather than relocates.
+pub(crate) fn split_load(layout: Layout, slots_per_bucket: u32) -> f64 {
+    match (layout, slots_per_bucket) {
+        (Layout::Windows, _) => 0.945,
+        (Layout::Buckets, 8) => 0.98,
+        (Layout::Buckets, 4) => 0.965,
+        (Layout::Buckets, 2) => 0.87,
+        (Layout::Buckets, _) => 0.48,
+    }
+}
+
+pub(crate) fn check_rate(rate: f64) -> Result<(), BuildError> {
+    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::Rate { rate }) }
+}
+
+pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
+    if (8..=64).contains(&bits) { Ok(()) } else { Err(BuildError::HashBits { bits }) }
+}
+
+pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> {
+    let supported = match layout {
+        Layout::Buckets => matches!(slots, 1 | 2 | 4 | 8),
+        Layout::Windows => slots == 2,
+    };
+    if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
+}
+
+/// Segments (as a depth) and buckets of a segment for `items` items at the design load.
+fn dimensions(items: u64, layout: Layout, slots_per_bucket: u32) -> (u32, u64) {
+    let load = design_load(layout, slots_per_bucket);
+    // One bucket more than the load asks for: with few items chance weighs more.
+    let slots = (items.max(1) as f64 / load).ceil() + f64::from(slots_per_bucket);
+    let depth = (slots / MAX_SEGMENT_SLOTS as f64).max(1.0).log2().ceil() as u32;
+    let segment = (slots / f64::from(depth).exp2()).ceil() as u64;
+    (depth, buckets_of(segment, layout, slots_per_bucket))
+}
+
+fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
+    match layout {
+        Layout::Buckets => slots.div_ceil(u64::from(slots_per_bucket)),
+        Layout::Windows => (slots - 1).max(1),
+    }
+}
+
+/// The geometry that fits `items` items at `rate` to the bit; its size stays.
+pub(crate) fn exact(
+    items: u64,
+    rate: f64,
+    layout: Layout,
+    slots_per_bucket: u32,
+) -> Result<Geometry, BuildError> {
+    let (base_depth, buckets) = dimensions(items, layout, slots_per_bucket);
+    let wanted = items.max(1) as f64 / rate;
+    (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
+        .map(|fingerprint_bits| {
+            let low_bits = fingerprint_bits.min(LOW_BITS);
+            Geometry {
+                layout,
+                slots_per_bucket,
+                buckets,
+                base_depth,
+                low_bits,
+                resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
+            }
+        })
+        .find(|geometry| geometry.cells() >= wanted)
+        .filter(|geometry| geometry.cells() <= 64f64.exp2())
+        .filter(|geometry| geometry.shape(base_depth).is_some())
+        .ok_or(BuildError::RateTooSmall { rate, smallest: items.max(1) as f64 / 63f64.exp2() })
+}
+
+/// `like`, which must have a prefix resolution, resized for `items` items.
+pub(crate) fn fitted(like: Geometry, items: u64, may_grow: Growing) -> Geometry {
+    let Resolution::Prefix { bits } = like.resolution else { return like };
+    let (depth, mut buckets) = dimensions(items, like.layout, like.slots_per_bucket);
+    if may_grow == Growing::Yes {
+        let smallest = buckets_of(MIN_GROWING_SEGMENT_SLOTS, like.layout, like.slots_per_bucket);
+        buckets = buckets.max(smallest);
+    }
+    // A representative has at most 63 bits after the prefix.
+    let depth_wanted = depth.max(bits.saturating_sub(63)).min(bits);
+    if depth_wanted < depth {
+        buckets <<= depth - depth_wanted;
+    }
+    // What the widest slot cannot hold of the hash must be told by the place.
+    let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
+    let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
+    let least = (1u128 << (bits - depth_wanted)).div_ceil(widest) as u64;
+    Geometry { buckets: buckets.max(least), base_depth: depth_wanted, low_bits: LOW_BITS, ..like }
+}
+
+/// Whether a filter may split its segments later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growing {
+    Yes,
+    No,
+}
+
+/// Bytes of an empty filter of this geometry.
+pub(crate) fn memory_bytes(geometry: &Geometry) -> u64 {
+    let Some(shape) = geometry.shape(geometry.base_depth) else { return 0 };
+    let segment = shape.bytes(geometry.segment_slots()) + (size_of::<Segment>() + 4) as u64;
+    segment << geometry.base_depth
+}
+
+/// What a cuckoo filter of fixed size for some items and rate comes to, before it is built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CuckooPlan {
+    /// Items at the stated rate.
+    pub items: u64,
+    /// False-positive rate with that many items, at most what was asked for.
+    pub rate: f64,
+    /// Bits of the hash remembered: the rate with n items is n / 2^`hash_bits`.
+    pub hash_bits: f64,
+    /// Bits of a slot.
+    pub slot_bits: u32,
+    /// Slots, over all segments.
+    pub slots: u64,
+    /// Independent segments.
+    pub segments: u64,
+    /// Memory of the filter.
+    pub bytes: u64,
+}
+
+impl CuckooPlan {
+    /// Plans [`CuckooFilter::with_capacity`](crate::CuckooFilter::with_capacity) with this layout.
+    /// O(1).
+    ///
+    /// # Errors
+    ///
+    /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
+    ///
+    /// ```
+    /// use coua::Layout;
+    /// use coua::sizing::CuckooPlan;
+    /// let plan = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Buckets, 4)?;
+    /// assert!(plan.bits_per_item() < 13.8);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn for_rate(
+        items: u64,
+        rate: f64,
+        layout: Layout,
+        slots_per_bucket: u32,
+    ) -> Result<Self, BuildError> {
+        check_rate(rate)?;
+        check_slots(layout, slots_per_bucket)?;
+        let geometry = exact(items, rate, layout, slots_per_bucket)?;
+        Ok(Self::of(&geometry, items))
+    }
+
+    pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
+        let cells = geometry.cells();
+        let shape = geometry.shape(geometry.base_depth);
+        Self {
+            items,
+            rate: items as f64 / cells,
+            hash_bits: cells.log2(),
+            slot_bits: shape.map_or(0, |shape| shape.lanes.slot_bits),
+            slots: geometry.segment_slots() << geometry.base_depth,
+            segments: 1 << geometry.base_depth,
+            bytes: memory_bytes(geometry),
+        }
+    }
+
+    /// Bits of memory for each item.
+    ///
+    /// ```
+    /// # use coua::{Layout, sizing::CuckooPlan};
+    /// let windows = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Windows, 2)?;
+    /// assert!(windows.bits_per_item() < 13.0);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn bits_per_item(&self) -> f64 {
+        8.0 * self.bytes as f64 / self.items.max(1) as f64
+    }
+}

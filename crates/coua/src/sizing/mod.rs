@@ -1,0 +1,14 @@
+//! From items and rate to geometry and bytes: the one place of all formulas.
+//!
+//! The law of the cuckoo filter: a filter that tells C hashes apart and holds n items answers "yes"
+//! for an absent key with probability n / C, whatever its load and bucket size. C is the number of
+//! buckets times the number of fingerprints, or 2^bits where a number of hash bits was asked for.
+
+pub mod bloom;
+mod cuckoo;
+
+pub use cuckoo::CuckooPlan;
+pub(crate) use cuckoo::{
+    Growing, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
+    split_load,
+};

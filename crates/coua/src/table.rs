@@ -1,0 +1,276 @@
+//! Where words sit in memory: segments of packed slots in a few large arenas.
+//!
+//! Random access to a large table is bound by address translation as much as by the memory itself;
+//! 2 MiB pages halve its cost. So segments are cut from large mappings for which huge pages are
+//! advised. Small tables take ordinary heap memory.
+
+use std::ptr::NonNull;
+
+use memmap2::MmapMut;
+
+use crate::error::OutOfMemory;
+
+/// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
+const HUGE_PAGE: usize = 2 << 20;
+/// A growing table takes this fraction of its size at a time, so that memory has no large steps.
+const GROWTH_FRACTION: usize = 64;
+/// No arena is larger, so that a rebuild can give memory back piece by piece.
+const LARGEST_ARENA: usize = 1 << 30;
+
+/// Owned zeroed memory; its address never changes while it lives.
+#[derive(Debug)]
+enum Arena {
+    /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
+    Heap(NonNull<[CacheLine]>),
+    Mapped(MmapMut),
+}
+
+impl Drop for Arena {
+    #[expect(unsafe_code, reason = "frees the heap arena")]
+    fn drop(&mut self) {
+        if let Self::Heap(lines) = self {
+            // SAFETY: it came from `Box::leak` in `Arena::new` and is dropped only here.
+            drop(unsafe { Box::from_raw(lines.as_ptr()) });
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct CacheLine(#[expect(dead_code, reason = "reached through the arena's pointer")] [u8; 64]);
+
+impl Arena {
+    fn new(bytes: usize) -> Result<Self, OutOfMemory> {
+        let refused = OutOfMemory { bytes: bytes as u64 };
+        if bytes < HUGE_PAGE || cfg!(miri) {
+            let mut lines = Vec::new();
+            lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
+            lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
+            return Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))));
+        }
+        let map = MmapMut::map_anon(bytes).map_err(|_| refused)?;
+        #[cfg(target_os = "linux")]
+        {
+            // Advice only: without huge pages the table is slower, not wrong.
+            drop(map.advise(memmap2::Advice::HugePage));
+        }
+        Ok(Self::Mapped(map))
+    }
+
+    fn base(&mut self) -> NonNull<u8> {
+        match self {
+            Self::Heap(lines) => lines.cast(),
+            Self::Mapped(map) => NonNull::from(&mut **map).cast(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Heap(lines) => lines.len() * 64,
+            Self::Mapped(map) => map.len(),
+        }
+    }
+}
+
+/// An independent run of buckets: both buckets of a key lie in one segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    base: NonNull<u8>,
+    /// Bytes at `base`; at least what the segment's shape needs.
+    bytes: usize,
+    /// The hash bits that its keys share, in the most significant bits.
+    pub(crate) prefix: u64,
+    /// Slots in use.
+    pub(crate) occupied: u32,
+    /// Depth below the geometry's base depth.
+    pub(crate) level: u8,
+    /// Some key of this segment has copies in the side table.
+    pub(crate) spilled: bool,
+    /// A relocation failed here: split before the next one.
+    pub(crate) overfull: bool,
+    /// A relocation of a batch is under way here and owns the segment.
+    pub(crate) relocating: bool,
+}
+
+impl Segment {
+    #[inline]
+    #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
+    pub(crate) fn load(&self, bit: u64) -> u64 {
+        let byte = (bit >> 3) as usize;
+        assert!(byte + 8 <= self.bytes);
+        // SAFETY: `base..base + bytes` is one live, initialised allocation owned by the table, and
+        // the eight bytes end within it. `&self` excludes writers.
+        let word = unsafe { self.base.add(byte).cast::<[u8; 8]>().read() };
+        u64::from_le_bytes(word) >> (bit & 7)
+    }
+
+    /// Replaces the bits of `mask` at `bit` by `value`; both lie within 57 bits.
+    #[inline]
+    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
+    pub(crate) fn store(&mut self, bit: u64, mask: u64, value: u64) {
+        let byte = (bit >> 3) as usize;
+        let shift = bit & 7;
+        assert!(byte + 8 <= self.bytes);
+        // SAFETY: as in `load`; `&mut self` excludes readers and other writers.
+        unsafe {
+            let at = self.base.add(byte).cast::<[u8; 8]>();
+            let word = u64::from_le_bytes(at.read());
+            at.write(((word & !(mask << shift)) | (value << shift)).to_le_bytes());
+        }
+    }
+
+    /// Asks for the cache line that holds `bit`, without waiting for it.
+    #[inline]
+    pub(crate) fn prefetch(&self, bit: u64) {
+        prefetch(self.base.as_ptr().wrapping_add((bit >> 3) as usize));
+    }
+
+    /// The packed slots, first `len` bytes.
+    #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
+    pub(crate) fn bytes(&self, len: usize) -> &[u8] {
+        assert!(len <= self.bytes);
+        // SAFETY: initialised, owned by the table, not written while `&self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
+    }
+
+    /// The packed slots, first `len` bytes, to be filled.
+    #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
+    pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
+        assert!(len <= self.bytes);
+        // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
+    }
+
+    /// Empties the segment; place and depth stay.
+    pub(crate) fn clear(&mut self) {
+        let all = self.bytes;
+        self.bytes_mut(all).fill(0);
+        self.occupied = 0;
+        self.spilled = false;
+        self.overfull = false;
+    }
+}
+
+/// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
+#[inline]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the prefetch instruction"))]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: prefetching is a hint; no address makes it fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
+/// The segments of a filter and the memory they lie in.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) segments: Vec<Segment>,
+    arenas: Vec<Arena>,
+    /// Unused bytes at the end of the last arena.
+    free: usize,
+    total: usize,
+}
+
+#[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
+// SAFETY: the pointers lead only into memory owned by the table; shared access only reads.
+unsafe impl Send for Table {}
+#[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
+// SAFETY: as for `Send`; every write takes `&mut`.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// 2^depth empty segments of `bytes` bytes each, in hash order.
+    pub(crate) fn new(depth: u32, bytes: u64) -> Result<Self, OutOfMemory> {
+        let mut table = Self::default();
+        let count = 1usize << depth;
+        let total = (count as u64).checked_mul(bytes).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let segment = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes: total })?;
+        let room = usize::try_from(total).map_err(|_| OutOfMemory { bytes: total })?;
+        table.segments.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes: total })?;
+        let per_arena = (LARGEST_ARENA / segment).max(1);
+        let mut left = count;
+        while left > 0 {
+            let here = left.min(per_arena);
+            table.add_arena(if left == count && here == left { room } else { here * segment })?;
+            for _ in 0..here {
+                let prefix = ((table.segments.len() as u64) << 1) << (63 - depth);
+                table.add_segment(bytes, prefix, 0)?;
+            }
+            left -= here;
+        }
+        Ok(table)
+    }
+
+    fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        let arena = Arena::new(bytes)?;
+        self.free = arena.len();
+        self.total += arena.len();
+        self.arenas.push(arena);
+        Ok(())
+    }
+
+    /// Appends an empty segment; its index is the number of segments before.
+    pub(crate) fn add_segment(
+        &mut self,
+        bytes: u64,
+        prefix: u64,
+        level: u8,
+    ) -> Result<u32, OutOfMemory> {
+        let refused = OutOfMemory { bytes };
+        let wanted = usize::try_from(bytes).map_err(|_| refused)?;
+        let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
+        if self.free < wanted {
+            let share = self.total / GROWTH_FRACTION;
+            let step = if self.total < HUGE_PAGE { 0 } else { share.next_multiple_of(HUGE_PAGE) };
+            self.add_arena(wanted.max(step))?;
+        }
+        self.segments.try_reserve(1).map_err(|_| refused)?;
+        let arena = self.arenas.last_mut().expect("an arena was added where there was no room");
+        let offset = arena.len() - self.free;
+        self.free -= wanted;
+        self.segments.push(Segment {
+            base: arena.base_at(offset),
+            bytes: wanted,
+            prefix,
+            occupied: 0,
+            level,
+            spilled: false,
+            overfull: false,
+            relocating: false,
+        });
+        Ok(index)
+    }
+
+    /// Bytes of all arenas and of the list of segments.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.total + self.segments.capacity() * size_of::<Segment>()
+    }
+
+    /// A copy in fresh memory, without the unused rest of the last arena.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut copy = Self::default();
+        copy.add_arena(self.segments.iter().map(|segment| segment.bytes).sum())?;
+        for source in &self.segments {
+            let index = copy.add_segment(source.bytes as u64, source.prefix, source.level)?;
+            let target = &mut copy.segments[index as usize];
+            target.bytes_mut(source.bytes).copy_from_slice(source.bytes(source.bytes));
+            target.occupied = source.occupied;
+            target.spilled = source.spilled;
+            target.overfull = source.overfull;
+        }
+        Ok(copy)
+    }
+}
+
+impl Arena {
+    #[expect(unsafe_code, reason = "cuts a segment from an arena")]
+    fn base_at(&mut self, offset: usize) -> NonNull<u8> {
+        assert!(offset <= self.len());
+        // SAFETY: the offset lies within the allocation.
+        unsafe { self.base().add(offset) }
+    }
+}
