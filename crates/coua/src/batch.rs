@@ -45,7 +45,7 @@ impl<'a> Lookahead<'a> {
         ahead
     }
 
-    #[inline]
+    #[inline(always)]
     fn locate_next(&mut self, filter: &CuckooFilter) {
         if let Some(&hash) = self.hashes.get(self.located) {
             let probe = filter.locate(hash);
@@ -56,7 +56,7 @@ impl<'a> Lookahead<'a> {
     }
 
     /// The next key's hash and place.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, filter: &CuckooFilter) -> Option<(KeyHash, Probe)> {
         let &hash = self.hashes.get(self.taken)?;
         if self.splits != filter.splits {

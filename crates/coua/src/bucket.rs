@@ -66,25 +66,25 @@ impl Lanes {
     }
 
     /// Bit offset of a slot in its segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bit(&self, slot: u64) -> u64 {
         slot * u64::from(self.slot_bits)
     }
 
     /// Number of a bucket's first slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_slot(&self, bucket: u64) -> u64 {
         bucket * u64::from(self.stride)
     }
 
     /// The value as it is stored at `position` of its bucket.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at_position(&self, value: u64, position: u32) -> u64 {
         if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
     }
 
     /// The value without its position, and the bucket it belongs to.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn own_bucket(&self, slot: u64, stored: u64) -> (u64, u64) {
         if self.tag_bits == 2 {
             (slot - u64::from(stored & POSITION != 0), stored & !POSITION)
@@ -94,24 +94,25 @@ impl Lanes {
         }
     }
 
-    /// Whether a window says it begins before the first slot: only in bytes that nobody checked.
-    pub(crate) fn is_misplaced(&self, slot: u64, stored: u64) -> bool {
-        self.tag_bits == 2 && slot == 0 && stored & POSITION != 0
+    /// Whether the bucket that a stored value belongs to is one of `buckets`.
+    pub(crate) fn has_bucket(&self, slot: u64, stored: u64, buckets: u64) -> bool {
+        let before_first = self.tag_bits == 2 && slot == 0 && stored & POSITION != 0;
+        !before_first && self.own_bucket(slot, stored).0 < buckets
     }
 
     /// The value stored in a slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stored(&self, segment: &Segment, slot: u64) -> u64 {
         segment.load(self.bit(slot)) & self.slot_mask
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&self, segment: &mut Segment, slot: u64, stored: u64) {
         segment.store(self.bit(slot), self.slot_mask, stored);
     }
 
     /// The positions of `bucket` that hold `value`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn matches(&self, segment: &Segment, bucket: u64, value: u64) -> Marks {
         let first = self.first_slot(bucket);
         if self.one_load {
@@ -124,7 +125,7 @@ impl Lanes {
     }
 
     /// The free positions of `bucket`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn empties(&self, segment: &Segment, bucket: u64) -> Marks {
         let first = self.first_slot(bucket);
         if self.one_load {
@@ -134,7 +135,7 @@ impl Lanes {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn marked(&self, first: u64, is_marked: impl Fn(u32, u64) -> bool) -> Marks {
         Marks((0..self.slots).fold(0, |marks, position| {
             let slot = first + u64::from(position);
@@ -143,7 +144,7 @@ impl Lanes {
     }
 
     /// The slot of the first marked position of `bucket`, and the position.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self, bucket: u64, marks: Marks) -> Option<(u64, u32)> {
         if marks.0 == 0 {
             return None;
@@ -154,13 +155,13 @@ impl Lanes {
     }
 
     /// High bit of every lane of `word` that holds `value` (in its position).
-    #[inline]
+    #[inline(always)]
     fn matching_lanes(&self, word: u64, value: u64) -> u64 {
         self.zero_lanes(word ^ (value.wrapping_mul(self.ones) | self.positions))
     }
 
     /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.
-    #[inline]
+    #[inline(always)]
     fn zero_lanes(&self, word: u64) -> u64 {
         let low = self.high - self.ones;
         !(((word & low) + low) | word) & self.high
@@ -172,12 +173,12 @@ impl Lanes {
 pub(crate) struct Marks(u64);
 
 impl Marks {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn any(self) -> bool {
         self.0 != 0
     }

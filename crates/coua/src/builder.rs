@@ -51,6 +51,9 @@ impl Default for CuckooFilterBuilder {
 }
 
 impl CuckooFilterBuilder {
+    /// More steps than this help nobody: a relocation that long has failed.
+    pub(crate) const MOST_RELOCATIONS: u32 = 10_000;
+
     /// Items that there is room for without growing. Default: 15,000.
     ///
     /// ```
@@ -120,7 +123,7 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// Steps after which making room for an item is given up. Default: 500.
+    /// Steps after which making room for an item is given up, at most 10,000. Default: 500.
     ///
     /// ```
     /// let filter = coua::CuckooFilter::builder().max_relocations(100).build()?;
@@ -169,7 +172,7 @@ impl CuckooFilterBuilder {
         let policy = Policy {
             max_items,
             when_full: self.when_full,
-            max_relocations: self.max_relocations,
+            max_relocations: self.max_relocations.min(Self::MOST_RELOCATIONS),
         };
         Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
     }

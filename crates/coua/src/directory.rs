@@ -16,7 +16,7 @@ impl Directory {
         Self { bits, entries: (0..1u32 << bits).collect() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn segment_of(&self, hash: KeyHash) -> u32 {
         // Two shifts, because a shift by 64 (one segment) is not defined.
         self.entries[((hash.to_u64() >> 1) >> (63 - self.bits)) as usize]

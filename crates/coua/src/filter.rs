@@ -328,18 +328,18 @@ impl CuckooFilter {
 
 /// Prepare and prepared: `locate` finds the place, the others work on it.
 impl CuckooFilter {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
         let segment = self.directory.segment_of(hash);
         self.shape_of(segment).locate(hash, segment)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shape_of(&self, segment: u32) -> &Shape {
         &self.shapes[self.table.segments[segment as usize].level as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, probe: &Probe) {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
@@ -352,7 +352,7 @@ impl CuckooFilter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn look(&self, probe: &Probe) -> bool {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;

@@ -19,6 +19,7 @@
 
 use crate::KeyHash;
 use crate::bucket::Lanes;
+use crate::table::Segment;
 
 /// How slots are shared between buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,13 +90,13 @@ pub(crate) struct Probe {
 const PARTNER: u64 = 1;
 
 impl Probe {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn partner_value(&self) -> u64 {
         self.value | PARTNER
     }
 }
 
-#[inline]
+#[inline(always)]
 fn multiply_high(a: u64, b: u64) -> (u64, u64) {
     let wide = u128::from(a) * u128::from(b);
     ((wide >> 64) as u64, wide as u64)
@@ -177,7 +178,7 @@ impl Geometry {
 
 impl Shape {
     /// From hash to buckets and slot value. The caller has found the segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
         let suffix = (hash.to_u64() & self.hash_mask) << self.depth;
         let (primary, rest) = multiply_high(suffix, self.buckets);
@@ -195,14 +196,14 @@ impl Shape {
     }
 
     /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
-    #[inline]
+    #[inline(always)]
     fn offset(&self, fingerprint: u64) -> u64 {
         multiply_high(fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15), self.buckets).0
     }
 
     /// The other place of a slot value found in `bucket` (its own, position removed): the partner
     /// bucket and the value there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
         let offset = self.offset(value >> self.lanes.tag_bits);
         let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
@@ -224,6 +225,25 @@ impl Shape {
         let suffix = ((cell << self.suffix_bits).div_ceil(cells)) as u64;
         let below_prefix = 64 - self.depth - self.suffix_bits;
         KeyHash::from_u64(prefix | (suffix << below_prefix))
+    }
+
+    /// Slots of a segment that are in use; `None` if one says that it belongs to a bucket that does
+    /// not exist, or a fingerprint's low part is 0, which only foreign bytes do.
+    pub(crate) fn slots_in_use(&self, segment: &Segment, slots: u64) -> Option<u64> {
+        let low_mask = ((1 << self.low_bits) - 1) << self.lanes.tag_bits;
+        let mut used = 0;
+        for slot in 0..slots {
+            let stored = self.lanes.stored(segment, slot);
+            if stored == 0 {
+                continue;
+            }
+            let edge = slot == 0 || slot >= self.buckets;
+            if stored & low_mask == 0 || (edge && !self.lanes.has_bucket(slot, stored, self.buckets)) {
+                return None;
+            }
+            used += 1;
+        }
+        Some(used)
     }
 
     /// Bytes of a segment of this shape, with the tail that lets every load read eight bytes.

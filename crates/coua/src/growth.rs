@@ -14,9 +14,9 @@ use crate::table::Segment;
 
 /// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
 /// somebody who knows the seed) end in `Full`, not in endless splitting.
-const MAX_IMBALANCE: u32 = 4;
+pub(crate) const MAX_IMBALANCE: u32 = 4;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
-const MAX_DEPTH: u32 = 28;
+pub(crate) const MAX_DEPTH: u32 = 28;
 
 /// What [`CuckooFilter::convert`] makes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -32,6 +32,7 @@ mod merge;
 mod relocate;
 mod side;
 pub mod sizing;
+mod snapshot;
 mod table;
 
 pub use builder::CuckooFilterBuilder;
@@ -42,3 +43,4 @@ pub use filter::{CuckooFilter, WhenFull};
 pub use geometry::Layout;
 pub use growth::Conversion;
 pub use hash::{HashAlgorithm, KeyHash, KeyHasher};
+pub use snapshot::{LoadError, Part};

@@ -93,7 +93,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    #[inline]
+    #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
     pub(crate) fn load(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
@@ -105,7 +105,7 @@ impl Segment {
     }
 
     /// Replaces the bits of `mask` at `bit` by `value`; both lie within 57 bits.
-    #[inline]
+    #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn store(&mut self, bit: u64, mask: u64, value: u64) {
         let byte = (bit >> 3) as usize;
@@ -120,7 +120,7 @@ impl Segment {
     }
 
     /// Asks for the cache line that holds `bit`, without waiting for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, bit: u64) {
         prefetch(self.base.as_ptr().wrapping_add((bit >> 3) as usize));
     }
@@ -152,7 +152,7 @@ impl Segment {
 }
 
 /// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
-#[inline]
+#[inline(always)]
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the prefetch instruction"))]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -202,6 +202,13 @@ impl Table {
             }
             left -= here;
         }
+        Ok(table)
+    }
+
+    /// No segments yet, and memory for `bytes` bytes of them.
+    pub(crate) fn with_room(bytes: u64) -> Result<Self, OutOfMemory> {
+        let mut table = Self::default();
+        table.add_arena(usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?)?;
         Ok(table)
     }
 

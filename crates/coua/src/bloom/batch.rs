@@ -1,12 +1,19 @@
-//! What the batches of all Bloom filters share: keys are taken in blocks of 64.
+//! The batches of Bloom filters: keys are taken in blocks of 64.
 //!
 //! A block is long enough that its memory accesses overlap (a core keeps about 48 under way) and
-//! short enough that hashes and answers stay in the nearest cache.
+//! short enough that hashes and answers stay in the nearest cache. Answers and bits are those of
+//! the operations on single keys, in order.
 
+use super::blocked::{BlockedBloomFilter, key_bits};
+use super::filter::BloomFilter;
+use super::outcome_of;
 use crate::{Insertion, KeyHash, KeyHasher};
 
-/// Keys taken together.
+/// Keys taken together; not more than the bits of a `u64`.
 pub(super) const BLOCK: usize = 64;
+
+/// A block of hashes before any is known.
+pub(super) const UNHASHED: [KeyHash; BLOCK] = [KeyHash::from_u64(0); BLOCK];
 
 /// Hashes a block of at most [`BLOCK`] keys into `hashes` and returns the part that was filled.
 #[inline]
@@ -21,11 +28,178 @@ pub(super) fn hash_block<'a, K: AsRef<[u8]>>(
     &hashes[..keys.len().min(BLOCK)]
 }
 
-/// A block of hashes before any is known.
-pub(super) const UNHASHED: [KeyHash; BLOCK] = [KeyHash::from_u64(0); BLOCK];
+impl BloomFilter {
+    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
+    /// key, in order. The memory accesses of 64 keys overlap.
+    ///
+    /// ```
+    /// # use coua::BloomFilter;
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// filter.insert("wren");
+    /// let mut present = Vec::new();
+    /// filter.contains_batch(&["wren", "robin"], &mut present);
+    /// assert_eq!(present, [true, false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
+        present.clear();
+        for block in keys.chunks(BLOCK) {
+            self.look_block(hash_block(self.hasher(), block, &mut { UNHASHED }), present);
+        }
+    }
 
-/// The outcome of an insert that found (`new`) or did not find something to do.
-#[inline]
-pub(super) fn outcome_of(new: bool) -> Insertion {
-    if new { Insertion::Inserted } else { Insertion::AlreadyPresent }
+    /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        present.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.look_block(block, present);
+        }
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is cleared,
+    /// then holds one answer per key.
+    ///
+    /// ```
+    /// # use coua::{BloomFilter, Insertion::{AlreadyPresent, Inserted}};
+    /// let filter = BloomFilter::with_bits(1_000, 4)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_batch(&["wren", "robin", "wren"], &mut outcome);
+    /// assert_eq!(outcome, [Inserted, Inserted, AlreadyPresent]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in keys.chunks(BLOCK) {
+            self.insert_block(hash_block(self.hasher(), block, &mut { UNHASHED }), outcome);
+        }
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    pub fn insert_hash_batch(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.insert_block(block, outcome);
+        }
+    }
+
+    /// Without a branch on what is found, so that the processor runs ahead of memory. In two turns:
+    /// two probes tell three of four absent keys, which then cost no further line.
+    fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        let mut found = 0_u64;
+        for (index, &hash) in hashes.iter().enumerate() {
+            found |= u64::from(self.look(self.locate(hash).take(2))) << index;
+        }
+        let mut left = found;
+        while left != 0 {
+            let index = left.trailing_zeros();
+            let rest = self.locate(hashes[index as usize]).skip(2);
+            found &= !(u64::from(!self.look(rest)) << index);
+            left &= left - 1;
+        }
+        present.extend((0..hashes.len()).map(|index| (found >> index) & 1 == 1));
+    }
+
+    /// Looks first, which brings every line near; only then come the locked instructions, which
+    /// wait for their line one at a time.
+    fn insert_block(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        let mut present = [false; BLOCK];
+        for (present, &hash) in present.iter_mut().zip(hashes) {
+            *present = self.look(self.locate(hash));
+        }
+        outcome.extend(hashes.iter().zip(present).map(|(&hash, present)| {
+            if present {
+                Insertion::AlreadyPresent
+            } else {
+                self.insert_hash(hash)
+            }
+        }));
+    }
+
+    /// Whether all bits are set, without stopping at the first that is not.
+    #[inline]
+    fn look(&self, positions: impl Iterator<Item = u64>) -> bool {
+        positions.fold(true, |all, position| all & self.row.contains(position))
+    }
+}
+
+impl BlockedBloomFilter {
+    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
+    /// key, in order. The memory accesses of 64 keys overlap.
+    ///
+    /// ```
+    /// # use coua::BlockedBloomFilter;
+    /// let mut filter = BlockedBloomFilter::with_blocks(32)?;
+    /// filter.insert("wren");
+    /// let mut present = Vec::new();
+    /// filter.contains_batch(&["wren", "robin"], &mut present);
+    /// assert_eq!(present, [true, false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
+        present.clear();
+        for block in keys.chunks(BLOCK) {
+            self.look_block(hash_block(self.hasher(), block, &mut { UNHASHED }), present);
+        }
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        present.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.look_block(block, present);
+        }
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is cleared,
+    /// then holds one answer per key.
+    ///
+    /// ```
+    /// # use coua::{BlockedBloomFilter, Insertion::{AlreadyPresent, Inserted}};
+    /// let mut filter = BlockedBloomFilter::with_blocks(32)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_batch(&["wren", "robin", "wren"], &mut outcome);
+    /// assert_eq!(outcome, [Inserted, Inserted, AlreadyPresent]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in keys.chunks(BLOCK) {
+            self.insert_block(hash_block(self.hasher(), block, &mut { UNHASHED }), outcome);
+        }
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    pub fn insert_hash_batch(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        outcome.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.insert_block(block, outcome);
+        }
+    }
+
+    /// Finds the blocks of all keys and reads a word of each, with nothing that waits for it, so
+    /// that the lines are under way together. (Measured at 100 M keys: 22 ns a key, 45 to 70
+    /// without; prefetch instructions reach 18.)
+    fn locate_block(&self, hashes: &[KeyHash]) -> [usize; BLOCK] {
+        let mut indexes = [0; BLOCK];
+        let mut touched = 0;
+        for (index, &hash) in indexes.iter_mut().zip(hashes) {
+            *index = self.locate(hash);
+            touched |= self.blocks[*index].touch();
+        }
+        // Or the compiler finds that nobody wants these reads.
+        std::hint::black_box(touched);
+        indexes
+    }
+
+    fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        let indexes = self.locate_block(hashes);
+        let located = hashes.iter().zip(indexes);
+        present.extend(located.map(|(&hash, index)| self.blocks[index].contains(key_bits(hash))));
+    }
+
+    fn insert_block(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+        let indexes = self.locate_block(hashes);
+        let located = hashes.iter().zip(indexes);
+        outcome.extend(located.map(|(&hash, index)| outcome_of(self.insert_at(index, hash))));
+    }
 }

@@ -48,7 +48,8 @@ impl BitRow {
         let mask = 1 << (position % 64);
         // Looking first spares the locked instruction, several times dearer, for bits already set:
         // half of them in a well-filled filter.
-        word.load(Ordering::Relaxed) & mask == 0 && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
+        word.load(Ordering::Relaxed) & mask == 0
+            && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
     }
 
     /// [`set`](Self::set) for the only owner.
@@ -117,14 +118,20 @@ impl BitRow {
         if self.bits == other.bits {
             Ok(())
         } else {
-            Err(BloomMergeError::Bits { left: self.bits, right: other.bits })
+            Err(BloomMergeError::Bits {
+                left: self.bits,
+                right: other.bits,
+            })
         }
     }
 }
 
 impl Clone for BitRow {
     fn clone(&self) -> Self {
-        Self { words: self.loaded().map(AtomicU64::new).collect(), bits: self.bits }
+        Self {
+            words: self.loaded().map(AtomicU64::new).collect(),
+            bits: self.bits,
+        }
     }
 }
 
@@ -138,7 +145,9 @@ impl PartialEq for BitRow {
 pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, BloomBuildError> {
     let mut elements = Vec::new();
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-    elements.try_reserve_exact(count).map_err(|_| BloomBuildError::Allocation { bytes })?;
+    elements
+        .try_reserve_exact(count)
+        .map_err(|_| BloomBuildError::Allocation { bytes })?;
     Ok(elements)
 }
 
@@ -165,7 +174,13 @@ mod tests {
         assert_eq!(bytes.len(), 16);
         assert!(BitRow::from_bytes(70, &bytes).unwrap() == row);
         let wrong = BitRow::from_bytes(70, &bytes[..15]).err();
-        assert_eq!(wrong, Some(BloomLoadError::Length { found: 15, expected: 16 }));
+        assert_eq!(
+            wrong,
+            Some(BloomLoadError::Length {
+                found: 15,
+                expected: 16
+            })
+        );
         bytes[8] |= 1 << 6;
         let stray = BitRow::from_bytes(70, &bytes).err();
         assert_eq!(stray, Some(BloomLoadError::StrayBits { bits: 70 }));
@@ -176,6 +191,9 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_there_is_an_error() {
-        assert!(matches!(BitRow::zeroed(u64::MAX).err(), Some(BloomBuildError::Allocation { .. })));
+        assert!(matches!(
+            BitRow::zeroed(u64::MAX).err(),
+            Some(BloomBuildError::Allocation { .. })
+        ));
     }
 }

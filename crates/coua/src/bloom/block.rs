@@ -18,55 +18,68 @@ const SALTS: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// Aligned so that a block never lies across two cache lines.
+/// Words 2i and 2i + 1 are the lower and the upper half of `pairs[i]`, which gives the same bytes,
+/// little endian, and takes half the loads and stores. Aligned so that a block never lies across
+/// two cache lines.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(32))]
-pub(super) struct Block([u32; 8]);
+pub(super) struct Block {
+    pairs: [u64; 4],
+}
 
 impl Block {
     /// The block in which only the bits of a key with these 32 low hash bits are set.
     #[inline]
     pub(super) fn of(low: u32) -> Self {
-        Self(SALTS.map(|salt| 1 << (low.wrapping_mul(salt) >> 27)))
+        let bit = |word: usize| low.wrapping_mul(SALTS[word]) >> 27;
+        let pair = |i| 1 << bit(2 * i) | 1 << (32 + bit(2 * i + 1));
+        Self { pairs: std::array::from_fn(pair) }
     }
 
     /// Whether every bit of `key` is set, without a branch per word.
     #[inline]
     pub(super) fn contains(&self, key: Self) -> bool {
-        let missing = self.0.iter().zip(key.0).fold(0, |missing, (word, mask)| missing | (mask & !word));
-        missing == 0
+        let pairs = self.pairs.iter().zip(key.pairs);
+        pairs.fold(0, |missing, (pair, key)| missing | (key & !pair)) == 0
     }
 
     #[inline]
     pub(super) fn union_with(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(word, mask)| *word |= mask);
+        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair |= other);
     }
 
     pub(super) fn intersect_with(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(word, mask)| *word &= mask);
+        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair &= other);
+    }
+
+    /// One word of it: reading it brings the block's cache line near.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.pairs[0]
     }
 
     /// The chance that an absent key finds its eight bits set here.
     pub(super) fn false_positive_rate(&self) -> f64 {
-        self.0.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
+        let words = self.pairs.iter().flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
+        words.map(|word| f64::from(word.count_ones()) / 32.0).product()
     }
 
     pub(super) fn ones(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        self.pairs.iter().map(|pair| pair.count_ones()).sum()
     }
 
     pub(super) fn to_bytes(self) -> [u8; BLOCK_BYTES] {
         let mut bytes = [0; BLOCK_BYTES];
         let (chunks, _) = bytes.as_chunks_mut();
-        chunks.iter_mut().zip(self.0).for_each(|(chunk, word)| *chunk = word.to_le_bytes());
+        chunks.iter_mut().zip(self.pairs).for_each(|(chunk, pair)| *chunk = pair.to_le_bytes());
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8; BLOCK_BYTES]) -> Self {
         let (chunks, _) = bytes.as_chunks();
-        let mut words = [0; 8];
-        words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u32::from_le_bytes(*chunk));
-        Self(words)
+        let mut pairs = [0; 4];
+        pairs.iter_mut().zip(chunks).for_each(|(pair, chunk)| *pair = u64::from_le_bytes(*chunk));
+        Self { pairs }
     }
 }
 
@@ -74,23 +87,38 @@ impl Block {
 mod tests {
     use super::*;
 
+    /// The definition of the Parquet format, word by word.
+    fn plain_mask(low: u32) -> [u32; 8] {
+        let mut words = [0; 8];
+        for i in 0..8 {
+            let product = low.wrapping_mul(SALTS[i]);
+            words[i] |= 1 << (product >> 27);
+        }
+        words
+    }
+
     #[test]
-    fn a_key_sets_one_bit_per_word() {
-        for low in [0, 1, 0x8000_0000, u32::MAX, 123_456_789] {
-            let key = Block::of(low);
-            assert!(key.0.iter().all(|word| word.is_power_of_two()));
-            assert!(key.contains(key) && !Block::default().contains(key));
-            assert_eq!(key.ones(), 8);
+    fn paired_words_are_the_words_of_the_format() {
+        for i in 0..1_000_u32 {
+            let low = i.wrapping_mul(0x9e37_79b9) ^ (i << 27);
+            let plain: Vec<u8> = plain_mask(low).iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(Block::of(low).to_bytes()[..], plain[..]);
         }
     }
 
     #[test]
-    fn bytes_are_little_endian_words_in_order() {
-        let mut bytes = [0; BLOCK_BYTES];
-        bytes[0] = 1;
-        bytes[7] = 0x80;
-        let block = Block::from_bytes(&bytes);
-        assert_eq!(block.0, [1, 0x8000_0000, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(block.to_bytes(), bytes);
+    fn a_key_sets_one_bit_per_word() {
+        for low in [0, 1, 0x8000_0000, u32::MAX, 123_456_789] {
+            let key = Block::of(low);
+            assert!(key.contains(key) && !Block::default().contains(key));
+            assert_eq!(key.ones(), 8);
+            assert!((key.false_positive_rate() - 32_f64.powi(-8)).abs() < f64::MIN_POSITIVE);
+        }
+    }
+
+    #[test]
+    fn bytes_come_back() {
+        let bytes = std::array::from_fn(|i| i as u8);
+        assert_eq!(Block::from_bytes(&bytes).to_bytes(), bytes);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::batch::{BLOCK, UNHASHED, hash_block, outcome_of};
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use super::outcome_of;
 use super::probe::Probes;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 use crate::{Insertion, KeyHash, KeyHasher};
@@ -29,7 +29,7 @@ use crate::{Insertion, KeyHash, KeyHasher};
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct BloomFilter {
-    row: BitRow,
+    pub(super) row: BitRow,
     probes: u32,
     hasher: KeyHasher,
 }
@@ -84,7 +84,11 @@ impl BloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
+        Ok(Self {
+            row: BitRow::zeroed(plan.bits())?,
+            probes: plan.probes(),
+            hasher,
+        })
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
@@ -102,7 +106,8 @@ impl BloomFilter {
     /// [`contains`](Self::contains) for a key already hashed.
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.locate(hash).all(|position| self.row.contains(position))
+        self.locate(hash)
+            .all(|position| self.row.contains(position))
     }
 
     /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
@@ -123,60 +128,10 @@ impl BloomFilter {
     /// [`insert`](Self::insert) for a key already hashed.
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> Insertion {
-        outcome_of(self.locate(hash).fold(false, |new, position| self.row.set(position) | new))
-    }
-
-    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
-    /// key, in order. The memory accesses of 64 keys overlap.
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let filter = BloomFilter::with_bits(1_000, 4)?;
-    /// filter.insert("wren");
-    /// let mut present = Vec::new();
-    /// filter.contains_batch(&["wren", "robin"], &mut present);
-    /// assert_eq!(present, [true, false]);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
-        present.clear();
-        for block in keys.chunks(BLOCK) {
-            self.look_block(hash_block(self.hasher, block, &mut UNHASHED.clone()), present);
-        }
-    }
-
-    /// [`contains_batch`](Self::contains_batch) for keys already hashed.
-    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
-        present.clear();
-        for block in hashes.chunks(BLOCK) {
-            self.look_block(block, present);
-        }
-    }
-
-    /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is cleared,
-    /// then holds one answer per key.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, Insertion::{AlreadyPresent, Inserted}};
-    /// let filter = BloomFilter::with_bits(1_000, 4)?;
-    /// let mut outcome = Vec::new();
-    /// filter.insert_batch(&["wren", "robin", "wren"], &mut outcome);
-    /// assert_eq!(outcome, [Inserted, Inserted, AlreadyPresent]);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K], outcome: &mut Vec<Insertion>) {
-        outcome.clear();
-        for block in keys.chunks(BLOCK) {
-            self.insert_block(hash_block(self.hasher, block, &mut UNHASHED.clone()), outcome);
-        }
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for keys already hashed.
-    pub fn insert_hash_batch(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
-        outcome.clear();
-        for block in hashes.chunks(BLOCK) {
-            self.insert_block(block, outcome);
-        }
+        outcome_of(
+            self.locate(hash)
+                .fold(false, |new, position| self.row.set(position) | new),
+        )
     }
 
     /// Forgets every key. O(bits).
@@ -294,47 +249,16 @@ impl BloomFilter {
         hasher: KeyHasher,
         bytes: &[u8],
     ) -> Result<Self, BloomLoadError> {
-        Ok(Self { row: BitRow::from_bytes(plan.bits(), bytes)?, probes: plan.probes(), hasher })
+        Ok(Self {
+            row: BitRow::from_bytes(plan.bits(), bytes)?,
+            probes: plan.probes(),
+            hasher,
+        })
     }
 
     #[inline]
-    fn locate(&self, hash: KeyHash) -> Probes {
+    pub(super) fn locate(&self, hash: KeyHash) -> Probes {
         Probes::new(hash.to_u64(), self.probes, self.row.bits())
-    }
-
-    /// Without a branch on what is found, so that the processor runs ahead of memory. In two turns:
-    /// two probes tell three of four absent keys, which then cost no further line.
-    fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
-        let mut found = 0_u64;
-        for (index, &hash) in hashes.iter().enumerate() {
-            found |= u64::from(self.look(self.locate(hash).take(2))) << index;
-        }
-        let mut left = found;
-        while left != 0 {
-            let index = left.trailing_zeros();
-            let rest = self.locate(hashes[index as usize]).skip(2);
-            found &= !(u64::from(!self.look(rest)) << index);
-            left &= left - 1;
-        }
-        present.extend((0..hashes.len()).map(|index| (found >> index) & 1 == 1));
-    }
-
-    /// Looks first, which brings every line near; only then come the locked instructions, which
-    /// wait for their line one at a time.
-    fn insert_block(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
-        let mut present = [false; BLOCK];
-        for (present, &hash) in present.iter_mut().zip(hashes) {
-            *present = self.look(self.locate(hash));
-        }
-        outcome.extend(hashes.iter().zip(present).map(|(&hash, present)| {
-            if present { Insertion::AlreadyPresent } else { self.insert_hash(hash) }
-        }));
-    }
-
-    /// Whether all bits are set, without stopping at the first that is not.
-    #[inline]
-    fn look(&self, positions: impl Iterator<Item = u64>) -> bool {
-        positions.fold(true, |all, position| all & self.row.contains(position))
     }
 
     /// [`insert_hash`](Self::insert_hash) for the only owner: a quarter of the time, because
@@ -350,7 +274,10 @@ impl BloomFilter {
             return Err(BloomMergeError::Hash);
         }
         if self.probes != other.probes {
-            return Err(BloomMergeError::Probes { left: self.probes, right: other.probes });
+            return Err(BloomMergeError::Probes {
+                left: self.probes,
+                right: other.probes,
+            });
         }
         Ok(())
     }

@@ -27,7 +27,11 @@ pub(super) struct Probes {
 impl Probes {
     #[inline]
     pub(super) fn new(hash: u64, probes: u32, bits: u64) -> Self {
-        Self { state: hash, left: probes, bits }
+        Self {
+            state: hash,
+            left: probes,
+            bits,
+        }
     }
 }
 

@@ -1,0 +1,368 @@
+//! The header of a snapshot: fixed little-endian fields, checked before anything else is believed.
+//!
+//! `docs/format.md` is the normative description.
+
+use crate::builder::CuckooFilterBuilder;
+use crate::filter::{Counters, CuckooFilter, Policy, WhenFull};
+use crate::geometry::{Geometry, LOW_BITS, Layout, MIN_FINGERPRINT_BITS, Resolution, Shape};
+use crate::growth::{MAX_DEPTH, MAX_IMBALANCE};
+use crate::hash::{HashAlgorithm, KeyHasher};
+use crate::sizing::check_slots;
+use crate::snapshot::error::{LoadError, Part};
+
+pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+/// The version written, and the newest one read.
+pub(super) const VERSION: u16 = 1;
+/// A cuckoo filter; other kinds of filters would have other numbers.
+const KIND_CUCKOO: u16 = 1;
+pub(super) const HEADER_BYTES: usize = 192;
+/// Bytes of one row of the segment table.
+pub(super) const ROW_BYTES: u64 = 32;
+/// Bytes of one entry of the side table.
+pub(super) const ENTRY_BYTES: u64 = 24;
+pub(super) const TRAILER_BYTES: u64 = 32;
+/// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
+const PAGE: u64 = 4096;
+/// What a hasher's key is checked with: the hash of this text.
+const KEY_CHECK_TEXT: &[u8] = b"coua key check";
+
+/// All that a snapshot says before its segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Header {
+    pub(super) hash: StoredHash,
+    pub(super) geometry: Geometry,
+    pub(super) policy: Policy,
+    pub(super) counters: Counters,
+    pub(super) homeless: u64,
+    pub(super) segments: u64,
+    pub(super) side_entries: u64,
+    pub(super) places: Places,
+}
+
+/// The hash as a snapshot stores it: a secret key is not stored, only how to recognise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoredHash {
+    Xxh3 { seed: u64 },
+    SipHash13 { check: u64 },
+}
+
+/// Where the parts begin, and the length of the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) first_segment: u64,
+    pub(super) side: u64,
+    pub(super) end: u64,
+}
+
+impl StoredHash {
+    pub(super) fn of(hasher: KeyHasher) -> Self {
+        match hasher.algorithm() {
+            HashAlgorithm::Xxh3 { seed } => Self::Xxh3 { seed },
+            HashAlgorithm::SipHash13 { .. } => {
+                Self::SipHash13 { check: hasher.hash(KEY_CHECK_TEXT).to_u64() }
+            }
+        }
+    }
+
+    /// The hasher, given the secret key if one is needed.
+    pub(super) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
+        match (self, key) {
+            (Self::Xxh3 { seed }, _) => Ok(KeyHasher::xxh3(seed)),
+            (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),
+            (Self::SipHash13 { .. }, Some(key)) => {
+                let hasher = KeyHasher::siphash13(key);
+                if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
+            }
+        }
+    }
+}
+
+impl Header {
+    pub(super) fn of(filter: &CuckooFilter) -> Self {
+        let segments = filter.table.segments.len() as u64;
+        let side_entries = filter.side.len() as u64;
+        let first_segment = first_segment(segments);
+        let slots = filter.geometry.segment_slots();
+        let data: u64 = filter
+            .table
+            .segments
+            .iter()
+            .map(|segment| filter.shapes[usize::from(segment.level)].bytes(slots))
+            .sum();
+        let side = first_segment + data;
+        Self {
+            hash: StoredHash::of(filter.hasher),
+            geometry: filter.geometry,
+            policy: filter.policy,
+            counters: filter.counters,
+            homeless: filter.side.homeless(),
+            segments,
+            side_entries,
+            places: Places {
+                first_segment,
+                side,
+                end: side + side_entries * ENTRY_BYTES + TRAILER_BYTES,
+            },
+        }
+    }
+
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let (algorithm, seed) = match self.hash {
+            StoredHash::Xxh3 { seed } => (1, seed),
+            StoredHash::SipHash13 { check } => (2, check),
+        };
+        let (resolution, bits) = match self.geometry.resolution {
+            Resolution::Prefix { bits } => (0, bits),
+            Resolution::Cells { top_bits } => (1, top_bits),
+        };
+        let mut out = Fields::default();
+        out.bytes(&MAGIC);
+        out.bytes(&VERSION.to_le_bytes());
+        out.bytes(&KIND_CUCKOO.to_le_bytes());
+        out.u32(HEADER_BYTES as u32);
+        out.u32(algorithm);
+        out.u32(0);
+        out.u64(seed);
+        out.u64(0);
+        out.u32(u32::from(self.geometry.layout == Layout::Windows));
+        out.u32(self.geometry.slots_per_bucket);
+        out.u64(self.geometry.buckets);
+        out.u32(self.geometry.base_depth);
+        out.u32(self.geometry.low_bits);
+        out.u32(resolution);
+        out.u32(bits);
+        out.u32(match self.policy.when_full {
+            WhenFull::Grow => 0,
+            WhenFull::Refuse => 1,
+            WhenFull::ExceedRate => 2,
+        });
+        out.u32(self.policy.max_relocations);
+        out.u64(self.policy.max_items);
+        out.u64(self.counters.len);
+        out.u64(self.counters.stored);
+        out.u64(self.homeless);
+        out.u64(self.segments);
+        out.u64(self.side_entries);
+        out.u64(self.places.end);
+        out.u64(HEADER_BYTES as u64);
+        out.u64(self.places.first_segment);
+        out.u64(self.places.side);
+        out.finish()
+    }
+
+    /// Reads and checks everything that can be checked without the rest of the file.
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LoadError> {
+        if bytes[..8] != MAGIC {
+            return Err(LoadError::NotAFilter);
+        }
+        let mut fields = Reader { bytes, at: 8 };
+        let version = fields.u16();
+        if version == 0 || version > VERSION {
+            return Err(LoadError::Version { found: version });
+        }
+        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
+        if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
+            return Err(LoadError::Checksum { part: Part::Header });
+        }
+        fields.expect("kind", u64::from(KIND_CUCKOO), |f| u64::from(f.u16()))?;
+        fields.expect("header length", HEADER_BYTES as u64, |f| u64::from(f.u32()))?;
+        let hash = fields.hash()?;
+        let geometry = fields.geometry()?;
+        let policy = fields.policy()?;
+        let counters = Counters { len: fields.u64(), stored: fields.u64() };
+        let homeless = fields.u64();
+        let segments = fields.u64();
+        let side_entries = fields.u64();
+        let end = fields.u64();
+        fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
+        let header = Self {
+            hash,
+            geometry,
+            policy,
+            counters,
+            homeless,
+            segments,
+            side_entries,
+            places: Places { first_segment: fields.u64(), side: fields.u64(), end },
+        };
+        while fields.at < HEADER_BYTES - 8 {
+            fields.expect("reserved", 0, Reader::u64)?;
+        }
+        header.check_places()?;
+        Ok(header)
+    }
+
+    /// Offsets follow from the counts; the counts are bounded by the length.
+    fn check_places(&self) -> Result<(), LoadError> {
+        let Places { first_segment: first, side, end } = self.places;
+        let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
+            && self.segments < 1 << MAX_DEPTH
+            && first == first_segment(self.segments)
+            && side > first
+            && self.side_entries <= end / ENTRY_BYTES
+            && side.checked_add(self.side_entries * ENTRY_BYTES + TRAILER_BYTES) == Some(end)
+            // Segments are no larger than the one of the base depth, and no smaller than the
+            // deepest.
+            && side - first >= 64 * self.segments;
+        if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
+    }
+
+    /// Depth that no segment exceeds.
+    pub(super) fn deepest(&self) -> u32 {
+        (self.segments.ilog2() + MAX_IMBALANCE).min(MAX_DEPTH)
+    }
+
+    /// The shapes of all depths; at least the base depth's, or the geometry would not have passed.
+    pub(super) fn shapes(&self) -> Vec<Shape> {
+        self.geometry.shapes()
+    }
+}
+
+fn first_segment(segments: u64) -> u64 {
+    (HEADER_BYTES as u64).saturating_add(segments.saturating_mul(ROW_BYTES)).div_ceil(PAGE)
+        .saturating_mul(PAGE)
+}
+
+pub(super) fn checksum_of(bytes: &[u8]) -> u64 {
+    KeyHasher::default().hash(bytes).to_u64()
+}
+
+/// Fields in writing order.
+#[derive(Default)]
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    /// Zeros up to the checksum, and the checksum.
+    fn finish(mut self) -> [u8; HEADER_BYTES] {
+        self.0.resize(HEADER_BYTES - 8, 0);
+        self.u64(checksum_of(&self.0.clone()));
+        let mut header = [0; HEADER_BYTES];
+        header.copy_from_slice(&self.0);
+        header
+    }
+}
+
+/// Fields in reading order.
+pub(super) struct Reader<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut value = [0; N];
+        value.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        value
+    }
+
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    fn expect(
+        &mut self,
+        name: &'static str,
+        wanted: u64,
+        read: impl FnOnce(&mut Self) -> u64,
+    ) -> Result<(), LoadError> {
+        let found = read(self);
+        if found == wanted { Ok(()) } else { Err(LoadError::Field { name, found }) }
+    }
+
+    fn hash(&mut self) -> Result<StoredHash, LoadError> {
+        let algorithm = self.u32();
+        self.expect("reserved", 0, |f| u64::from(f.u32()))?;
+        let seed = self.u64();
+        self.expect("reserved", 0, Self::u64)?;
+        match algorithm {
+            1 => Ok(StoredHash::Xxh3 { seed }),
+            2 => Ok(StoredHash::SipHash13 { check: seed }),
+            found => Err(LoadError::Field { name: "hash algorithm", found: u64::from(found) }),
+        }
+    }
+
+    fn geometry(&mut self) -> Result<Geometry, LoadError> {
+        let layout = match self.u32() {
+            0 => Layout::Buckets,
+            1 => Layout::Windows,
+            found => return Err(LoadError::Field { name: "layout", found: u64::from(found) }),
+        };
+        let slots_per_bucket = self.u32();
+        let buckets = self.u64();
+        let base_depth = self.u32();
+        let low_bits = self.u32();
+        let (kind, bits) = (self.u32(), self.u32());
+        let resolution = match kind {
+            0 => Resolution::Prefix { bits },
+            1 => Resolution::Cells { top_bits: bits },
+            found => return Err(LoadError::Field { name: "resolution", found: u64::from(found) }),
+        };
+        let geometry =
+            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
+        if is_sound(&geometry) {
+            Ok(geometry)
+        } else {
+            Err(LoadError::Field { name: "geometry", found: buckets })
+        }
+    }
+
+    fn policy(&mut self) -> Result<Policy, LoadError> {
+        let when_full = match self.u32() {
+            0 => WhenFull::Grow,
+            1 => WhenFull::Refuse,
+            2 => WhenFull::ExceedRate,
+            found => return Err(LoadError::Field { name: "when full", found: u64::from(found) }),
+        };
+        let max_relocations = self.u32();
+        if max_relocations > CuckooFilterBuilder::MOST_RELOCATIONS {
+            let found = u64::from(max_relocations);
+            return Err(LoadError::Field { name: "max relocations", found });
+        }
+        Ok(Policy { max_items: self.u64(), when_full, max_relocations })
+    }
+}
+
+/// Whether all arithmetic on this geometry stays within its limits.
+fn is_sound(geometry: &Geometry) -> bool {
+    let depth = geometry.base_depth;
+    let within_limits = match geometry.resolution {
+        Resolution::Prefix { bits } => {
+            geometry.low_bits == LOW_BITS
+                && (8..=64).contains(&bits)
+                && depth <= bits
+                && bits - depth <= 63
+        }
+        Resolution::Cells { top_bits } => {
+            (MIN_FINGERPRINT_BITS..=LOW_BITS).contains(&geometry.low_bits)
+                && (top_bits == 0 || geometry.low_bits == LOW_BITS)
+                && top_bits < 64
+                && geometry.cells() <= 64f64.exp2()
+        }
+    };
+    within_limits
+        && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
+        && depth < MAX_DEPTH
+        && (1..1 << 40).contains(&geometry.buckets)
+        && geometry.shape(depth).is_some()
+}

@@ -1,0 +1,155 @@
+//! A filter as bytes: one documented little-endian format for every front.
+//!
+//! ```text
+//! header | segment table | padding | segments | side table | trailer
+//! ```
+//!
+//! Every byte is covered by a checksum or checked to be zero. Segments lie in hash order, each
+//! aligned to 64 bytes with the tail that loads need, so that a mapped file can be used in place.
+//! `docs/format.md` is the normative description.
+
+mod error;
+mod header;
+mod load;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+pub use error::{LoadError, Part};
+
+use crate::filter::CuckooFilter;
+use crate::table::Segment;
+use header::{Header, checksum_of};
+
+const END_MAGIC: [u8; 8] = *b"COUA-END";
+
+impl CuckooFilter {
+    /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
+    /// machine. O(bytes); `out` need not be buffered.
+    ///
+    /// A SipHash key is not written, only a value to recognise it by.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::new();
+    /// let mut bytes = Vec::new();
+    /// filter.write_to(&mut bytes)?;
+    /// assert!(coua::CuckooFilter::from_bytes(&bytes)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to<W: Write>(&self, mut out: W) -> io::Result<()> {
+        let header = Header::of(self);
+        let head = header.encode();
+        let rows = self.segment_rows(&header);
+        let side = self.side_bytes();
+        out.write_all(&head)?;
+        out.write_all(&rows)?;
+        let padding = header.places.first_segment as usize - head.len() - rows.len();
+        out.write_all(&vec![0; padding])?;
+        for (_, index) in self.directory.in_hash_order() {
+            out.write_all(self.packed(&self.table.segments[index as usize]))?;
+        }
+        out.write_all(&side)?;
+        out.write_all(&trailer(&head, &rows, &side))?;
+        out.flush()
+    }
+
+    fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
+        let shape = &self.shapes[usize::from(segment.level)];
+        segment.bytes(shape.bytes(self.geometry.segment_slots()) as usize)
+    }
+
+    fn segment_rows(&self, header: &Header) -> Vec<u8> {
+        let mut rows = Vec::with_capacity(self.table.segments.len() * header::ROW_BYTES as usize);
+        let mut offset = header.places.first_segment;
+        for (_, index) in self.directory.in_hash_order() {
+            let segment = &self.table.segments[index as usize];
+            let packed = self.packed(segment);
+            let depth = self.shapes[usize::from(segment.level)].depth;
+            for field in [depth, segment.occupied, u32::from(segment.overfull), 0] {
+                rows.extend_from_slice(&field.to_le_bytes());
+            }
+            rows.extend_from_slice(&offset.to_le_bytes());
+            rows.extend_from_slice(&checksum_of(packed).to_le_bytes());
+            offset += packed.len() as u64;
+        }
+        rows
+    }
+
+    fn side_bytes(&self) -> Vec<u8> {
+        let entry = |(hash, aside): (crate::KeyHash, crate::side::Aside)| {
+            [hash.to_u64(), aside.extra, aside.homeless].map(u64::to_le_bytes).concat()
+        };
+        self.side.iter().flat_map(entry).collect()
+    }
+
+    /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
+    /// file or the new one, whole: a temporary file beside it is written, synced and renamed.
+    ///
+    /// A symbolic link is followed. A file that is there keeps its permissions.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; then the old file is as it was. Anything but a regular file at
+    /// `path` is refused.
+    ///
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// coua::CuckooFilter::new().save_atomically(&path)?;
+    /// assert!(coua::CuckooFilter::read(&path)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
+            Ok(_) => return Err(io::Error::other("not a regular file")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut temporary = new_file_in(folder)?;
+        self.write_to(temporary.as_file_mut())?;
+        if let Some(permissions) = existing {
+            temporary.as_file().set_permissions(permissions)?;
+        }
+        temporary.as_file().sync_all()?;
+        temporary.persist(&target).map_err(|failed| failed.error)?;
+        sync_folder(folder)
+    }
+}
+
+fn new_file_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".coua-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any new file, less the umask; the default would be private to the user.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// A rename is durable once its folder is.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+fn trailer(head: &[u8], rows: &[u8], side: &[u8]) -> Vec<u8> {
+    let sums = [checksum_of(rows), checksum_of(side)];
+    let mut covered = head.to_vec();
+    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+    let mut trailer = covered[head.len()..].to_vec();
+    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
+    trailer.extend_from_slice(&END_MAGIC);
+    trailer
+}
