@@ -14,7 +14,9 @@ const BLOCK: usize = 4096;
 
 /// The n-th of a row of distinct uniform hashes (SplitMix64).
 fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = n
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     KeyHash::from_u64(z ^ (z >> 31))
@@ -53,7 +55,10 @@ impl Table {
         for (name, values) in &mut self.rows {
             values.sort_by(f64::total_cmp);
             let (low, high) = (values[0], values[values.len() - 1]);
-            println!("{name:44} {:8.2}  ({low:.2} .. {high:.2})", values[values.len() / 2]);
+            println!(
+                "{name:44} {:8.2}  ({low:.2} .. {high:.2})",
+                values[values.len() / 2]
+            );
         }
     }
 }
@@ -79,39 +84,67 @@ fn round(items: u64, table: &mut Table) {
     ] {
         let mut filter = fixed(items, rate, layout);
         let bits = filter.slot_bits();
-        let mut row = |what: &str, value: f64| table.add(&format!("{name} ({bits}): {what}"), value);
+        let mut row =
+            |what: &str, value: f64| table.add(&format!("{name} ({bits}): {what}"), value);
         let share = items * 90 / 95;
         let insert = |block: &[KeyHash]| filter.insert_hash_batch(block).expect("room");
         row("insert to 90 %", timed(0, share, insert));
         let last = |block: &[KeyHash]| filter.insert_hash_batch(block).expect("room");
         row("insert 90 to 95 %", timed(share, items - share, last));
         let lookups = items.min(20_000_000);
-        row("lookup present", timed(0, lookups, |b| filter.contains_hash_batch(b, &mut answers)));
-        row("lookup absent", timed(1 << 40, lookups, |b| {
-            filter.contains_hash_batch(b, &mut answers);
-            black_box(&answers);
-        }));
-        row("single lookup absent", timed(1 << 40, lookups, |b| {
-            black_box(b.iter().filter(|&&h| filter.contains_hash(h)).count());
-        }));
-        row("remove", timed(0, items, |b| filter.remove_hash_batch(b, &mut answers)));
+        row(
+            "lookup present",
+            timed(0, lookups, |b| filter.contains_hash_batch(b, &mut answers)),
+        );
+        row(
+            "lookup absent",
+            timed(1 << 40, lookups, |b| {
+                filter.contains_hash_batch(b, &mut answers);
+                black_box(&answers);
+            }),
+        );
+        row(
+            "single lookup absent",
+            timed(1 << 40, lookups, |b| {
+                black_box(b.iter().filter(|&&h| filter.contains_hash(h)).count());
+            }),
+        );
+        row(
+            "remove",
+            timed(0, items, |b| filter.remove_hash_batch(b, &mut answers)),
+        );
         drop(filter);
         let mut unique = fixed(items, rate, layout);
-        row("insert_unique all new", timed(0, items, |b| {
-            unique.insert_unique_hash_batch(b, &mut outcomes).expect("room");
-        }));
-        row("insert_unique all repeats", timed(0, items, |b| {
-            unique.insert_unique_hash_batch(b, &mut outcomes).expect("room");
-        }));
+        row(
+            "insert_unique all new",
+            timed(0, items, |b| {
+                unique
+                    .insert_unique_hash_batch(b, &mut outcomes)
+                    .expect("room");
+            }),
+        );
+        row(
+            "insert_unique all repeats",
+            timed(0, items, |b| {
+                unique
+                    .insert_unique_hash_batch(b, &mut outcomes)
+                    .expect("room");
+            }),
+        );
     }
     let mut growing = CuckooFilter::new();
-    table.add("growing, 64 hash bits: insert", timed(0, items, |b| {
-        growing.insert_hash_batch(b).expect("room");
-    }));
+    table.add(
+        "growing, 64 hash bits: insert",
+        timed(0, items, |b| {
+            growing.insert_hash_batch(b).expect("room");
+        }),
+    );
 }
 
 fn main() {
-    let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let numbers: Vec<u64> = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .collect();
     let items = numbers.first().copied().unwrap_or(10_000_000);
     let rounds = numbers.get(1).copied().unwrap_or(5);
     let mut table = Table { rows: Vec::new() };

@@ -81,7 +81,9 @@ struct Pending {
 
 impl Pending {
     fn new() -> Self {
-        Self { queue: VecDeque::with_capacity(MOST_PENDING) }
+        Self {
+            queue: VecDeque::with_capacity(MOST_PENDING),
+        }
     }
 
     fn start(&mut self, filter: &mut CuckooFilter, relocation: Relocation) {
@@ -106,7 +108,7 @@ impl Pending {
     /// Does a key's share of the work.
     #[inline]
     fn advance(&mut self, filter: &mut CuckooFilter) {
-        for _ in 0..self.queue.len().div_ceil(KEYS_PER_STEP) {
+        for _ in 0..self.queue.len() / KEYS_PER_STEP {
             self.step_first(filter);
         }
     }
@@ -114,7 +116,10 @@ impl Pending {
     /// Finishes the relocation that owns `segment`.
     #[cold]
     fn settle(&mut self, filter: &mut CuckooFilter, segment: u32) {
-        if let Some(at) = self.queue.iter().position(|pending| pending.segment == segment)
+        if let Some(at) = self
+            .queue
+            .iter()
+            .position(|pending| pending.segment == segment)
             && let Some(relocation) = self.queue.remove(at)
         {
             filter.finish(relocation);
@@ -130,8 +135,18 @@ impl Pending {
 }
 
 impl CuckooFilter {
+    /// Puts items that are counted already into slots.
+    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
+        let mut ahead = Lookahead::new(self, hashes);
+        while let Some((_, probe)) = ahead.next(self) {
+            self.put_back(&probe);
+        }
+    }
+
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
+        keys.iter()
+            .map(|key| self.hasher.hash(key.as_ref()))
+            .collect()
     }
 
     /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer
@@ -295,7 +310,10 @@ impl CuckooFilter {
                 Ok(insertion) => each(insertion),
                 Err(full) => {
                     pending.settle_all(self);
-                    return Err(BatchFull { done: ahead.taken - 1, full });
+                    return Err(BatchFull {
+                        done: ahead.taken - 1,
+                        full,
+                    });
                 }
             }
             pending.advance(self);

@@ -4,34 +4,54 @@
 //! buckets need no position. In overlapping windows the slot alone does not tell which window its
 //! item belongs to, so it stores its position in that window (one bit, for windows of two).
 //!
-//! Where a bucket fits into one 8-byte load, all its slots ("lanes") are compared at once: XOR with
-//! the repeated value, then find the zero lanes (Warren, Hacker's Delight, 6-1, in its exact form).
-//! Wider buckets take one unaligned load a slot.
+//! A bucket that fits into one 8-byte load is `b` values side by side. A wider one begins with the
+//! low bits of all its values, as many as fit into one load, and the rests of the values follow:
+//!
+//! ```text
+//! narrow   value 0 | value 1 | value 2 | value 3
+//! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3
+//! ```
+//!
+//! So all slots ("lanes") are compared at once in either case: XOR with the repeated value, then find
+//! the zero lanes (Warren, Hacker's Delight, 6-1, in its exact form); a rest is read only where its
+//! lane fits. The low bits of a value are never all 0, so empty slots show in the lanes alone.
+//! Wide windows overlap and cannot be cut like that: they take one load a slot.
 
-use crate::geometry::{Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
+use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
 use crate::table::Segment;
 
 /// The lane arithmetic of one slot width.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
     pub(crate) slots: u32,
-    /// Slots from one bucket to the next.
-    pub(crate) stride: u32,
     pub(crate) slot_bits: u32,
     /// Choice bit, and position bit in windows.
     pub(crate) tag_bits: u32,
-    /// The whole bucket is read by one load.
-    pub(crate) one_load: bool,
-    pub(crate) slot_mask: u64,
+    form: Form,
+    /// Bits from one bucket to the next.
+    bucket_bits: u64,
+    lane_bits: u32,
+    lane_mask: u64,
+    rest_bits: u32,
+    rest_mask: u64,
     ones: u64,
     high: u64,
     positions: u64,
-    /// 2^16 / slot_bits, rounded up: turns a bit number into a lane number.
+    /// 2^16 / `lane_bits`, rounded up: turns a bit number into a lane number.
     lane_of_bit: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Narrow,
+    Wide,
+    WideWindows,
 }
 
 /// Position bit of a slot value in a window.
 const POSITION: u64 = 2;
+/// Bits that one load reaches whatever its misalignment within the first byte.
+const LOAD_BITS: u32 = MAX_SLOT_BITS;
 
 impl Lanes {
     /// `None` if such a slot is too narrow or too wide.
@@ -44,114 +64,191 @@ impl Lanes {
         if fingerprint_bits < MIN_FINGERPRINT_BITS || slot_bits > MAX_SLOT_BITS {
             return None;
         }
-        let bucket_bits = slots * slot_bits;
-        let offsets = (stride * slot_bits) % 8;
-        // The worst misalignment of a bucket within its first byte, by the step between buckets.
-        let misaligned = if offsets == 0 { 0 } else { 8 - (1 << offsets.trailing_zeros()) };
-        let one_load = bucket_bits + misaligned <= 64;
-        let lanes = if one_load { slots } else { 1 };
-        let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * slot_bits));
+        let form = match layout {
+            _ if slots * slot_bits + worst_misalignment(stride * slot_bits) <= 64 => Form::Narrow,
+            Layout::Buckets => Form::Wide,
+            Layout::Windows => Form::WideWindows,
+        };
+        let lane_bits = if form == Form::Wide {
+            LOAD_BITS / slots
+        } else {
+            slot_bits
+        };
+        debug_assert!(form != Form::Wide || lane_bits > LOW_BITS);
+        let lanes = if form == Form::WideWindows { 1 } else { slots };
+        let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
+        let rest_bits = slot_bits - lane_bits;
         Some(Self {
             slots,
-            stride,
             slot_bits,
             tag_bits,
-            one_load,
-            slot_mask: (1 << slot_bits) - 1,
+            form,
+            bucket_bits: u64::from(stride * slot_bits),
+            lane_bits,
+            lane_mask: (1 << lane_bits) - 1,
+            rest_bits,
+            rest_mask: (1 << rest_bits) - 1,
             ones,
-            high: ones << (slot_bits - 1),
-            lane_of_bit: (1u32 << 16).div_ceil(slot_bits),
-            positions: if tag_bits == 2 && lanes == 2 { POSITION << slot_bits } else { 0 },
+            high: ones << (lane_bits - 1),
+            positions: if layout == Layout::Windows {
+                POSITION << slot_bits
+            } else {
+                0
+            },
+            lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })
     }
 
-    /// Bit offset of a slot in its segment.
-    #[inline(always)]
-    pub(crate) fn bit(&self, slot: u64) -> u64 {
-        slot * u64::from(self.slot_bits)
+    /// Bits of a segment with this many slots.
+    pub(crate) fn segment_bits(&self, slots: u64) -> u64 {
+        slots * u64::from(self.slot_bits)
     }
 
-    /// Number of a bucket's first slot.
-    #[inline(always)]
-    pub(crate) fn first_slot(&self, bucket: u64) -> u64 {
-        bucket * u64::from(self.stride)
+    /// Every slot of a segment once, as a bucket that it lies in and the position there.
+    pub(crate) fn places(&self, buckets: u64) -> impl Iterator<Item = (u64, u32)> + use<> {
+        let windows = self.tag_bits == 2;
+        let positions = if windows { 1 } else { self.slots };
+        (0..buckets)
+            .flat_map(move |bucket| (0..positions).map(move |position| (bucket, position)))
+            .chain(windows.then_some((buckets - 1, 1)))
     }
 
     /// The value as it is stored at `position` of its bucket.
     #[inline(always)]
     pub(crate) fn at_position(&self, value: u64, position: u32) -> u64 {
-        if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
-    }
-
-    /// The value without its position, and the bucket it belongs to.
-    #[inline(always)]
-    pub(crate) fn own_bucket(&self, slot: u64, stored: u64) -> (u64, u64) {
         if self.tag_bits == 2 {
-            (slot - u64::from(stored & POSITION != 0), stored & !POSITION)
+            value | (u64::from(position) * POSITION)
         } else {
-            // The number of slots is a power of two.
-            (slot >> self.slots.trailing_zeros(), stored)
+            value
         }
     }
 
-    /// Whether the bucket that a stored value belongs to is one of `buckets`.
-    pub(crate) fn has_bucket(&self, slot: u64, stored: u64, buckets: u64) -> bool {
-        let before_first = self.tag_bits == 2 && slot == 0 && stored & POSITION != 0;
-        !before_first && self.own_bucket(slot, stored).0 < buckets
+    /// The bucket that a stored value belongs to, and the value without its position.
+    #[inline(always)]
+    pub(crate) fn own_bucket(&self, bucket: u64, position: u32, stored: u64) -> (u64, u64) {
+        if self.tag_bits == 2 {
+            let slot = bucket + u64::from(position);
+            (
+                slot.wrapping_sub((stored & POSITION) / POSITION),
+                stored & !POSITION,
+            )
+        } else {
+            (bucket, stored)
+        }
     }
 
-    /// The value stored in a slot.
+    /// Whether items of another bucket may lie in a bucket's slots.
     #[inline(always)]
-    pub(crate) fn stored(&self, segment: &Segment, slot: u64) -> u64 {
-        segment.load(self.bit(slot)) & self.slot_mask
+    pub(crate) fn overlap(&self) -> bool {
+        self.tag_bits == 2
+    }
+
+    /// The value stored at `position` of `bucket`.
+    #[inline(always)]
+    pub(crate) fn stored(&self, segment: &Segment, bucket: u64, position: u32) -> u64 {
+        let bit = bucket * self.bucket_bits;
+        let lane = segment.load(bit + u64::from(position * self.lane_bits)) & self.lane_mask;
+        if self.form == Form::Wide {
+            lane | self.rest(segment, bit, position)
+        } else {
+            lane
+        }
+    }
+
+    /// The rest of a value, in its place above the lane's bits.
+    #[inline(always)]
+    fn rest(&self, segment: &Segment, bucket_bit: u64, position: u32) -> u64 {
+        let bit = bucket_bit + self.rest_bit(position);
+        (segment.load(bit) & self.rest_mask) << self.lane_bits
     }
 
     #[inline(always)]
-    pub(crate) fn put(&self, segment: &mut Segment, slot: u64, stored: u64) {
-        segment.store(self.bit(slot), self.slot_mask, stored);
+    fn rest_bit(&self, position: u32) -> u64 {
+        u64::from(self.slots * self.lane_bits + position * self.rest_bits)
+    }
+
+    /// Stores a value (or 0) at `position` of `bucket`.
+    #[inline(always)]
+    pub(crate) fn put(&self, segment: &mut Segment, bucket: u64, position: u32, stored: u64) {
+        let bit = bucket * self.bucket_bits;
+        let lane = bit + u64::from(position * self.lane_bits);
+        segment.store(lane, self.lane_mask, stored & self.lane_mask);
+        if self.form == Form::Wide {
+            let rest = bit + self.rest_bit(position);
+            segment.store(rest, self.rest_mask, stored >> self.lane_bits);
+        }
     }
 
     /// The positions of `bucket` that hold `value`.
     #[inline(always)]
     pub(crate) fn matches(&self, segment: &Segment, bucket: u64, value: u64) -> Marks {
-        let first = self.first_slot(bucket);
-        if self.one_load {
-            Marks(self.matching_lanes(segment.load(self.bit(first)), value))
-        } else {
-            self.marked(first, |position, slot| {
-                self.stored(segment, slot) == self.at_position(value, position)
-            })
+        if self.form == Form::WideWindows {
+            return self.marked(|position| {
+                self.stored(segment, bucket, position) == self.at_position(value, position)
+            });
         }
+        let word = segment.load(bucket * self.bucket_bits);
+        let marks = Marks(self.matching_lanes(word, value & self.lane_mask));
+        if self.form == Form::Narrow || marks.0 == 0 {
+            marks
+        } else {
+            self.confirmed(segment, bucket, (value, marks))
+        }
+    }
+
+    /// Those of the marked lanes whose rest fits as well.
+    #[inline]
+    fn confirmed(&self, segment: &Segment, bucket: u64, (value, marks): (u64, Marks)) -> Marks {
+        let bit = bucket * self.bucket_bits;
+        let (mut left, mut fit) = (marks.0, 0);
+        while left != 0 {
+            let lane = left & left.wrapping_neg();
+            let rest = self.rest(segment, bit, self.position_of(Marks(lane)));
+            fit |= if rest == value & !self.lane_mask {
+                lane
+            } else {
+                0
+            };
+            left ^= lane;
+        }
+        Marks(fit)
     }
 
     /// The free positions of `bucket`.
     #[inline(always)]
     pub(crate) fn empties(&self, segment: &Segment, bucket: u64) -> Marks {
-        let first = self.first_slot(bucket);
-        if self.one_load {
-            Marks(self.zero_lanes(segment.load(self.bit(first))))
-        } else {
-            self.marked(first, |_, slot| self.stored(segment, slot) == 0)
+        if self.form == Form::WideWindows {
+            return self.marked(|position| self.stored(segment, bucket, position) == 0);
         }
+        Marks(self.zero_lanes(segment.load(bucket * self.bucket_bits)))
     }
 
     #[inline(always)]
-    fn marked(&self, first: u64, is_marked: impl Fn(u32, u64) -> bool) -> Marks {
+    fn marked(&self, is_marked: impl Fn(u32) -> bool) -> Marks {
         Marks((0..self.slots).fold(0, |marks, position| {
-            let slot = first + u64::from(position);
-            marks | u64::from(is_marked(position, slot)) << position
+            marks | u64::from(is_marked(position)) << (position * self.lane_bits)
         }))
     }
 
-    /// The slot of the first marked position of `bucket`, and the position.
+    /// The lowest marked position.
     #[inline(always)]
-    pub(crate) fn first(&self, bucket: u64, marks: Marks) -> Option<(u64, u32)> {
-        if marks.0 == 0 {
-            return None;
+    pub(crate) fn first(&self, marks: Marks) -> Option<u32> {
+        marks.any().then(|| self.position_of(marks))
+    }
+
+    #[inline(always)]
+    fn position_of(&self, marks: Marks) -> u32 {
+        (marks.0.trailing_zeros() * self.lane_of_bit) >> 16
+    }
+
+    /// Asks for the memory of a bucket.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, segment: &Segment, bucket: u64) {
+        let bit = bucket * self.bucket_bits;
+        segment.prefetch(bit);
+        if self.form != Form::Narrow {
+            segment.prefetch(bit + u64::from(self.slots * self.slot_bits));
         }
-        let bit = marks.0.trailing_zeros();
-        let position = if self.one_load { (bit * self.lane_of_bit) >> 16 } else { bit };
-        Some((self.first_slot(bucket) + u64::from(position), position))
     }
 
     /// High bit of every lane of `word` that holds `value` (in its position).
@@ -168,7 +265,15 @@ impl Lanes {
     }
 }
 
-/// Some of a bucket's positions, one bit each.
+/// The furthest that a bucket can begin after a byte's first bit, if buckets are `step` bits apart.
+fn worst_misalignment(step: u32) -> u32 {
+    match step % 8 {
+        0 => 0,
+        odd => 8 - (1 << odd.trailing_zeros()),
+    }
+}
+
+/// Some of a bucket's positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks(u64);
 
@@ -187,45 +292,98 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Table;
+
+    fn all_lanes() -> impl Iterator<Item = (Layout, Lanes)> {
+        let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        disjoint
+            .into_iter()
+            .chain([(Layout::Windows, 2)])
+            .flat_map(|(layout, slots)| {
+                (3..=56).filter_map(move |bits| Some((layout, Lanes::new(layout, slots, bits)?)))
+            })
+    }
 
     #[test]
     fn one_load_never_reads_past_its_word() {
-        for slots in [1u32, 2, 4, 8] {
-            for fingerprint_bits in MIN_FINGERPRINT_BITS..=56 {
-                let lanes = Lanes::new(Layout::Buckets, slots, fingerprint_bits).unwrap();
-                for bucket in 0..64u64 {
-                    let bit = lanes.bit(lanes.first_slot(bucket)) % 8;
-                    let end = bit + u64::from(slots * lanes.slot_bits);
-                    assert!(!lanes.one_load || end <= 64, "{slots} x {}", lanes.slot_bits);
-                }
+        for (_, lanes) in all_lanes().filter(|(_, lanes)| lanes.form == Form::Narrow) {
+            for bucket in 0..64u64 {
+                let end = bucket * lanes.bucket_bits % 8 + u64::from(lanes.slots * lanes.slot_bits);
+                assert!(end <= 64, "{} x {}", lanes.slots, lanes.slot_bits);
             }
         }
     }
 
+    /// The plain twin: slot by slot, from the values written.
     #[test]
-    fn lane_tricks_equal_the_plain_loop() {
+    fn buckets_equal_plain_slots() {
         let mut state = 1u64;
-        for slots in [1u32, 2, 4, 8] {
-            for fingerprint_bits in 3..=31 {
-                let lanes = Lanes::new(Layout::Buckets, slots, fingerprint_bits).unwrap();
-                if !lanes.one_load {
-                    continue;
-                }
-                for _ in 0..200 {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Small values, so that equal and empty lanes are common.
-                    let word = state & state.rotate_left(17) & state.rotate_left(31);
-                    let slot = |lane: u32| (word >> (lane * lanes.slot_bits)) & lanes.slot_mask;
-                    let value = slot((state >> 60) as u32 % slots);
-                    let plain = |wanted: u64| {
-                        (0..slots).filter(|&lane| slot(lane) == wanted).fold(0u64, |marks, lane| {
-                            marks | 1 << (lane * lanes.slot_bits + lanes.slot_bits - 1)
-                        })
-                    };
-                    assert_eq!(lanes.matching_lanes(word, value), plain(value));
-                    assert_eq!(lanes.zero_lanes(word), plain(0));
+        let mut random = move |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % bound
+        };
+        for (layout, lanes) in all_lanes() {
+            let buckets = 9;
+            let slots = if layout == Layout::Windows {
+                10
+            } else {
+                9 * lanes.slots as usize
+            };
+            let bytes = (lanes.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
+            let mut table = Table::new(0, bytes).unwrap();
+            let segment = &mut table.segments[0];
+            let stride = if layout == Layout::Windows {
+                1
+            } else {
+                lanes.slots as usize
+            };
+            let mut plain = vec![0u64; slots];
+            // Few values, which differ in their lowest or highest bits only.
+            let top = 1 << (lanes.slot_bits - 1);
+            let values =
+                [4, 8, top | 4, top | 8].map(|value| value & !3 & lanes.slot_mask_for_test());
+            for _ in 0..400 {
+                let (bucket, position) = (random(buckets), random(u64::from(lanes.slots)) as u32);
+                let value = if random(3) == 0 {
+                    0
+                } else {
+                    values[random(4) as usize]
+                };
+                let stored = if value == 0 {
+                    0
+                } else {
+                    lanes.at_position(value, position)
+                };
+                lanes.put(segment, bucket, position, stored);
+                plain[bucket as usize * stride + position as usize] = stored;
+                let bucket = random(buckets);
+                let here = |position: u32| plain[bucket as usize * stride + position as usize];
+                let marks = |wanted: &dyn Fn(u32) -> u64| {
+                    (0..lanes.slots)
+                        .filter(|&position| here(position) == wanted(position))
+                        .collect::<Vec<_>>()
+                };
+                let wanted = values[random(4) as usize];
+                let found = lanes.matches(segment, bucket, wanted);
+                let expected = marks(&|position| lanes.at_position(wanted, position));
+                assert_eq!(found.count() as usize, expected.len(), "{lanes:?}");
+                assert_eq!(lanes.first(found), expected.first().copied());
+                let empties = lanes.empties(segment, bucket);
+                assert_eq!(empties.count() as usize, marks(&|_| 0).len());
+                assert_eq!(lanes.first(empties), marks(&|_| 0).first().copied());
+                for position in 0..lanes.slots {
+                    assert_eq!(lanes.stored(segment, bucket, position), here(position));
                 }
             }
+            assert_eq!(lanes.places(buckets).count(), slots);
+        }
+    }
+
+    impl Lanes {
+        fn slot_mask_for_test(&self) -> u64 {
+            (1 << self.slot_bits) - 1
         }
     }
 }

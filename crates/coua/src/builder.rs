@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::geometry::{Geometry, LOW_BITS, Layout, Resolution};
 use crate::hash::KeyHasher;
-use crate::sizing::{Growing, check_hash_bits, check_rate, check_slots, exact, fitted};
+use crate::sizing::{check_hash_bits, check_rate, check_slots, exact, fitted};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
@@ -181,10 +181,16 @@ impl CuckooFilterBuilder {
         let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(self.layout, slots_per_bucket)?;
-        let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
+        let max_items = self
+            .max_items
+            .or(self.rate.and(self.capacity))
+            .unwrap_or(u64::MAX);
         let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
         if capacity > max_items {
-            return Err(BuildError::CapacityAboveMaxItems { capacity, max_items });
+            return Err(BuildError::CapacityAboveMaxItems {
+                capacity,
+                max_items,
+            });
         }
         let bits = match (self.rate, self.hash_bits) {
             (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
@@ -208,8 +214,7 @@ impl CuckooFilterBuilder {
             low_bits: LOW_BITS,
             resolution: Resolution::Prefix { bits },
         };
-        let growing = if self.when_full == WhenFull::Refuse { Growing::No } else { Growing::Yes };
-        Ok((fitted(like, capacity, growing), max_items))
+        Ok((fitted(like, capacity), max_items))
     }
 }
 
@@ -218,7 +223,10 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
     let items = items.max(1) as f64;
     let bits = (items / rate).log2().ceil();
     if bits > 64.0 {
-        return Err(BuildError::RateTooSmall { rate, smallest: items / 64f64.exp2() });
+        return Err(BuildError::RateTooSmall {
+            rate,
+            smallest: items / 64f64.exp2(),
+        });
     }
     Ok((bits as u32).max(8))
 }

@@ -13,7 +13,10 @@ pub(crate) struct Directory {
 impl Directory {
     /// One segment for each prefix of `bits` bits, numbered in order.
     pub(crate) fn new(bits: u32) -> Self {
-        Self { bits, entries: (0..1u32 << bits).collect() }
+        Self {
+            bits,
+            entries: (0..1u32 << bits).collect(),
+        }
     }
 
     #[inline(always)]
@@ -25,9 +28,11 @@ impl Directory {
     /// The segments in the order of their hashes, each with its prefix (in the high bits of a u64).
     pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut last = None;
-        self.entries.iter().enumerate().filter_map(move |(index, &segment)| {
-            (last.replace(segment) != Some(segment)).then(|| (self.prefix(index), segment))
-        })
+        self.entries
+            .iter()
+            .enumerate()
+            .filter(move |&(_, &segment)| last.replace(segment) != Some(segment))
+            .map(|(index, &segment)| (self.prefix(index), segment))
     }
 
     fn prefix(&self, index: usize) -> u64 {
@@ -41,7 +46,9 @@ impl Directory {
             let mut doubled = Vec::new();
             doubled
                 .try_reserve_exact(self.entries.len() * 2)
-                .map_err(|_| OutOfMemory { bytes: bytes as u64 })?;
+                .map_err(|_| OutOfMemory {
+                    bytes: bytes as u64,
+                })?;
             doubled.extend(self.entries.iter().flat_map(|&segment| [segment, segment]));
             self.entries = doubled;
             self.bits += 1;

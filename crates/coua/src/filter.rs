@@ -10,6 +10,7 @@ use crate::directory::Directory;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::geometry::{Geometry, Probe, Shape};
 use crate::hash::KeyHasher;
+use crate::relocate::Step;
 use crate::side::{Aside, Side, Taken};
 use crate::table::{Segment, Table};
 
@@ -103,7 +104,11 @@ impl CuckooFilter {
     /// A filter that keeps all 64 bits of every key's hash and grows without limit: the expected
     /// number of wrong "seen" answers over a stream of n keys is n^2 / 2^65.
     ///
-    /// Starts at about 100 KiB. Panics if there is no memory for that.
+    /// Starts at about 100 KiB.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for that.
     ///
     /// ```
     /// let mut seen = coua::CuckooFilter::new();
@@ -112,7 +117,9 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn new() -> Self {
-        Self::builder().build().expect("the default filter needs 100 KiB of memory")
+        Self::builder()
+            .build()
+            .expect("the default filter needs 100 KiB of memory")
     }
 
     /// A filter of fixed size for `items` items at a false-positive rate of at most `rate`.
@@ -343,13 +350,8 @@ impl CuckooFilter {
     pub(crate) fn prefetch(&self, probe: &Probe) {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
-        for bucket in [probe.primary, probe.partner] {
-            let bit = lanes.bit(lanes.first_slot(bucket));
-            segment.prefetch(bit);
-            if !lanes.one_load {
-                segment.prefetch(bit + u64::from((lanes.slots - 1) * lanes.slot_bits) + 63);
-            }
-        }
+        lanes.prefetch(segment, probe.primary);
+        lanes.prefetch(segment, probe.partner);
     }
 
     #[inline(always)]
@@ -357,7 +359,9 @@ impl CuckooFilter {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         let here = lanes.matches(segment, probe.primary, probe.value).any();
-        let there = lanes.matches(segment, probe.partner, probe.partner_value()).any();
+        let there = lanes
+            .matches(segment, probe.partner, probe.partner_value())
+            .any();
         (here | there) || (segment.spilled && self.side_copies(probe) > 0)
     }
 
@@ -369,7 +373,9 @@ impl CuckooFilter {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         lanes.matches(segment, probe.primary, probe.value).count()
-            + lanes.matches(segment, probe.partner, probe.partner_value()).count()
+            + lanes
+                .matches(segment, probe.partner, probe.partner_value())
+                .count()
     }
 
     fn side_copies(&self, probe: &Probe) -> u64 {
@@ -382,7 +388,11 @@ impl CuckooFilter {
 
     pub(crate) fn representative(&self, probe: &Probe) -> KeyHash {
         let segment = &self.table.segments[probe.segment as usize];
-        self.shapes[segment.level as usize].representative(segment.prefix, probe.primary, probe.value)
+        self.shapes[segment.level as usize].representative(
+            segment.prefix,
+            probe.primary,
+            probe.value,
+        )
     }
 
     #[inline]
@@ -402,7 +412,7 @@ impl CuckooFilter {
     /// Everything an insert does before it has to move other items.
     #[inline]
     pub(crate) fn accept(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
-        let segment = &mut self.table.segments[probe.segment as usize];
+        let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         let here = lanes.matches(segment, probe.primary, probe.value);
         let there = lanes.matches(segment, probe.partner, probe.partner_value());
@@ -415,23 +425,14 @@ impl CuckooFilter {
         {
             return Ok(Accepted::Done(insertion));
         }
-        if self.counters.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
+        if self.counters.stored >= self.policy.max_items
+            && self.policy.when_full != WhenFull::ExceedRate
+        {
             return Err(self.full(FullReason::MaxItems));
         }
-        let segment = &mut self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        let primary = lanes.empties(segment, probe.primary);
-        let partner = lanes.empties(segment, probe.partner);
-        let (bucket, empties, value) = if primary.count() >= partner.count() {
-            (probe.primary, primary, probe.value)
-        } else {
-            (probe.partner, partner, probe.partner_value())
-        };
-        let Some((slot, position)) = lanes.first(bucket, empties) else {
+        if self.place(probe) == Step::Again {
             return Ok(Accepted::NeedsRoom);
-        };
-        lanes.put(segment, slot, lanes.at_position(value, position));
-        segment.occupied += 1;
+        }
         self.counters.stored += 1;
         self.counters.len += 1;
         Ok(Accepted::Done(Insertion::Inserted))
@@ -453,7 +454,13 @@ impl CuckooFilter {
 
     /// Adds copies without slots.
     pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) {
-        self.side.add(self.representative(probe), Aside { extra: copies, homeless: 0 });
+        self.side.add(
+            self.representative(probe),
+            Aside {
+                extra: copies,
+                homeless: 0,
+            },
+        );
         self.table.segments[probe.segment as usize].spilled = true;
         self.counters.len = self.counters.len.saturating_add(copies);
     }
@@ -466,12 +473,13 @@ impl CuckooFilter {
         }
         let segment = &mut self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
-        for (bucket, value) in
-            [(probe.primary, probe.value), (probe.partner, probe.partner_value())]
-        {
+        for (bucket, value) in [
+            (probe.primary, probe.value),
+            (probe.partner, probe.partner_value()),
+        ] {
             let found = lanes.matches(segment, bucket, value);
-            if let Some((slot, _)) = lanes.first(bucket, found) {
-                lanes.put(segment, slot, 0);
+            if let Some(position) = lanes.first(found) {
+                lanes.put(segment, bucket, position, 0);
                 segment.occupied -= 1;
                 self.counters.stored -= 1;
                 self.counters.len -= 1;
@@ -493,6 +501,10 @@ impl CuckooFilter {
 
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
-        Full { items: self.counters.len, max_items: self.policy.max_items, reason }
+        Full {
+            items: self.counters.len,
+            max_items: self.policy.max_items,
+            reason,
+        }
     }
 }

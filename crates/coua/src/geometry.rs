@@ -71,10 +71,15 @@ pub(crate) struct Shape {
     hash_mask: u64,
     /// Resolution of a representative within the segment: bits of the hash after the prefix.
     suffix_bits: u32,
-    pub(crate) top_bits: u32,
+    top_bits: u32,
     low_bits: u32,
+    /// Values of the fingerprint's low part, 2^`low_bits` - 1.
+    low_range: u64,
     pub(crate) lanes: Lanes,
 }
+
+/// Buckets of a segment stay below this, so that a partner takes two short multiplications.
+pub(crate) const MAX_BUCKETS: u64 = 1 << 32;
 
 /// One key's place: all that the table needs to answer for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,8 +136,7 @@ impl Geometry {
                 let cells = u128::from(self.buckets) * ((1 << self.low_bits) - 1);
                 // A segment splits only while its fingerprint has a top bit to give.
                 let parent_had_one = depth == self.base_depth || 2 * wanted > cells;
-                parent_had_one
-                    .then(|| wanted.div_ceil(cells).next_power_of_two().trailing_zeros())
+                parent_had_one.then(|| wanted.div_ceil(cells).next_power_of_two().trailing_zeros())
             }
         }
     }
@@ -152,19 +156,24 @@ impl Geometry {
             suffix_bits,
             top_bits,
             low_bits: self.low_bits,
+            low_range: (1 << self.low_bits) - 1,
             lanes,
         })
     }
 
     /// All shapes from the base depth down to the narrowest fingerprint.
     pub(crate) fn shapes(&self) -> Vec<Shape> {
-        (self.base_depth..64).map_while(|depth| self.shape(depth)).collect()
+        (self.base_depth..64)
+            .map_while(|depth| self.shape(depth))
+            .collect()
     }
 
     /// Whether the representatives of `self` name one cell each of `coarser`.
     pub(crate) fn resolves(&self, coarser: &Self) -> bool {
         match (self.resolution, coarser.resolution) {
-            (Resolution::Prefix { bits: mine }, Resolution::Prefix { bits: theirs }) => mine >= theirs,
+            (Resolution::Prefix { bits: mine }, Resolution::Prefix { bits: theirs }) => {
+                mine >= theirs
+            }
             (Resolution::Prefix { bits }, Resolution::Cells { .. }) => bits == 64,
             (Resolution::Cells { .. }, Resolution::Prefix { .. }) => false,
             (Resolution::Cells { top_bits: mine }, Resolution::Cells { top_bits: theirs }) => {
@@ -184,13 +193,18 @@ impl Shape {
         let (primary, rest) = multiply_high(suffix, self.buckets);
         // Two shifts, because a shift by 64 (no top bits) is not defined.
         let top = (rest >> 1) >> (63 - self.top_bits);
-        let (low, _) = multiply_high(rest << self.top_bits, (1 << self.low_bits) - 1);
+        let (low, _) = multiply_high(rest << self.top_bits, self.low_range);
         let fingerprint = (top << self.low_bits) | (low + 1);
         let partner = primary + self.offset(fingerprint);
         Probe {
             segment,
             primary,
-            partner: partner - if partner >= self.buckets { self.buckets } else { 0 },
+            partner: partner
+                - if partner >= self.buckets {
+                    self.buckets
+                } else {
+                    0
+                },
             value: fingerprint << self.lanes.tag_bits,
         }
     }
@@ -198,7 +212,7 @@ impl Shape {
     /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
     #[inline(always)]
     fn offset(&self, fingerprint: u64) -> u64 {
-        multiply_high(fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15), self.buckets).0
+        ((fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.buckets) >> 32
     }
 
     /// The other place of a slot value found in `bucket` (its own, position removed): the partner
@@ -206,48 +220,68 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
         let offset = self.offset(value >> self.lanes.tag_bits);
-        let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
+        let turned = if value & PARTNER == 0 {
+            offset
+        } else {
+            self.buckets - offset
+        };
         let other = bucket + turned;
-        (other - if other >= self.buckets { self.buckets } else { 0 }, value ^ PARTNER)
+        (
+            other
+                - if other >= self.buckets {
+                    self.buckets
+                } else {
+                    0
+                },
+            value ^ PARTNER,
+        )
     }
 
     /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
     /// hash prefix, in the most significant bits.
     pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
-        let primary = if value & PARTNER == 0 { bucket } else { self.other_place(bucket, value).0 };
+        let primary = if value & PARTNER == 0 {
+            bucket
+        } else {
+            self.other_place(bucket, value).0
+        };
         let fingerprint = value >> self.lanes.tag_bits;
-        let low_range = (1u64 << self.low_bits) - 1;
+        let range = u128::from(self.low_range);
         let top = fingerprint >> self.low_bits;
-        let low = (fingerprint & low_range).saturating_sub(1);
-        let cell = u128::from((primary << self.top_bits) | top) * u128::from(low_range) + u128::from(low);
-        let cells = (u128::from(self.buckets) << self.top_bits) * u128::from(low_range);
+        let low = (fingerprint & self.low_range).saturating_sub(1);
+        let cell = u128::from((primary << self.top_bits) | top) * range + u128::from(low);
+        let cells = (u128::from(self.buckets) << self.top_bits) * range;
         // The builder keeps cells * 2^depth <= 2^64, or suffix_bits <= 63 where it is more.
         let suffix = ((cell << self.suffix_bits).div_ceil(cells)) as u64;
         let below_prefix = 64 - self.depth - self.suffix_bits;
         KeyHash::from_u64(prefix | (suffix << below_prefix))
     }
 
+    /// Calls `visit` with the bucket and the value of every slot in use.
+    pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
+        for (bucket, position) in self.lanes.places(self.buckets) {
+            let stored = self.lanes.stored(segment, bucket, position);
+            if stored != 0 {
+                let (own, value) = self.lanes.own_bucket(bucket, position, stored);
+                visit(own, value);
+            }
+        }
+    }
+
     /// Slots of a segment that are in use; `None` if one says that it belongs to a bucket that does
     /// not exist, or a fingerprint's low part is 0, which only foreign bytes do.
-    pub(crate) fn slots_in_use(&self, segment: &Segment, slots: u64) -> Option<u64> {
-        let low_mask = ((1 << self.low_bits) - 1) << self.lanes.tag_bits;
-        let mut used = 0;
-        for slot in 0..slots {
-            let stored = self.lanes.stored(segment, slot);
-            if stored == 0 {
-                continue;
-            }
-            let edge = slot == 0 || slot >= self.buckets;
-            if stored & low_mask == 0 || (edge && !self.lanes.has_bucket(slot, stored, self.buckets)) {
-                return None;
-            }
+    pub(crate) fn slots_in_use(&self, segment: &Segment) -> Option<u64> {
+        let low_mask = self.low_range << self.lanes.tag_bits;
+        let (mut used, mut sound) = (0, true);
+        self.for_each_value(segment, |bucket, value| {
             used += 1;
-        }
-        Some(used)
+            sound &= bucket < self.buckets && value & low_mask != 0;
+        });
+        sound.then_some(used)
     }
 
     /// Bytes of a segment of this shape, with the tail that lets every load read eight bytes.
     pub(crate) fn bytes(&self, slots: u64) -> u64 {
-        ((slots * u64::from(self.lanes.slot_bits)).div_ceil(8) + 8).next_multiple_of(64)
+        (self.lanes.segment_bits(slots).div_ceil(8) + 8).next_multiple_of(64)
     }
 }

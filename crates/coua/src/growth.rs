@@ -7,10 +7,10 @@
 use crate::KeyHash;
 use crate::error::{ConvertError, Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Layout, Resolution};
+use crate::geometry::{Geometry, Layout, Probe, Resolution};
+use crate::relocate::{Relocation, Step};
 use crate::side::Aside;
-use crate::sizing::{self, Growing, fitted};
-use crate::table::Segment;
+use crate::sizing::{self, MAX_SEGMENT_SLOTS, fitted};
 
 /// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
 /// somebody who knows the seed) end in `Full`, not in endless splitting.
@@ -42,17 +42,39 @@ impl CuckooFilter {
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
-    pub(crate) fn may_split(&self, segment: u32) -> bool {
+    fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
         let balanced = self.table.segments.len().ilog2();
-        self.policy.when_full != WhenFull::Refuse
-            && level + 1 < self.shapes.len()
-            && depth < MAX_DEPTH.min(balanced + MAX_IMBALANCE)
+        level + 1 < self.shapes.len() && depth < MAX_DEPTH.min(balanced + MAX_IMBALANCE)
+    }
+
+    pub(crate) fn may_grow(&self, segment: u32) -> bool {
+        self.policy.when_full != WhenFull::Refuse && (self.is_small() || self.may_split(segment))
+    }
+
+    /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
+    fn is_small(&self) -> bool {
+        self.is_resizable() && self.slots() <= MAX_SEGMENT_SLOTS
+    }
+
+    /// Makes room in a segment: splits it, or doubles a small filter. Places found before are stale.
+    pub(crate) fn grow(&mut self, segment: u32) -> Result<(), OutOfMemory> {
+        if !self.is_small() {
+            return self.split(segment);
+        }
+        let geometry = fitted(self.geometry, 2 * self.slots());
+        let mut larger = Self::empty(geometry, self.policy, self.hasher)?;
+        larger.splits = self.splits + 1;
+        larger.absorb(self).map_err(|_| OutOfMemory {
+            bytes: larger.memory_bytes() as u64,
+        })?;
+        *self = larger;
+        Ok(())
     }
 
     /// Splits a segment in two. O(slots of a segment), well under a millisecond.
-    pub(crate) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
+    fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
         let (prefix, level) = {
             let segment = &self.table.segments[index as usize];
             (segment.prefix, segment.level)
@@ -71,9 +93,7 @@ impl CuckooFilter {
         lower.clear();
         lower.level = level + 1;
         self.splits += 1;
-        for hash in items {
-            self.put_back(hash);
-        }
+        self.put_back_batch(&items);
         self.settle_side(prefix, depth);
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
@@ -84,20 +104,24 @@ impl CuckooFilter {
 
     /// Gives slots to the homeless copies of keys under `prefix`.
     fn settle_side(&mut self, prefix: u64, depth: u32) {
-        let homeless: Vec<_> = self.side.under(prefix, depth).filter(|(_, a)| a.homeless > 0).collect();
+        let homeless: Vec<_> = self
+            .side
+            .under(prefix, depth)
+            .filter(|(_, a)| a.homeless > 0)
+            .collect();
         for (hash, aside) in homeless {
             for _ in 0..aside.homeless {
                 self.side.take_homeless(hash);
-                self.put_back(hash);
+                self.put_back(&self.locate(hash));
             }
         }
     }
 
     /// Puts an item that is counted already into a slot.
-    fn put_back(&mut self, hash: KeyHash) {
-        let probe = self.locate(hash);
-        let relocation = self.put_in_hand(&probe);
-        self.finish(relocation);
+    pub(crate) fn put_back(&mut self, probe: &Probe) {
+        if self.place(probe) == Step::Again {
+            self.finish(Relocation::new(probe));
+        }
     }
 
     /// The representatives of all slots in use of a segment.
@@ -105,22 +129,14 @@ impl CuckooFilter {
         let segment = &self.table.segments[index as usize];
         let mut hashes = Vec::new();
         let wanted = segment.occupied as usize;
-        hashes
-            .try_reserve_exact(wanted)
-            .map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
-        self.for_each_in(segment, |hash| hashes.push(hash));
-        Ok(hashes)
-    }
-
-    fn for_each_in(&self, segment: &Segment, mut visit: impl FnMut(KeyHash)) {
+        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory {
+            bytes: 8 * wanted as u64,
+        })?;
         let shape = &self.shapes[usize::from(segment.level)];
-        for slot in 0..self.geometry.segment_slots() {
-            let stored = shape.lanes.stored(segment, slot);
-            if stored != 0 {
-                let (bucket, value) = shape.lanes.own_bucket(slot, stored);
-                visit(shape.representative(segment.prefix, bucket, value));
-            }
-        }
+        shape.for_each_value(segment, |bucket, value| {
+            hashes.push(shape.representative(segment.prefix, bucket, value));
+        });
+        Ok(hashes)
     }
 
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
@@ -129,7 +145,8 @@ impl CuckooFilter {
             let hashes = other
                 .representatives(index)
                 .map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_hash_batch(&hashes).map_err(|stopped| stopped.full)?;
+            self.insert_hash_batch(&hashes)
+                .map_err(|stopped| stopped.full)?;
         }
         for (hash, aside) in other.side.iter() {
             self.insert_copies(hash, aside)?;
@@ -159,17 +176,13 @@ impl CuckooFilter {
         Ok(filter)
     }
 
-    fn fitted(&self, like: Geometry, items: u64) -> Geometry {
-        let fixed = self.policy.when_full == WhenFull::Refuse;
-        fitted(like, items, if fixed { Growing::No } else { Growing::Yes })
-    }
-
     /// The geometry that fits `items` and tells the same hashes apart as this filter.
     fn geometry_for(&self, items: u64) -> Geometry {
         match self.geometry.resolution {
-            Resolution::Prefix { .. } => self.fitted(self.geometry, items),
+            Resolution::Prefix { .. } => fitted(self.geometry, items),
             Resolution::Cells { top_bits } => {
-                let load = sizing::design_load(self.geometry.layout, self.geometry.slots_per_bucket);
+                let load =
+                    sizing::design_load(self.geometry.layout, self.geometry.slots_per_bucket);
                 let wanted = items as f64 / load / self.geometry.segment_slots() as f64;
                 let depth = (wanted.max(1.0).log2().ceil() as u32).min(self.geometry.base_depth);
                 let top_bits = top_bits + self.geometry.base_depth - depth;
@@ -178,7 +191,11 @@ impl CuckooFilter {
                     resolution: Resolution::Cells { top_bits },
                     ..self.geometry
                 };
-                if joined.shape(depth).is_some() { joined } else { self.geometry }
+                if joined.shape(depth).is_some() {
+                    joined
+                } else {
+                    self.geometry
+                }
             }
         }
     }
@@ -266,11 +283,18 @@ impl CuckooFilter {
         let geometry = match to {
             Conversion::Rate(rate) => self.coarser(rate)?,
             Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
-            Conversion::Layout { layout, slots_per_bucket } => {
+            Conversion::Layout {
+                layout,
+                slots_per_bucket,
+            } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
-                let same = Geometry { layout, slots_per_bucket, ..self.geometry };
+                let same = Geometry {
+                    layout,
+                    slots_per_bucket,
+                    ..self.geometry
+                };
                 match self.geometry.resolution {
-                    Resolution::Prefix { .. } => self.fitted(same, self.capacity()),
+                    Resolution::Prefix { .. } => fitted(same, self.capacity()),
                     Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
                 }
             }
@@ -279,7 +303,10 @@ impl CuckooFilter {
     }
 
     fn finer(&self, wanted: f64) -> ConvertError {
-        ConvertError::Finer { wanted, remembered: self.hash_bits() }
+        ConvertError::Finer {
+            wanted,
+            remembered: self.hash_bits(),
+        }
     }
 
     fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
@@ -287,7 +314,13 @@ impl CuckooFilter {
         match self.geometry.resolution {
             Resolution::Prefix { bits: remembered } if bits <= remembered => {
                 let resolution = Resolution::Prefix { bits };
-                Ok(self.fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
+                Ok(fitted(
+                    Geometry {
+                        resolution,
+                        ..self.geometry
+                    },
+                    self.capacity(),
+                ))
             }
             _ => Err(self.finer(f64::from(bits))),
         }
@@ -304,8 +337,13 @@ impl CuckooFilter {
                 if spare < 0.0 {
                     return Err(self.finer(wanted));
                 }
-                let resolution = Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
-                Ok(Geometry { resolution, ..self.geometry })
+                let resolution = Resolution::Cells {
+                    top_bits: top_bits.saturating_sub(spare as u32),
+                };
+                Ok(Geometry {
+                    resolution,
+                    ..self.geometry
+                })
             }
         }
     }

@@ -6,8 +6,8 @@
 //! always give the same bytes.
 //!
 //! A relocation never fails its caller: after `max_relocations` steps the item in hand becomes
-//! *homeless* and is kept, exactly, in the side table. The next insert without room splits the
-//! segment first; a filter that cannot split refuses once the homeless reach their limit.
+//! *homeless* and is kept, exactly, in the side table. The next insert without room makes the
+//! filter grow first; one that cannot grow refuses once the homeless reach their limit.
 
 use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
@@ -23,7 +23,18 @@ pub(crate) struct Relocation {
     value: u64,
 }
 
-/// What one step of a relocation came to.
+impl Relocation {
+    pub(crate) fn new(probe: &Probe) -> Self {
+        Self {
+            segment: probe.segment,
+            steps: 0,
+            bucket: probe.primary,
+            value: probe.value,
+        }
+    }
+}
+
+/// What one step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Done,
@@ -34,7 +45,7 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Relocate,
-    Split,
+    Grow,
     Refuse,
 }
 
@@ -50,8 +61,8 @@ impl CuckooFilter {
                 segment.overfull || u64::from(segment.occupied) >= self.split_at()
             }
         };
-        if crowded && self.may_split(segment) {
-            Room::Split
+        if crowded && self.may_grow(segment) {
+            Room::Grow
         } else if no_homes {
             Room::Refuse
         } else {
@@ -64,14 +75,15 @@ impl CuckooFilter {
         16 + self.slots() / 64
     }
 
-    /// Starts a relocation for a key that was accepted, or splits its segment: then `None`, and the
+    /// Starts a relocation for a key that was accepted, or grows the filter: then `None`, and the
     /// key must be located again.
     pub(crate) fn make_room(&mut self, probe: &Probe) -> Result<Option<Relocation>, Full> {
         match self.room_in(probe.segment, 0) {
             Room::Refuse => Err(self.full(FullReason::NoRoom)),
             Room::Relocate => Ok(Some(self.start_relocation(probe))),
-            Room::Split => {
-                self.split(probe.segment).map_err(|_| self.full(FullReason::OutOfMemory))?;
+            Room::Grow => {
+                self.grow(probe.segment)
+                    .map_err(|_| self.full(FullReason::OutOfMemory))?;
                 Ok(None)
             }
         }
@@ -80,12 +92,32 @@ impl CuckooFilter {
     pub(crate) fn start_relocation(&mut self, probe: &Probe) -> Relocation {
         self.counters.stored += 1;
         self.counters.len += 1;
-        self.put_in_hand(probe)
+        Relocation::new(probe)
     }
 
-    /// A relocation of an item that is counted already.
-    pub(crate) fn put_in_hand(&self, probe: &Probe) -> Relocation {
-        Relocation { segment: probe.segment, steps: 0, bucket: probe.primary, value: probe.value }
+    /// Puts an item into the emptier of its buckets; `Again` if both are full.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, probe: &Probe) -> Step {
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let primary = lanes.empties(segment, probe.primary);
+        let partner = lanes.empties(segment, probe.partner);
+        let (bucket, empties, value) = if primary.count() >= partner.count() {
+            (probe.primary, primary, probe.value)
+        } else {
+            (probe.partner, partner, probe.partner_value())
+        };
+        let Some(position) = lanes.first(empties) else {
+            return Step::Again;
+        };
+        lanes.put(
+            segment,
+            bucket,
+            position,
+            lanes.at_position(value, position),
+        );
+        segment.occupied += 1;
+        Step::Done
     }
 
     /// Runs a relocation to its end.
@@ -96,12 +128,22 @@ impl CuckooFilter {
     /// Moves one item, and asks for the memory that the next step needs.
     #[inline]
     pub(crate) fn step(&mut self, relocation: &mut Relocation) -> Step {
-        let Relocation { segment, bucket, value, .. } = *relocation;
+        let Relocation {
+            segment,
+            bucket,
+            value,
+            ..
+        } = *relocation;
         let segment = &mut self.table.segments[segment as usize];
         let shape = &self.shapes[segment.level as usize];
         let lanes = &shape.lanes;
-        if let Some((slot, position)) = lanes.first(bucket, lanes.empties(segment, bucket)) {
-            lanes.put(segment, slot, lanes.at_position(value, position));
+        if let Some(position) = lanes.first(lanes.empties(segment, bucket)) {
+            lanes.put(
+                segment,
+                bucket,
+                position,
+                lanes.at_position(value, position),
+            );
             segment.occupied += 1;
             return Step::Done;
         }
@@ -111,18 +153,23 @@ impl CuckooFilter {
         }
         relocation.steps += 1;
         let position = victim(value, relocation.steps) & (lanes.slots - 1);
-        let slot = lanes.first_slot(bucket) + u64::from(position);
-        let (own, evicted) = lanes.own_bucket(slot, lanes.stored(segment, slot));
-        lanes.put(segment, slot, lanes.at_position(value, position));
-        if lanes.stride < lanes.slots
-            && let Some((slot, position)) = lanes.first(own, lanes.empties(segment, own))
+        let evicted = lanes.stored(segment, bucket, position);
+        let (own, evicted) = lanes.own_bucket(bucket, position, evicted);
+        lanes.put(
+            segment,
+            bucket,
+            position,
+            lanes.at_position(value, position),
+        );
+        if lanes.overlap()
+            && let Some(position) = lanes.first(lanes.empties(segment, own))
         {
-            lanes.put(segment, slot, lanes.at_position(evicted, position));
+            lanes.put(segment, own, position, lanes.at_position(evicted, position));
             segment.occupied += 1;
             return Step::Done;
         }
         (relocation.bucket, relocation.value) = shape.other_place(own, evicted);
-        segment.prefetch(lanes.bit(lanes.first_slot(relocation.bucket)));
+        lanes.prefetch(segment, relocation.bucket);
         Step::Again
     }
 
@@ -134,7 +181,13 @@ impl CuckooFilter {
             shape.representative(segment.prefix, relocation.bucket, relocation.value);
         segment.overfull = true;
         segment.spilled = true;
-        self.side.add(representative, Aside { extra: 0, homeless: 1 });
+        self.side.add(
+            representative,
+            Aside {
+                extra: 0,
+                homeless: 1,
+            },
+        );
     }
 }
 

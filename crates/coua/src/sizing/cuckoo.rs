@@ -1,14 +1,14 @@
 //! Sizing of cuckoo filters.
 
 use crate::error::BuildError;
-use crate::geometry::{Geometry, LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution};
+use crate::geometry::{
+    Geometry, LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
+};
 use crate::table::Segment;
 
 /// Segments have at most this many slots. Larger ones reach no higher load; smaller ones vary more
 /// in the number of items that fall to them.
-const MAX_SEGMENT_SLOTS: u64 = 1 << 16;
-/// Segments of a filter that is to grow start no smaller: tiny ones would split unevenly.
-const MIN_GROWING_SEGMENT_SLOTS: u64 = 1 << 10;
+pub(crate) const MAX_SEGMENT_SLOTS: u64 = 1 << 16;
 
 /// The load at which a filter of planned size is full (items / slots).
 ///
@@ -26,20 +26,28 @@ pub(crate) fn design_load(layout: Layout, slots_per_bucket: u32) -> f64 {
 /// The load at which a segment of a growing filter splits rather than relocates.
 pub(crate) fn split_load(layout: Layout, slots_per_bucket: u32) -> f64 {
     match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => 0.945,
-        (Layout::Buckets, 8) => 0.98,
-        (Layout::Buckets, 4) => 0.965,
-        (Layout::Buckets, 2) => 0.87,
-        (Layout::Buckets, _) => 0.48,
+        (Layout::Windows, _) => 0.93,
+        (Layout::Buckets, 8) => 0.97,
+        (Layout::Buckets, 4) => 0.95,
+        (Layout::Buckets, 2) => 0.85,
+        (Layout::Buckets, _) => 0.47,
     }
 }
 
 pub(crate) fn check_rate(rate: f64) -> Result<(), BuildError> {
-    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::Rate { rate }) }
+    if rate > 0.0 && rate < 1.0 {
+        Ok(())
+    } else {
+        Err(BuildError::Rate { rate })
+    }
 }
 
 pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
-    if (8..=64).contains(&bits) { Ok(()) } else { Err(BuildError::HashBits { bits }) }
+    if (8..=64).contains(&bits) {
+        Ok(())
+    } else {
+        Err(BuildError::HashBits { bits })
+    }
 }
 
 pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> {
@@ -47,7 +55,11 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
         Layout::Buckets => matches!(slots, 1 | 2 | 4 | 8),
         Layout::Windows => slots == 2,
     };
-    if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
+    if supported {
+        Ok(())
+    } else {
+        Err(BuildError::SlotsPerBucket { slots })
+    }
 }
 
 /// Segments (as a depth) and buckets of a segment for `items` items at the design load.
@@ -85,23 +97,26 @@ pub(crate) fn exact(
                 buckets,
                 base_depth,
                 low_bits,
-                resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
+                resolution: Resolution::Cells {
+                    top_bits: fingerprint_bits - low_bits,
+                },
             }
         })
         .find(|geometry| geometry.cells() >= wanted)
         .filter(|geometry| geometry.cells() <= 64f64.exp2())
         .filter(|geometry| geometry.shape(base_depth).is_some())
-        .ok_or(BuildError::RateTooSmall { rate, smallest: items.max(1) as f64 / 63f64.exp2() })
+        .ok_or(BuildError::RateTooSmall {
+            rate,
+            smallest: items.max(1) as f64 / 63f64.exp2(),
+        })
 }
 
 /// `like`, which must have a prefix resolution, resized for `items` items.
-pub(crate) fn fitted(like: Geometry, items: u64, may_grow: Growing) -> Geometry {
-    let Resolution::Prefix { bits } = like.resolution else { return like };
+pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
+    let Resolution::Prefix { bits } = like.resolution else {
+        return like;
+    };
     let (depth, mut buckets) = dimensions(items, like.layout, like.slots_per_bucket);
-    if may_grow == Growing::Yes {
-        let smallest = buckets_of(MIN_GROWING_SEGMENT_SLOTS, like.layout, like.slots_per_bucket);
-        buckets = buckets.max(smallest);
-    }
     // A representative has at most 63 bits after the prefix.
     let depth_wanted = depth.max(bits.saturating_sub(63)).min(bits);
     if depth_wanted < depth {
@@ -111,19 +126,19 @@ pub(crate) fn fitted(like: Geometry, items: u64, may_grow: Growing) -> Geometry 
     let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
     let least = (1u128 << (bits - depth_wanted)).div_ceil(widest) as u64;
-    Geometry { buckets: buckets.max(least), base_depth: depth_wanted, low_bits: LOW_BITS, ..like }
-}
-
-/// Whether a filter may split its segments later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growing {
-    Yes,
-    No,
+    Geometry {
+        buckets: buckets.max(least),
+        base_depth: depth_wanted,
+        low_bits: LOW_BITS,
+        ..like
+    }
 }
 
 /// Bytes of an empty filter of this geometry.
 pub(crate) fn memory_bytes(geometry: &Geometry) -> u64 {
-    let Some(shape) = geometry.shape(geometry.base_depth) else { return 0 };
+    let Some(shape) = geometry.shape(geometry.base_depth) else {
+        return 0;
+    };
     let segment = shape.bytes(geometry.segment_slots()) + (size_of::<Segment>() + 4) as u64;
     segment << geometry.base_depth
 }

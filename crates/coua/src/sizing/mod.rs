@@ -9,6 +9,6 @@ mod cuckoo;
 
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
-    Growing, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
+    MAX_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
     split_load,
 };

@@ -4,7 +4,9 @@
 
 use crate::builder::CuckooFilterBuilder;
 use crate::filter::{Counters, CuckooFilter, Policy, WhenFull};
-use crate::geometry::{Geometry, LOW_BITS, Layout, MIN_FINGERPRINT_BITS, Resolution, Shape};
+use crate::geometry::{
+    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, Shape,
+};
 use crate::growth::{MAX_DEPTH, MAX_IMBALANCE};
 use crate::hash::{HashAlgorithm, KeyHasher};
 use crate::sizing::check_slots;
@@ -58,9 +60,9 @@ impl StoredHash {
     pub(super) fn of(hasher: KeyHasher) -> Self {
         match hasher.algorithm() {
             HashAlgorithm::Xxh3 { seed } => Self::Xxh3 { seed },
-            HashAlgorithm::SipHash13 { .. } => {
-                Self::SipHash13 { check: hasher.hash(KEY_CHECK_TEXT).to_u64() }
-            }
+            HashAlgorithm::SipHash13 { .. } => Self::SipHash13 {
+                check: hasher.hash(KEY_CHECK_TEXT).to_u64(),
+            },
         }
     }
 
@@ -71,7 +73,11 @@ impl StoredHash {
             (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),
             (Self::SipHash13 { .. }, Some(key)) => {
                 let hasher = KeyHasher::siphash13(key);
-                if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
+                if Self::of(hasher) == self {
+                    Ok(hasher)
+                } else {
+                    Err(LoadError::WrongKey)
+                }
             }
         }
     }
@@ -160,7 +166,11 @@ impl Header {
         if version == 0 || version > VERSION {
             return Err(LoadError::Version { found: version });
         }
-        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
+        let checksum = Reader {
+            bytes,
+            at: HEADER_BYTES - 8,
+        }
+        .u64();
         if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
             return Err(LoadError::Checksum { part: Part::Header });
         }
@@ -169,7 +179,10 @@ impl Header {
         let hash = fields.hash()?;
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
-        let counters = Counters { len: fields.u64(), stored: fields.u64() };
+        let counters = Counters {
+            len: fields.u64(),
+            stored: fields.u64(),
+        };
         let homeless = fields.u64();
         let segments = fields.u64();
         let side_entries = fields.u64();
@@ -183,7 +196,11 @@ impl Header {
             homeless,
             segments,
             side_entries,
-            places: Places { first_segment: fields.u64(), side: fields.u64(), end },
+            places: Places {
+                first_segment: fields.u64(),
+                side: fields.u64(),
+                end,
+            },
         };
         while fields.at < HEADER_BYTES - 8 {
             fields.expect("reserved", 0, Reader::u64)?;
@@ -194,7 +211,11 @@ impl Header {
 
     /// Offsets follow from the counts; the counts are bounded by the length.
     fn check_places(&self) -> Result<(), LoadError> {
-        let Places { first_segment: first, side, end } = self.places;
+        let Places {
+            first_segment: first,
+            side,
+            end,
+        } = self.places;
         let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
             && self.segments < 1 << MAX_DEPTH
             && first == first_segment(self.segments)
@@ -204,7 +225,14 @@ impl Header {
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
             && side - first >= 64 * self.segments;
-        if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
+        if fits {
+            Ok(())
+        } else {
+            Err(LoadError::Field {
+                name: "offsets",
+                found: end,
+            })
+        }
     }
 
     /// Depth that no segment exceeds.
@@ -219,7 +247,9 @@ impl Header {
 }
 
 fn first_segment(segments: u64) -> u64 {
-    (HEADER_BYTES as u64).saturating_add(segments.saturating_mul(ROW_BYTES)).div_ceil(PAGE)
+    (HEADER_BYTES as u64)
+        .saturating_add(segments.saturating_mul(ROW_BYTES))
+        .div_ceil(PAGE)
         .saturating_mul(PAGE)
 }
 
@@ -287,7 +317,11 @@ impl Reader<'_> {
         read: impl FnOnce(&mut Self) -> u64,
     ) -> Result<(), LoadError> {
         let found = read(self);
-        if found == wanted { Ok(()) } else { Err(LoadError::Field { name, found }) }
+        if found == wanted {
+            Ok(())
+        } else {
+            Err(LoadError::Field { name, found })
+        }
     }
 
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
@@ -298,7 +332,10 @@ impl Reader<'_> {
         match algorithm {
             1 => Ok(StoredHash::Xxh3 { seed }),
             2 => Ok(StoredHash::SipHash13 { check: seed }),
-            found => Err(LoadError::Field { name: "hash algorithm", found: u64::from(found) }),
+            found => Err(LoadError::Field {
+                name: "hash algorithm",
+                found: u64::from(found),
+            }),
         }
     }
 
@@ -306,7 +343,12 @@ impl Reader<'_> {
         let layout = match self.u32() {
             0 => Layout::Buckets,
             1 => Layout::Windows,
-            found => return Err(LoadError::Field { name: "layout", found: u64::from(found) }),
+            found => {
+                return Err(LoadError::Field {
+                    name: "layout",
+                    found: u64::from(found),
+                });
+            }
         };
         let slots_per_bucket = self.u32();
         let buckets = self.u64();
@@ -316,14 +358,28 @@ impl Reader<'_> {
         let resolution = match kind {
             0 => Resolution::Prefix { bits },
             1 => Resolution::Cells { top_bits: bits },
-            found => return Err(LoadError::Field { name: "resolution", found: u64::from(found) }),
+            found => {
+                return Err(LoadError::Field {
+                    name: "resolution",
+                    found: u64::from(found),
+                });
+            }
         };
-        let geometry =
-            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
+        let geometry = Geometry {
+            layout,
+            slots_per_bucket,
+            buckets,
+            base_depth,
+            low_bits,
+            resolution,
+        };
         if is_sound(&geometry) {
             Ok(geometry)
         } else {
-            Err(LoadError::Field { name: "geometry", found: buckets })
+            Err(LoadError::Field {
+                name: "geometry",
+                found: buckets,
+            })
         }
     }
 
@@ -332,14 +388,26 @@ impl Reader<'_> {
             0 => WhenFull::Grow,
             1 => WhenFull::Refuse,
             2 => WhenFull::ExceedRate,
-            found => return Err(LoadError::Field { name: "when full", found: u64::from(found) }),
+            found => {
+                return Err(LoadError::Field {
+                    name: "when full",
+                    found: u64::from(found),
+                });
+            }
         };
         let max_relocations = self.u32();
         if max_relocations > CuckooFilterBuilder::MOST_RELOCATIONS {
             let found = u64::from(max_relocations);
-            return Err(LoadError::Field { name: "max relocations", found });
+            return Err(LoadError::Field {
+                name: "max relocations",
+                found,
+            });
         }
-        Ok(Policy { max_items: self.u64(), when_full, max_relocations })
+        Ok(Policy {
+            max_items: self.u64(),
+            when_full,
+            max_relocations,
+        })
     }
 }
 
@@ -363,6 +431,6 @@ fn is_sound(geometry: &Geometry) -> bool {
     within_limits
         && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
         && depth < MAX_DEPTH
-        && (1..1 << 40).contains(&geometry.buckets)
+        && (1..MAX_BUCKETS).contains(&geometry.buckets)
         && geometry.shape(depth).is_some()
 }

@@ -97,7 +97,10 @@ impl CuckooFilter {
 /// A stream of unknown length is read as far as its header says, and no further.
 fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFilter, LoadError> {
     let mut bytes = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+    input
+        .by_ref()
+        .take(HEADER_BYTES as u64)
+        .read_to_end(&mut bytes)?;
     let header = header_of(&bytes)?;
     let rest = header.places.end - HEADER_BYTES as u64;
     // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
@@ -109,7 +112,10 @@ fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let begun = bytes.len().min(8);
         return if begun > 0 && bytes[..begun] == super::header::MAGIC[..begun] {
-            Err(LoadError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })
+            Err(LoadError::Length {
+                expected: HEADER_BYTES as u64,
+                found: bytes.len() as u64,
+            })
         } else {
             Err(LoadError::NotAFilter)
         };
@@ -117,31 +123,59 @@ fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
     Header::decode(head)
 }
 
-fn load<R: Read>(mut input: R, length: u64, key: Option<[u8; 16]>) -> Result<CuckooFilter, LoadError> {
+fn load<R: Read>(
+    mut input: R,
+    length: u64,
+    key: Option<[u8; 16]>,
+) -> Result<CuckooFilter, LoadError> {
     let mut head = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    input
+        .by_ref()
+        .take(HEADER_BYTES as u64)
+        .read_to_end(&mut head)?;
     let header = header_of(&head)?;
     if header.places.end != length {
-        return Err(LoadError::Length { expected: header.places.end, found: length });
+        return Err(LoadError::Length {
+            expected: header.places.end,
+            found: length,
+        });
     }
     let hasher = header.hash.hasher(key)?;
     let rows_bytes = read_exactly(&mut input, header.segments * ROW_BYTES)?;
     let shapes = header.shapes();
     let rows = rows_of(&rows_bytes, &header, &shapes)?;
     let padding = header.places.first_segment - (head.len() + rows_bytes.len()) as u64;
-    if read_exactly(&mut input, padding)?.iter().any(|&byte| byte != 0) {
-        return Err(LoadError::Checksum { part: Part::Padding });
+    if read_exactly(&mut input, padding)?
+        .iter()
+        .any(|&byte| byte != 0)
+    {
+        return Err(LoadError::Checksum {
+            part: Part::Padding,
+        });
     }
     let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
-    let directory = Directory::from_depths(&depths)
-        .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
+    let directory = Directory::from_depths(&depths).ok_or(LoadError::Field {
+        name: "segment depths",
+        found: header.segments,
+    })?;
     let table = segments_of(&mut input, &header, &shapes, &rows)?;
     let side_bytes = read_exactly(&mut input, header.side_entries * ENTRY_BYTES)?;
     let trailer = read_exactly(&mut input, TRAILER_BYTES)?;
     if trailer != super::trailer(&head, &rows_bytes, &side_bytes) {
-        return Err(LoadError::Checksum { part: Part::Trailer });
+        return Err(LoadError::Checksum {
+            part: Part::Trailer,
+        });
     }
-    assemble(&header, Parts { hasher, shapes, directory, table, side_bytes })
+    assemble(
+        &header,
+        Parts {
+            hasher,
+            shapes,
+            directory,
+            table,
+            side_bytes,
+        },
+    )
 }
 
 /// What has been read, checked each by itself.
@@ -169,29 +203,46 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
     let mut extra = 0u64;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
-        let mut fields = Reader { bytes: entry, at: 0 };
+        let mut fields = Reader {
+            bytes: entry,
+            at: 0,
+        };
         let hash = KeyHash::from_u64(fields.u64());
-        let aside = Aside { extra: fields.u64(), homeless: fields.u64() };
+        let aside = Aside {
+            extra: fields.u64(),
+            homeless: fields.u64(),
+        };
         let probe = filter.locate(hash);
         let sound = last.replace(hash) < Some(hash)
             && aside != Aside::default()
             && filter.representative(&probe) == hash
             && aside.homeless <= header.homeless;
         if !sound {
-            return Err(LoadError::Field { name: "side table entry", found: hash.to_u64() });
+            return Err(LoadError::Field {
+                name: "side table entry",
+                found: hash.to_u64(),
+            });
         }
         extra = extra.saturating_add(aside.extra);
         filter.side.add(hash, aside);
         filter.table.segments[probe.segment as usize].spilled = true;
     }
-    let occupied: u64 = filter.table.segments.iter().map(|s| u64::from(s.occupied)).sum();
+    let occupied: u64 = filter
+        .table
+        .segments
+        .iter()
+        .map(|s| u64::from(s.occupied))
+        .sum();
     let counted = filter.side.homeless() == header.homeless
         && occupied.checked_add(header.homeless) == Some(header.counters.stored)
         && header.counters.stored.saturating_add(extra) == header.counters.len;
     if counted {
         Ok(filter)
     } else {
-        Err(LoadError::Field { name: "number of items", found: header.counters.len })
+        Err(LoadError::Field {
+            name: "number of items",
+            found: header.counters.len,
+        })
     }
 }
 
@@ -199,7 +250,14 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
 fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     let mut data = Vec::new();
     let read = input.take(bytes).read_to_end(&mut data)? as u64;
-    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
+    if read == bytes {
+        Ok(data)
+    } else {
+        Err(LoadError::Length {
+            expected: bytes,
+            found: read,
+        })
+    }
 }
 
 fn rows_of(bytes: &[u8], header: &Header, shapes: &[Shape]) -> Result<Vec<Row>, LoadError> {
@@ -212,22 +270,41 @@ fn rows_of(bytes: &[u8], header: &Header, shapes: &[Shape]) -> Result<Vec<Row>, 
         let depth = fields.u32();
         let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
         let (at, checksum) = (fields.u64(), fields.u64());
-        let shape = depth.checked_sub(base).and_then(|level| shapes.get(level as usize));
+        let shape = depth
+            .checked_sub(base)
+            .and_then(|level| shapes.get(level as usize));
         let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
-            return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
+            return Err(LoadError::Field {
+                name: "segment depth",
+                found: u64::from(depth),
+            });
         };
         if at != offset || flags > 1 || reserved != 0 {
-            return Err(LoadError::Field { name: "segment offset", found: at });
+            return Err(LoadError::Field {
+                name: "segment offset",
+                found: at,
+            });
         }
-        rows.push(Row { depth, occupied, overfull: flags == 1, checksum });
+        rows.push(Row {
+            depth,
+            occupied,
+            overfull: flags == 1,
+            checksum,
+        });
         offset = offset
             .checked_add(shape.bytes(slots))
-            .ok_or(LoadError::Field { name: "segment offset", found: at })?;
+            .ok_or(LoadError::Field {
+                name: "segment offset",
+                found: at,
+            })?;
     }
     if offset == header.places.side {
         Ok(rows)
     } else {
-        Err(LoadError::Field { name: "side table offset", found: header.places.side })
+        Err(LoadError::Field {
+            name: "side table offset",
+            found: header.places.side,
+        })
     }
 }
 
@@ -248,12 +325,17 @@ fn segments_of(
         let segment = &mut table.segments[index as usize];
         input.read_exact(segment.bytes_mut(bytes as usize))?;
         if checksum_of(segment.bytes(bytes as usize)) != row.checksum {
-            return Err(LoadError::Checksum { part: Part::Segment(number as u64) });
+            return Err(LoadError::Checksum {
+                part: Part::Segment(number as u64),
+            });
         }
-        let used = shape.slots_in_use(segment, slots);
+        let used = shape.slots_in_use(segment);
         if used != Some(u64::from(row.occupied)) {
             let found = u64::from(row.occupied);
-            return Err(LoadError::Field { name: "slots in use", found });
+            return Err(LoadError::Field {
+                name: "slots in use",
+                found,
+            });
         }
         segment.occupied = row.occupied;
         segment.overfull = row.overfull;

@@ -82,7 +82,9 @@ impl CuckooFilter {
 
     fn side_bytes(&self) -> Vec<u8> {
         let entry = |(hash, aside): (crate::KeyHash, crate::side::Aside)| {
-            [hash.to_u64(), aside.extra, aside.homeless].map(u64::to_le_bytes).concat()
+            [hash.to_u64(), aside.extra, aside.homeless]
+                .map(u64::to_le_bytes)
+                .concat()
         };
         self.side.iter().flat_map(entry).collect()
     }
@@ -111,7 +113,11 @@ impl CuckooFilter {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        let target = if existing.is_some() {
+            fs::canonicalize(path)?
+        } else {
+            path.to_owned()
+        };
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -141,7 +147,11 @@ fn new_file_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
 
 /// A rename is durable once its folder is.
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
 }
 
 fn trailer(head: &[u8], rows: &[u8], side: &[u8]) -> Vec<u8> {
