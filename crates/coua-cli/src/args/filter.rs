@@ -1,0 +1,278 @@
+//! Options that describe a filter to be made.
+
+use crate::args::value;
+use crate::message::Failure;
+use clap::{Args, ValueEnum};
+use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How a new filter is to be. For a filter file that exists, whatever is given here must agree with
+/// it.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "New filter")]
+pub(crate) struct FilterArgs {
+    /// Highest false-positive rate when --max-items are stored, such as 0.001 or 0.1%
+    ///
+    /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
+    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
+    rate: Option<f64>,
+
+    /// Items to make room for at once [default: little, or an estimate from the files' sizes]
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    capacity: Option<u64>,
+
+    /// Items up to which the rate must hold [default: --capacity if given with --rate, else no limit]
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    max_items: Option<u64>,
+
+    /// Bits of every key's 64-bit hash to remember: the rate is items / 2^BITS
+    #[arg(long, value_name = "BITS")]
+    hash_bits: Option<u32>,
+
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4]
+    #[arg(long, value_name = "N")]
+    slots_per_bucket: Option<u32>,
+
+    /// Disjoint buckets (faster), or overlapping windows of two slots (fewer wrong answers)
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<LayoutName>,
+
+    /// What to do with an item for which there is no room
+    #[arg(long, value_name = "WHAT")]
+    when_full: Option<WhenFullName>,
+
+    /// Seed of the hash (XXH3) [default: 0]
+    #[arg(long, value_name = "SEED", value_parser = value::seed, conflicts_with = "key_file")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+}
+
+/// The secret key of a filter's hash.
+#[derive(Args, Debug)]
+pub(crate) struct SecretArgs {
+    /// Hash with SipHash-1-3 under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
+    ///
+    /// For records that somebody hostile may choose. The filter file does not contain the key:
+    /// every command on it needs this option.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    /// The key, if there is one.
+    pub(crate) fn key(&self) -> Result<Option<[u8; 16]>, Failure> {
+        self.key_file.as_deref().map(read_key).transpose()
+    }
+}
+
+/// [`Layout`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LayoutName {
+    /// Disjoint buckets.
+    Buckets,
+    /// Overlapping windows of two slots.
+    Windows,
+}
+
+impl From<LayoutName> for Layout {
+    fn from(name: LayoutName) -> Self {
+        match name {
+            LayoutName::Buckets => Self::Buckets,
+            LayoutName::Windows => Self::Windows,
+        }
+    }
+}
+
+/// [`WhenFull`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WhenFullName {
+    /// Take more memory, up to --max-items; then stop with exit code 3.
+    Grow,
+    /// Never take more memory: stop with exit code 3.
+    Error,
+    /// Grow beyond --max-items too: the false-positive rate rises.
+    Exceed,
+}
+
+impl From<WhenFullName> for WhenFull {
+    fn from(name: WhenFullName) -> Self {
+        match name {
+            WhenFullName::Grow => Self::Grow,
+            WhenFullName::Error => Self::Refuse,
+            WhenFullName::Exceed => Self::ExceedRate,
+        }
+    }
+}
+
+impl FilterArgs {
+    /// Whether how much room to make at first is left to the program.
+    pub(crate) fn leaves_capacity_open(&self) -> bool {
+        self.capacity.is_none() && !matches!(self.when_full, Some(WhenFullName::Error))
+    }
+
+    /// A new filter as described.
+    pub(crate) fn build(&self) -> Result<CuckooFilter, Failure> {
+        let mut builder = self.described(self.hasher()?);
+        if let Some(capacity) = self.capacity {
+            builder = builder.capacity(capacity);
+        }
+        builder
+            .build()
+            .map_err(|error| Failure::at("new filter", error))
+    }
+
+    /// Complains if `filter`, which exists already, is not as described.
+    pub(crate) fn agree_with(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
+        let differs = |option: &str, found: &str| {
+            Err(Failure::at(
+                name,
+                format_args!(
+                    "the filter exists, and its {option} is {found}, not what {option} says: \
+                     leave {option} out, or name another file"
+                ),
+            ))
+        };
+        if self.seed.is_some() && self.hasher()? != filter.hasher() {
+            return differs("--seed", &hasher_name(filter.hasher()));
+        }
+        if self
+            .slots_per_bucket
+            .is_some_and(|slots| slots != filter.slots_per_bucket())
+        {
+            return differs("--slots-per-bucket", &filter.slots_per_bucket().to_string());
+        }
+        if self
+            .layout
+            .is_some_and(|layout| Layout::from(layout) != filter.layout())
+        {
+            return differs("--layout", layout_name(filter.layout()));
+        }
+        if self
+            .when_full
+            .is_some_and(|when| WhenFull::from(when) != filter.when_full())
+        {
+            return differs("--when-full", when_full_name(filter.when_full()));
+        }
+        if self
+            .max_items
+            .is_some_and(|items| items != filter.max_items())
+        {
+            return differs("--max-items", &filter.max_items().to_string());
+        }
+        if self
+            .hash_bits
+            .is_some_and(|bits| (f64::from(bits) - filter.hash_bits()).abs() >= 1.0)
+        {
+            return differs("--hash-bits", &format!("{:.2}", filter.hash_bits()));
+        }
+        let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
+        if self.rate.is_some_and(|rate| holds > rate * 1.001) {
+            return differs("--rate", &format!("{holds:.3e}"));
+        }
+        Ok(())
+    }
+
+    /// Everything but the capacity.
+    fn described(&self, hasher: KeyHasher) -> CuckooFilterBuilder {
+        let mut builder = CuckooFilter::builder().hasher(hasher);
+        if let Some(rate) = self.rate {
+            builder = builder.rate(rate);
+        }
+        if let Some(items) = self.max_items {
+            builder = builder.max_items(items);
+        }
+        if let Some(bits) = self.hash_bits {
+            builder = builder.hash_bits(bits);
+        }
+        if let Some(slots) = self.slots_per_bucket {
+            builder = builder.slots_per_bucket(slots);
+        }
+        if let Some(layout) = self.layout {
+            builder = builder.layout(layout.into());
+        }
+        if let Some(when_full) = self.when_full {
+            builder = builder.when_full(when_full.into());
+        }
+        builder
+    }
+
+    fn hasher(&self) -> Result<KeyHasher, Failure> {
+        Ok(match self.secret.key()? {
+            Some(key) => KeyHasher::siphash13(key),
+            None => KeyHasher::xxh3(self.seed.unwrap_or(0)),
+        })
+    }
+}
+
+/// The name of a layout on the command line and in JSON.
+pub(crate) fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Buckets => "buckets",
+        Layout::Windows => "windows",
+        _ => "unknown",
+    }
+}
+
+/// The name of a policy on the command line and in JSON.
+pub(crate) fn when_full_name(when_full: WhenFull) -> &'static str {
+    match when_full {
+        WhenFull::Refuse => "error",
+        WhenFull::ExceedRate => "exceed",
+        _ => "grow",
+    }
+}
+
+/// The hash algorithm, with its seed, never with its key.
+pub(crate) fn hasher_name(hasher: KeyHasher) -> String {
+    match hasher.algorithm() {
+        HashAlgorithm::Xxh3 { seed } => format!("xxh3 with seed {seed}"),
+        HashAlgorithm::SipHash13 { .. } => "siphash13 with a key".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
+fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
+    let name = path.display();
+    let mut content = Vec::new();
+    let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
+    file.take(64)
+        .read_to_end(&mut content)
+        .map_err(|error| Failure::io(&name, &error))?;
+    if let Ok(key) = <[u8; 16]>::try_from(content.as_slice()) {
+        return Ok(key);
+    }
+    hexadecimal(content.trim_ascii()).ok_or_else(|| {
+        Failure::at(
+            &name,
+            "is no hash key: expected 16 bytes or 32 hexadecimal digits",
+        )
+    })
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
+    let digits = <[u8; 32]>::try_from(digits).ok()?;
+    let mut key = [0; 16];
+    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |c: u8| char::from(c).to_digit(16);
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_hexadecimal() {
+        let key = hexadecimal(b"000102030405060708090a0b0c0d0e0F").unwrap();
+        assert_eq!(key, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert!(hexadecimal(b"00").is_none());
+        assert!(hexadecimal(&[b'g'; 32]).is_none());
+    }
+}

@@ -1,0 +1,198 @@
+//! Options about inputs: which files, where records end, what a record's key is.
+
+use crate::args::value;
+use crate::input::{Coding, Inputs};
+use crate::key::csv::Column;
+use crate::key::{Finder, Keys, Normalize};
+use crate::message::Failure;
+use crate::record::{Format, Separator};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What to read and how to understand it.
+#[derive(Args, Debug)]
+pub(crate) struct InputArgs {
+    /// Files to read, one after the other; `-`, or no file, is standard input
+    ///
+    /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
+    /// never reaches from one file into the next.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    records: RecordArgs,
+
+    #[command(flatten)]
+    keys: KeyArgs,
+}
+
+/// Where records end.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Records")]
+struct RecordArgs {
+    /// Records end with a NUL byte instead of a newline
+    #[arg(short = '0', long, conflicts_with_all = ["delimiter", "csv"])]
+    null: bool,
+
+    /// Records end with BYTES instead of a newline (\t \n \r \0 \\ \xHH are understood)
+    #[arg(long, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv")]
+    delimiter: Option<Bytes>,
+
+    /// A carriage return before the end of a record does not belong to its key
+    #[arg(long)]
+    crlf: bool,
+
+    /// Read compressed files as they are
+    #[arg(long)]
+    no_decompress: bool,
+}
+
+/// What a record's key is: the whole record, unless one of these says otherwise.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Keys (default: the whole record)")]
+struct KeyArgs {
+    /// The key is made of these fields, such as 2 or 2,4 or 3-5, counted from 1
+    #[arg(short = 'k', long, value_name = "LIST", group = "finder")]
+    fields: Option<String>,
+
+    /// Fields are separated by SEP [default: runs of blanks; for --csv a comma]
+    #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse)]
+    separator: Option<Bytes>,
+
+    /// The key is this column of CSV records: a name from the header, or a number from 1
+    ///
+    /// May be given several times. With a name, the first record of every file is a header: it is
+    /// printed once and is no record. With numbers only, no header is expected. Records may
+    /// contain newlines in quotes.
+    #[arg(long, value_name = "COLUMN", group = "finder")]
+    csv: Vec<String>,
+
+    /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
+    ///
+    /// May be given several times. Strings count as their content, other values as their JSON text
+    /// without blanks; null counts as no key.
+    #[arg(long, value_name = "POINTER", group = "finder")]
+    json: Vec<String>,
+
+    /// The key is what this regular expression finds first: its groups, or all that matched
+    #[arg(long, value_name = "REGEX", group = "finder")]
+    regex: Option<String>,
+
+    /// Upper and lower case are the same (ASCII letters only)
+    #[arg(long)]
+    ignore_case: bool,
+
+    /// Blanks around the key (or around each of its parts) do not belong to it
+    #[arg(long)]
+    trim: bool,
+
+    /// Different spellings of a URL are the same key; what is no URL stays as it is
+    ///
+    /// Normalised as the WHATWG URL standard says: scheme and host in lower case, international
+    /// host names in ASCII, default ports left out, `.` and `..` resolved, an empty path is `/`,
+    /// blanks around it cut, odd characters percent-encoded. In addition the fragment (`#...`) and
+    /// a dot at the end of the host name are left out. Scheme, user, path, query, `www.` and a
+    /// slash at the end stay significant.
+    #[arg(long)]
+    url: bool,
+
+    /// What to do with a record that has no key, or is broken
+    #[arg(long, value_name = "WHAT", default_value = "keep")]
+    on_missing: OnMissing,
+}
+
+/// What to do with a record without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnMissing {
+    /// Let it pass as if never seen before, and count it.
+    Keep,
+    /// Leave it out, and count it.
+    Drop,
+    /// Stop with exit code 2.
+    Error,
+}
+
+/// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
+#[derive(Clone, Debug)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn parse(text: &str) -> Result<Self, String> {
+        value::escaped(text).map(Self)
+    }
+}
+
+/// The options above, checked.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) inputs: Inputs,
+    pub(crate) format: Format,
+    pub(crate) keys: Keys,
+    pub(crate) on_missing: OnMissing,
+}
+
+impl InputArgs {
+    /// Checks the options.
+    pub(crate) fn check(&self) -> Result<Reading, Failure> {
+        let keys = Keys::new(self.keys.finder()?, self.keys.normalize());
+        let coding = if self.records.no_decompress {
+            Coding::AsIs
+        } else {
+            Coding::Decompress
+        };
+        Ok(Reading {
+            inputs: Inputs::new(&self.files, coding),
+            format: Format {
+                separator: self.separator(&keys),
+                crlf: self.records.crlf,
+            },
+            keys,
+            on_missing: self.keys.on_missing,
+        })
+    }
+
+    fn separator(&self, keys: &Keys) -> Separator {
+        match (keys.csv(), &self.records.delimiter) {
+            (Some(columns), _) => Separator::CsvLine {
+                comma: columns.comma(),
+            },
+            (None, Some(Bytes(bytes))) => Separator::of(bytes),
+            (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
+        }
+    }
+}
+
+impl KeyArgs {
+    fn finder(&self) -> Result<Finder, Failure> {
+        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        if let Some(list) = &self.fields {
+            return Finder::fields(list, separator);
+        }
+        if !self.csv.is_empty() {
+            let columns = self
+                .csv
+                .iter()
+                .map(|text| Column::parse(text))
+                .collect::<Result<_, _>>()?;
+            return Finder::csv(columns, separator);
+        }
+        if separator.is_some() {
+            return Err(Failure::at("-t", "has a meaning only with -k or --csv"));
+        }
+        if !self.json.is_empty() {
+            return Finder::json(&self.json);
+        }
+        match &self.regex {
+            Some(pattern) => Finder::regex(pattern),
+            None => Ok(Finder::Record),
+        }
+    }
+
+    fn normalize(&self) -> Normalize {
+        Normalize {
+            trim: self.trim,
+            url: self.url,
+            ignore_case: self.ignore_case,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Options about how a command runs, not about what it does.
+
+use clap::{Args, ValueEnum};
+use std::num::NonZeroUsize;
+use std::thread;
+
+/// How to run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct RunArgs {
+    /// Threads to use [default: 2, or 1 on a machine with one processor]
+    ///
+    /// With 2, reading, splitting and hashing run beside the filter and the output; from 3 on, more
+    /// threads find and hash the keys, which pays for --json, --regex, --csv and --url. Output and
+    /// filter never depend on this number.
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Print figures about the run on standard error at the end, for people or as JSON
+    ///
+    /// Fields of the JSON object, absent where they do not apply: `records` and `bytes` read;
+    /// `unique` records (first occurrences) and `repeats`; `without_key` records (see --on-missing);
+    /// `added`, `found`, `not_found`, `removed` for the other commands;
+    /// `expected_wrongly_dropped` records: how many unique records this run is expected to have
+    /// taken for repeats; then the filter at the end: `items` in it, `load` (0 to 1),
+    /// `bits_per_item`, `memory_bytes`, `hash_bits`, `false_positive_rate`; `seconds` of the run.
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "text")]
+    pub(crate) stats: Option<StatsFormat>,
+
+    #[command(flatten)]
+    pub(crate) manners: Manners,
+}
+
+/// How to behave towards people and other processes.
+#[derive(Args, Debug)]
+pub(crate) struct Manners {
+    /// No progress, warnings or notes on standard error, only errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+
+    /// Fail at once if another process is writing the filter file, instead of waiting for it
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+}
+
+/// How to print figures.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StatsFormat {
+    /// A table for people.
+    Text,
+    /// One JSON object on one line.
+    Json,
+}
+
+impl RunArgs {
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        let machine = || {
+            thread::available_parallelism()
+                .map_or(1, NonZeroUsize::get)
+                .min(2)
+        };
+        self.threads.map_or_else(machine, NonZeroUsize::get)
+    }
+}

@@ -1,0 +1,194 @@
+//! Numbers, sizes, rates and escaped bytes as people write them.
+
+/// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let wanted = "a whole number such as 1000, 20_000, 14M or 1e9";
+    let (number, multiplier) = match text.char_indices().last() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => (
+            &text[..at],
+            decimal_unit(unit).ok_or_else(|| format!("is not {wanted}"))?,
+        ),
+        _ => (text, 1),
+    };
+    whole(number, multiplier).ok_or_else(|| format!("is not {wanted}"))
+}
+
+/// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let wanted = "a number of bytes such as 4096, 64MB or 1.5GiB";
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic() && c != 'e')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim_end_matches(['B', 'b']);
+    let multiplier = match unit.as_bytes() {
+        [] => Some(1),
+        [letter] => decimal_unit(char::from(*letter)),
+        [letter, b'i'] => binary_unit(char::from(*letter)),
+        _ => None,
+    };
+    multiplier
+        .and_then(|m| whole(number, m))
+        .ok_or_else(|| format!("is not {wanted}"))
+}
+
+/// A probability: `0.001`, `1e-6`, `0.1%`.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let value = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.parse::<f64>(),
+    };
+    match value {
+        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
+        _ => Err("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%".to_owned()),
+    }
+}
+
+/// A seed: decimal or `0x` and hexadecimal digits.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
+    .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f".to_owned())
+}
+
+/// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.
+pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        if first != b'\\' {
+            bytes.push(first);
+            rest = after;
+            continue;
+        }
+        let (byte, used) = escape(after)
+            .ok_or_else(|| r"has an escape other than \t \n \r \0 \\ \xHH".to_owned())?;
+        bytes.push(byte);
+        rest = &after[used..];
+    }
+    if bytes.is_empty() {
+        Err("is empty".to_owned())
+    } else {
+        Ok(bytes)
+    }
+}
+
+/// What the characters after a backslash mean, and how many they are.
+fn escape(after: &[u8]) -> Option<(u8, usize)> {
+    Some(match after {
+        [b't', ..] => (b'\t', 1),
+        [b'n', ..] => (b'\n', 1),
+        [b'r', ..] => (b'\r', 1),
+        [b'0', ..] => (0, 1),
+        [b'\\', ..] => (b'\\', 1),
+        [b'x', high, low, ..] => {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            (u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?, 3)
+        }
+        _ => return None,
+    })
+}
+
+fn decimal_unit(letter: char) -> Option<u64> {
+    Some(match letter {
+        'k' | 'K' => 1_000,
+        'm' | 'M' => 1_000_000,
+        'g' | 'G' | 'b' | 'B' => 1_000_000_000,
+        't' | 'T' => 1_000_000_000_000,
+        _ => return None,
+    })
+}
+
+fn binary_unit(letter: char) -> Option<u64> {
+    Some(match letter {
+        'k' | 'K' => 1 << 10,
+        'm' | 'M' => 1 << 20,
+        'g' | 'G' => 1 << 30,
+        't' | 'T' => 1 << 40,
+        _ => return None,
+    })
+}
+
+/// `number * multiplier` if that is a whole number that fits.
+fn whole(number: &str, multiplier: u64) -> Option<u64> {
+    let digits = number.replace('_', "");
+    if let Ok(integer) = digits.parse::<u64>() {
+        return integer.checked_mul(multiplier);
+    }
+    let value = digits.parse::<f64>().ok()? * multiplier as f64;
+    // Above 2^53 a float no longer holds every whole number.
+    (value >= 0.0 && value.fract() == 0.0 && value < 9.0e15).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        let good = [
+            ("0", 0),
+            ("20_000", 20_000),
+            ("14M", 14_000_000),
+            ("1e9", 1_000_000_000),
+            ("1.5k", 1500),
+        ];
+        for (text, value) in good {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in [
+            "",
+            "-1",
+            "1.5",
+            "x",
+            "M",
+            "99999999999T",
+            "nan",
+            "inf",
+            "1 000",
+        ] {
+            assert!(count(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let good = [
+            ("4096", 4096),
+            ("64MB", 64_000_000),
+            ("1.5GiB", 3 << 29),
+            ("200k", 200_000),
+            ("1e6", 1_000_000),
+            ("2KiB", 2048),
+        ];
+        for (text, value) in good {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        for text in ["", "12XB", "MiB", "1iB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_and_seeds() {
+        assert_eq!(rate("0.1%"), Ok(0.001));
+        assert_eq!(rate("1e-6"), Ok(1e-6));
+        for text in ["0", "1", "-0.1", "nan", "x", "100%"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert_eq!(seed("0xff"), Ok(255));
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        assert!(seed("-1").is_err());
+    }
+
+    #[test]
+    fn escapes() {
+        assert_eq!(escaped(r"\t,\x00\\").unwrap(), b"\t,\0\\");
+        assert_eq!(escaped("\u{e4}").unwrap(), "\u{e4}".as_bytes());
+        for text in ["", r"\", r"\x1", r"\q", r"\xzz"] {
+            assert!(escaped(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `coua add`.
+
+use crate::args::filter::FilterArgs;
+use crate::args::input::InputArgs;
+use crate::args::run::RunArgs;
+use crate::exit::Exit;
+use crate::filter_file::FilterFile;
+use crate::input::block::Block;
+use crate::message::Failure;
+use crate::pipeline::{Consumer, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+use coua::{CuckooFilter, Full, Insertion};
+use std::path::PathBuf;
+
+/// Put records into a filter file
+///
+/// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
+/// does not exist, and replaced at the end; after an error (exit code 2) it is as it was before.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    filter_file: PathBuf,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Add only records that are not there yet
+    #[arg(long, help_heading = "Output")]
+    unique: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let reading = args.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let file = FilterFile::lock(&args.filter_file, &args.run.manners)?;
+    let (filter, _) = file.load_or_build(&args.filter)?;
+    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let source = session.source(reading, filter.hasher());
+    let copies = if args.unique {
+        Copies::Keep
+    } else {
+        Copies::Add
+    };
+    let mut add = Add {
+        filter,
+        copies,
+        session,
+        added: 0,
+        outcomes: Vec::new(),
+        refused: None,
+    };
+    let read = source.feed(&mut add);
+    add.session.end();
+    read?;
+    add.finish(&file)
+}
+
+/// Whether a record that is there already gets another copy.
+#[derive(Clone, Copy, Debug)]
+enum Copies {
+    Add,
+    Keep,
+}
+
+#[derive(Debug)]
+struct Add {
+    filter: CuckooFilter,
+    copies: Copies,
+    session: Session,
+    added: u64,
+    outcomes: Vec<Insertion>,
+    refused: Option<(String, Full)>,
+}
+
+impl Consumer for Add {
+    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+        self.session.note(block)?;
+        let before = self.filter.len();
+        let result = match self.copies {
+            Copies::Add => self.filter.insert_hash_batch(&block.hashes),
+            Copies::Keep => self
+                .filter
+                .insert_unique_hash_batch(&block.hashes, &mut self.outcomes),
+        };
+        self.added += self.filter.len() - before;
+        if let Err(stopped) = result {
+            let place = block.record_of_hash(stopped.done);
+            self.session.take_back(block, place);
+            let record = format!("{}: record {}", block.name, block.record_number(place));
+            self.refused = Some((record, stopped.full));
+            return Ok(Flow::Enough);
+        }
+        self.session.show(self.added, self.filter.load());
+        Ok(Flow::Continue)
+    }
+
+    fn drained(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Add {
+    fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
+        file.save(&self.filter)?;
+        let answers = Answers {
+            added: Some(self.added),
+            ..Answers::default()
+        };
+        self.session.print_figures(answers, &self.filter);
+        let Some((record, full)) = self.refused else {
+            return Ok(self.session.exit(Exit::Success));
+        };
+        let reason = format!(
+            "{full}; stopped before {record}: all records before it are in the filter, it and those \
+             behind it are not"
+        );
+        Err(Failure::Full {
+            name: file.name(),
+            reason,
+        })
+    }
+}

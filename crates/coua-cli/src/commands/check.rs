@@ -1,0 +1,148 @@
+//! `coua check`.
+
+use crate::args::filter::SecretArgs;
+use crate::args::input::InputArgs;
+use crate::args::run::RunArgs;
+use crate::commands::print;
+use crate::exit::Exit;
+use crate::filter_file;
+use crate::input::block::{Block, Header, Why};
+use crate::message::Failure;
+use crate::output::Output;
+use crate::pipeline::{Consumer, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+use coua::CuckooFilter;
+use std::path::PathBuf;
+
+/// Print the records that are in a filter file
+///
+/// A record that was never added is printed with the filter's false-positive rate as probability.
+/// Exit code 0 if records were printed (or counted), 1 if none, 2 after an error: as grep's.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    filter_file: PathBuf,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    printing: PrintArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What to print.
+#[derive(clap::Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+struct PrintArgs {
+    /// Print the records that are not in the filter
+    #[arg(short = 'v', long)]
+    invert: bool,
+
+    /// Print only how many records there are
+    #[arg(short = 'c', long)]
+    count: bool,
+
+    /// Print nothing: stop with exit code 0 at the first record that would be printed
+    #[arg(short = 'q', long, conflicts_with = "count")]
+    silent: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let reading = args.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let filter = filter_file::read(&args.filter_file, &args.secret)?;
+    let output = if args.printing.count || args.printing.silent {
+        None
+    } else {
+        Some(Output::open(None, &reading.format.separator, &inputs)?)
+    };
+    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let source = session.source(reading, filter.hasher());
+    let mut check = Check {
+        filter,
+        printing: args.printing,
+        output,
+        session,
+        found: 0,
+        not_found: 0,
+        present: Vec::new(),
+        selected: Vec::new(),
+        printed: 0,
+    };
+    let read = source.feed(&mut check);
+    check.session.end();
+    read?;
+    check.finish()
+}
+
+#[derive(Debug)]
+struct Check {
+    filter: CuckooFilter,
+    printing: PrintArgs,
+    output: Option<Output>,
+    session: Session,
+    found: u64,
+    not_found: u64,
+    present: Vec<bool>,
+    selected: Vec<bool>,
+    printed: u64,
+}
+
+impl Consumer for Check {
+    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+        self.session.note(block)?;
+        self.filter
+            .contains_hash_batch(&block.hashes, &mut self.present);
+        let found = self.present.iter().filter(|present| **present).count();
+        self.found += found as u64;
+        self.not_found += (self.present.len() - found) as u64;
+
+        let wanted = !self.printing.invert;
+        let keyless_pass = !wanted && self.session.keeps_keyless();
+        let answers = || self.present.iter().map(|present| *present == wanted);
+        let pass = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
+        block.spread(answers(), pass, &mut self.selected);
+        self.printed += self.selected.iter().filter(|selected| **selected).count() as u64;
+        if let Some(output) = &mut self.output {
+            let pass = |why: &Why| *why == Why::Header(Header::First) || pass(why);
+            block.spread(answers(), pass, &mut self.selected);
+            output.write_selected(block, &self.selected)?;
+        }
+        self.session.show(self.found, self.filter.load());
+        let enough = self.printing.silent && self.printed > 0;
+        Ok(if enough { Flow::Enough } else { Flow::Continue })
+    }
+
+    fn drained(&mut self) -> Result<(), Failure> {
+        self.output.as_mut().map_or(Ok(()), Output::flush)
+    }
+}
+
+impl Check {
+    fn finish(mut self) -> Result<Exit, Failure> {
+        self.output.as_mut().map_or(Ok(()), Output::flush)?;
+        if self.printing.count {
+            print(&format!("{}\n", self.printed))?;
+        }
+        let answers = Answers {
+            found: Some(self.found),
+            not_found: Some(self.not_found),
+            ..Answers::default()
+        };
+        self.session.print_figures(answers, &self.filter);
+        let exit = if self.printed > 0 {
+            Exit::Success
+        } else {
+            Exit::NothingFound
+        };
+        Ok(self.session.exit(exit))
+    }
+}

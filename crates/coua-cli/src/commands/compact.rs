@@ -1,0 +1,41 @@
+//! `coua compact`.
+
+use crate::args::filter::SecretArgs;
+use crate::args::run::Manners;
+use crate::exit::Exit;
+use crate::filter_file::FilterFile;
+use crate::message::{Failure, say};
+use crate::stats::text::size;
+use std::path::PathBuf;
+
+/// Make a filter file as small as its items allow
+///
+/// Worth it after many removals. The file is replaced in one step.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    manners: Manners,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let file = FilterFile::lock(&args.file, &args.manners)?;
+    let mut filter = file.load(&args.secret)?;
+    let before = filter.memory_bytes() as u64;
+    filter.compact();
+    file.save(&filter)?;
+    if !args.manners.quiet {
+        let (before, after) = (size(before), size(filter.memory_bytes() as u64));
+        say(format_args!(
+            "{}: {before} before, {after} now",
+            file.name()
+        ));
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,77 @@
+//! `coua convert`.
+
+use crate::args::filter::{LayoutName, SecretArgs};
+use crate::args::run::Manners;
+use crate::args::value;
+use crate::exit::Exit;
+use crate::filter_file::{self, FilterFile};
+use crate::message::Failure;
+use coua::Conversion;
+use std::path::PathBuf;
+
+/// Write a coarser and smaller copy of a filter file, or one in another layout
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    /// The file to write; it may be the same, and is replaced in one step
+    #[arg(short = 'o', long, value_name = "FILTER")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    manners: Manners,
+}
+
+/// What the copy is to be; one of them.
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = false)]
+struct TargetArgs {
+    /// Highest false-positive rate of the copy, with the items it holds now
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    rate: Option<f64>,
+
+    /// Bits of every key's hash that the copy remembers
+    #[arg(long, value_name = "BITS")]
+    hash_bits: Option<u32>,
+
+    /// Disjoint buckets (of four slots), or overlapping windows of two slots
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<LayoutName>,
+}
+
+impl TargetArgs {
+    fn conversion(&self) -> Option<Conversion> {
+        let layout = self.layout.map(|layout| Conversion::Layout {
+            layout: layout.into(),
+            slots_per_bucket: match layout {
+                LayoutName::Buckets => 4,
+                LayoutName::Windows => 2,
+            },
+        });
+        self.rate
+            .map(Conversion::Rate)
+            .or(self.hash_bits.map(Conversion::HashBits))
+            .or(layout)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    // clap has seen to it that there is one.
+    let Some(conversion) = args.target.conversion() else {
+        return Ok(Exit::Error);
+    };
+    let output = FilterFile::lock(&args.output, &args.manners)?;
+    let filter = filter_file::read(&args.file, &args.secret)?;
+    let converted = filter.convert(conversion);
+    let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
+    output.save(&converted)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,298 @@
+//! `coua dedup`: the main job.
+
+use crate::args::filter::FilterArgs;
+use crate::args::input::InputArgs;
+use crate::args::run::RunArgs;
+use crate::estimate::{Forecast, Moment};
+use crate::exit::Exit;
+use crate::filter_file::{Age, FilterFile};
+use crate::input::Survey;
+use crate::input::block::{Block, Header, Why};
+use crate::message::Failure;
+use crate::output::Output;
+use crate::pipeline::{Consumer, Flow};
+use crate::record::Separator;
+use crate::session::Session;
+use crate::stats::Answers;
+use coua::{CuckooFilter, Full, Insertion};
+use std::path::PathBuf;
+
+/// Print each record the first time it is seen
+///
+/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's
+/// hash unless told otherwise, so the expected number of records wrongly taken for repeats stays far
+/// below one (0.05 for a billion records; --stats prints it). Records are printed as they came; only
+/// between two files of which the first lacks its last newline one is added.
+///
+/// With --filter the run goes on where the one before it ended. The filter file is replaced at the
+/// end, after the output is complete (and on disk, if it is a file): at exit code 2, and when the
+/// reader of the output goes away (| head), it is as it was before, and nothing of the run is
+/// recorded. SIGINT and SIGTERM finish the present block, save, and end the program by the signal.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    /// Remember in FILE what was seen, for the next run; created if it does not exist
+    #[arg(long = "filter", value_name = "FILE", help_heading = "New filter")]
+    filter_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What to print where.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct OutputArgs {
+    /// Write to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print the repeats instead of the first occurrences
+    #[arg(short = 'd', long, conflicts_with = "tee_dups")]
+    repeats: bool,
+
+    /// Also write the repeats to FILE
+    #[arg(long, value_name = "FILE")]
+    tee_dups: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let reading = args.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let file = args.filter_file.as_deref();
+    let file = file
+        .map(|path| FilterFile::lock(path, &args.run.manners))
+        .transpose()?;
+    let (filter, age) = match &file {
+        Some(file) => file.load_or_build(&args.filter)?,
+        None => (args.filter.build()?, Age::New),
+    };
+    let outputs = args.output.open(&reading.format.separator, &inputs)?;
+    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let source = session.source(reading, filter.hasher());
+    let open_ended = args.filter.leaves_capacity_open() || age == Age::Old;
+    let forecast =
+        Forecast::new(inputs.total_bytes).filter(|_| open_ended && filter.is_resizable());
+    let mut dedup = Dedup {
+        items_before: filter.len(),
+        filter,
+        forecast,
+        outputs,
+        session,
+        unique: 0,
+        repeats: 0,
+        outcomes: Vec::new(),
+        selected: Vec::new(),
+        refused: None,
+    };
+    let read = source.feed(&mut dedup);
+    dedup.session.end();
+    read?;
+    dedup.finish(file.as_ref())
+}
+
+impl OutputArgs {
+    fn open(&self, separator: &Separator, inputs: &Survey) -> Result<Outputs, Failure> {
+        let main = Output::open(self.output.as_deref(), separator, inputs)?;
+        let Some(path) = &self.tee_dups else {
+            let wanted = if self.repeats {
+                Wanted::Repeats
+            } else {
+                Wanted::Unique
+            };
+            return Ok(Outputs {
+                main,
+                wanted,
+                tee: None,
+            });
+        };
+        let tee = Output::create(path, separator, inputs)?;
+        if tee.identity().is_some() && tee.identity() == main.identity() {
+            return Err(Failure::at(
+                path.display(),
+                "is the output as well: name another file",
+            ));
+        }
+        Ok(Outputs {
+            main,
+            wanted: Wanted::Unique,
+            tee: Some(tee),
+        })
+    }
+}
+
+/// Which records go to the main output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Unique,
+    Repeats,
+}
+
+#[derive(Debug)]
+struct Outputs {
+    main: Output,
+    wanted: Wanted,
+    /// For the repeats.
+    tee: Option<Output>,
+}
+
+impl Outputs {
+    fn each(&mut self, act: impl Fn(&mut Output) -> Result<(), Failure>) -> Result<(), Failure> {
+        act(&mut self.main)?;
+        self.tee.as_mut().map_or(Ok(()), act)
+    }
+}
+
+#[derive(Debug)]
+struct Dedup {
+    filter: CuckooFilter,
+    items_before: u64,
+    forecast: Option<Forecast>,
+    outputs: Outputs,
+    session: Session,
+    unique: u64,
+    repeats: u64,
+    outcomes: Vec<Insertion>,
+    selected: Vec<bool>,
+    refused: Option<Refused>,
+}
+
+/// The record for which there was no room.
+#[derive(Debug)]
+struct Refused {
+    record: String,
+    full: Full,
+}
+
+impl Consumer for Dedup {
+    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+        self.session.note(block)?;
+        let result = self
+            .filter
+            .insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
+        let fresh = self
+            .outcomes
+            .iter()
+            .filter(|o| **o == Insertion::Inserted)
+            .count();
+        self.unique += fresh as u64;
+        self.repeats += (self.outcomes.len() - fresh) as u64;
+        self.write(block)?;
+        if let Err(stopped) = result {
+            self.refuse(block, stopped.done, stopped.full);
+            return Ok(Flow::Enough);
+        }
+        self.make_room(block.consumed);
+        self.session.show(self.unique, self.filter.load());
+        Ok(Flow::Continue)
+    }
+
+    fn drained(&mut self) -> Result<(), Failure> {
+        self.outputs.each(Output::flush)
+    }
+}
+
+impl Dedup {
+    fn write(&mut self, block: &Block) -> Result<(), Failure> {
+        let wanted = match self.outputs.wanted {
+            Wanted::Unique => Insertion::Inserted,
+            Wanted::Repeats => Insertion::AlreadyPresent,
+        };
+        self.select(block, wanted);
+        self.outputs.main.write_selected(block, &self.selected)?;
+        if self.outputs.tee.is_some() {
+            self.select(block, Insertion::AlreadyPresent);
+        }
+        match &mut self.outputs.tee {
+            Some(tee) => tee.write_selected(block, &self.selected),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks the records with this outcome. Those without a key pass as never seen; the first header
+    /// goes to every output.
+    fn select(&mut self, block: &Block, wanted: Insertion) {
+        let keyless_pass = wanted == Insertion::Inserted && self.session.keeps_keyless();
+        let answers = self.outcomes.iter().map(|outcome| *outcome == wanted);
+        let keyless = |why: &Why| match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => keyless_pass,
+        };
+        block.spread(answers, keyless, &mut self.selected);
+    }
+
+    fn refuse(&mut self, block: &Block, done: usize, full: Full) {
+        let place = block.record_of_hash(done);
+        self.session.take_back(block, place);
+        let number = block.record_number(place);
+        let record = format!("{}: record {number}", block.name);
+        self.refused = Some(Refused { record, full });
+    }
+
+    /// Makes room for the items to come, if their number can be foreseen.
+    fn make_room(&mut self, consumed: u64) {
+        let Some(forecast) = &mut self.forecast else {
+            return;
+        };
+        let more = forecast.advise(Moment {
+            consumed,
+            records: self.session.records(),
+            items: self.filter.len(),
+            capacity: self.filter.capacity(),
+        });
+        if let Some(more) = more {
+            let limit = self.filter.max_items().saturating_sub(self.filter.len());
+            // Without memory for all at once, it still grows bit by bit.
+            self.filter.reserve(more.min(limit)).ok();
+        }
+    }
+
+    /// What the filter remembers must be in the output first.
+    fn finish(mut self, file: Option<&FilterFile>) -> Result<Exit, Failure> {
+        if let Some(file) = file {
+            self.outputs.each(Output::sync)?;
+            file.save(&self.filter)?;
+        } else {
+            self.outputs.each(Output::flush)?;
+        }
+        self.session.print_figures(self.answers(), &self.filter);
+        let Some(Refused { record, full }) = self.refused else {
+            return Ok(self.session.exit(Exit::Success));
+        };
+        let saved = if file.is_some() {
+            "recorded in the filter and "
+        } else {
+            ""
+        };
+        let reason = format!(
+            "{full}; stopped before {record}: all records before it are {saved}in the output, it \
+             and those behind it are neither"
+        );
+        let name = file.map_or_else(|| "filter".to_owned(), FilterFile::name);
+        Err(Failure::Full { name, reason })
+    }
+
+    fn answers(&self) -> Answers {
+        Answers {
+            unique: Some(self.unique),
+            repeats: Some(self.repeats),
+            expected_wrongly_dropped: Some(self.expected_wrongly_dropped()),
+            ..Answers::default()
+        }
+    }
+
+    /// Every record that is really new is taken for a repeat with probability n / 2^H, where n items
+    /// are there already: the sum over the n of this run.
+    fn expected_wrongly_dropped(&self) -> f64 {
+        let (before, now) = (self.items_before as f64, self.filter.len() as f64);
+        (now * now - before * before) / 2.0 / self.filter.hash_bits().exp2()
+    }
+}

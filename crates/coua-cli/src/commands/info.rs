@@ -1,0 +1,137 @@
+//! `coua info`.
+
+use crate::args::filter::{SecretArgs, hasher_name, layout_name, when_full_name};
+use crate::commands::print;
+use crate::exit::Exit;
+use crate::filter_file;
+use crate::message::Failure;
+use crate::stats::Table;
+use crate::stats::text::{grouped, significant, size};
+use coua::{CuckooFilter, HashAlgorithm};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Describe a filter file
+///
+/// Fields of the JSON object: `file`, `file_bytes`; `items` in it (every copy counted), `capacity`:
+/// items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
+/// no limit), `rate_at_max_items`, `false_positive_rate` now, `hash_bits` remembered of every key
+/// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
+/// `layout` (buckets, windows), `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full`
+/// (grow, error, exceed), `hash` (xxh3, siphash13), `seed` (null for siphash13).
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let filter = filter_file::read(&args.file, &args.secret)?;
+    let info = Info::of(&filter, &args.file)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"
+    } else {
+        info.table(&filter)
+    };
+    print(&text)?;
+    Ok(Exit::Success)
+}
+
+/// What there is to say about a filter; the names of the fields are part of the interface.
+#[derive(Debug, Serialize)]
+struct Info {
+    file: String,
+    file_bytes: u64,
+    items: u64,
+    capacity: u64,
+    max_items: Option<u64>,
+    rate_at_max_items: Option<f64>,
+    false_positive_rate: f64,
+    hash_bits: f64,
+    load: f64,
+    memory_bytes: u64,
+    bits_per_item: f64,
+    layout: &'static str,
+    slots: u64,
+    slots_per_bucket: u32,
+    slot_bits: u32,
+    segments: u64,
+    when_full: &'static str,
+    hash: &'static str,
+    seed: Option<u64>,
+}
+
+impl Info {
+    fn of(filter: &CuckooFilter, path: &Path) -> Result<Self, Failure> {
+        let file = path.display().to_string();
+        let metadata = fs::metadata(path).map_err(|error| Failure::io(&file, &error))?;
+        let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
+        let memory_bytes = filter.memory_bytes() as u64;
+        let (hash, seed) = match filter.hasher().algorithm() {
+            HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed)),
+            HashAlgorithm::SipHash13 { .. } => ("siphash13", None),
+            _ => ("unknown", None),
+        };
+        Ok(Self {
+            file,
+            file_bytes: metadata.len(),
+            items: filter.len(),
+            capacity: filter.capacity(),
+            max_items,
+            rate_at_max_items: max_items.map(|items| items as f64 / filter.hash_bits().exp2()),
+            false_positive_rate: filter.false_positive_rate(),
+            hash_bits: filter.hash_bits(),
+            load: filter.load(),
+            memory_bytes,
+            bits_per_item: 8.0 * memory_bytes as f64 / filter.len().max(1) as f64,
+            layout: layout_name(filter.layout()),
+            slots: filter.slots(),
+            slots_per_bucket: filter.slots_per_bucket(),
+            slot_bits: filter.slot_bits(),
+            segments: filter.segments() as u64,
+            when_full: when_full_name(filter.when_full()),
+            hash,
+            seed,
+        })
+    }
+
+    fn table(&self, filter: &CuckooFilter) -> String {
+        let mut table = Table::default();
+        table.row("file", &self.file);
+        table.row("file size", size(self.file_bytes));
+        table.row("items", grouped(self.items));
+        table.row("capacity", grouped(self.capacity));
+        table.row(
+            "max items",
+            self.max_items.map_or_else(|| "no limit".into(), grouped),
+        );
+        if let Some(rate) = self.rate_at_max_items {
+            table.row("false-positive rate at max items", significant(rate));
+        }
+        table.row(
+            "false-positive rate now",
+            significant(self.false_positive_rate),
+        );
+        table.row("hash bits", significant(self.hash_bits));
+        table.row("load", format!("{:.1} %", self.load * 100.0));
+        table.row("memory", size(self.memory_bytes));
+        table.row("bits per item", format!("{:.1}", self.bits_per_item));
+        table.row("layout", self.layout);
+        table.row("slots", grouped(self.slots));
+        table.row("slots per bucket", self.slots_per_bucket.to_string());
+        table.row("bits per slot", self.slot_bits.to_string());
+        table.row("segments", grouped(self.segments));
+        table.row("when full", self.when_full);
+        table.row("hash", hasher_name(filter.hasher()));
+        table.text()
+    }
+}

@@ -1,0 +1,45 @@
+//! `coua merge`.
+
+use crate::args::filter::SecretArgs;
+use crate::args::run::Manners;
+use crate::exit::Exit;
+use crate::filter_file::{self, FilterFile};
+use crate::message::Failure;
+use std::path::PathBuf;
+
+/// Write a filter file that holds what several hold together
+///
+/// Copies add up: a record that is in two of them is in the result twice. All must remember the same
+/// number of hash bits and use the same hash and seed.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The file to write; it may be one of the inputs, and is replaced in one step
+    #[arg(short = 'o', long, value_name = "FILTER")]
+    output: PathBuf,
+
+    /// Filter files to merge
+    #[arg(value_name = "FILTER", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    manners: Manners,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let output = FilterFile::lock(&args.output, &args.manners)?;
+    let Some((first, others)) = args.files.split_first() else {
+        return Ok(Exit::Success);
+    };
+    let mut merged = filter_file::read(first, &args.secret)?;
+    for path in others {
+        let other = filter_file::read(path, &args.secret)?;
+        merged
+            .merge(&other)
+            .map_err(|error| Failure::at(path.display(), error))?;
+    }
+    output.save(&merged)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,47 @@
+//! One file per command.
+
+pub(crate) mod add;
+pub(crate) mod check;
+pub(crate) mod compact;
+pub(crate) mod convert;
+pub(crate) mod count;
+pub(crate) mod dedup;
+pub(crate) mod generate;
+pub(crate) mod info;
+pub(crate) mod merge;
+pub(crate) mod plan;
+pub(crate) mod remove;
+pub(crate) mod verify;
+
+use crate::args::Command;
+use crate::exit::Exit;
+use crate::message::Failure;
+use std::io::{self, Write};
+
+/// Does what the command line says.
+pub(crate) fn run(command: Command) -> Exit {
+    let result = match command {
+        Command::Dedup(args) => dedup::run(&args),
+        Command::Add(args) => add::run(&args),
+        Command::Remove(args) => remove::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Count(args) => count::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        Command::Compact(args) => compact::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Generate(args) => generate::run(&args),
+    };
+    result.unwrap_or_else(|failure| failure.report())
+}
+
+/// Prints a report on standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let printed = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    printed.map_err(|error| Failure::write("standard output", &error))
+}

@@ -1,0 +1,168 @@
+//! What other structures would need for as many items at the same rate.
+
+use crate::stats::text::size;
+use coua::Layout;
+use coua::sizing::CuckooPlan;
+use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
+use serde::Serialize;
+
+/// Another structure. The names of the fields are part of the interface.
+#[derive(Debug, Serialize)]
+pub(super) struct Peer {
+    name: &'static str,
+    /// None: it cannot reach the rate.
+    bytes: Option<u64>,
+    bits_per_item: Option<f64>,
+    removes: bool,
+    grows: bool,
+    /// Never wrong, but for equal 64-bit hashes where only these are kept.
+    exact: bool,
+}
+
+/// Whether items can be taken away, and whether more can be added than planned.
+#[derive(Clone, Copy, Debug)]
+enum Can {
+    RemoveAndGrow,
+    Remove,
+    Insert,
+    /// Built once.
+    Nothing,
+}
+
+/// The structures people choose between.
+pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
+    let cuckoo = |layout, slots| {
+        CuckooPlan::for_rate(items, rate, layout, slots)
+            .ok()
+            .map(|plan| plan.bytes)
+    };
+    let bloom = BloomPlan::for_rate(items, rate).ok();
+    let blocked = BlockedBloomPlan::for_rate(items, rate).ok();
+    // A block of 256 bits reaches low rates only by being almost empty.
+    let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
+    // A block of 256 bits reaches low rates only by being almost empty.
+    let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
+    let filter = |name, bytes, can| Peer::new(name, bytes, can, items);
+    let set = |name, bytes| Peer {
+        exact: true,
+        ..filter(name, Some(bytes), Can::RemoveAndGrow)
+    };
+    vec![
+        filter(
+            "coua, buckets of 4",
+            cuckoo(Layout::Buckets, 4),
+            Can::RemoveAndGrow,
+        ),
+        filter(
+            "coua, windows",
+            cuckoo(Layout::Windows, 2),
+            Can::RemoveAndGrow,
+        ),
+        filter("Bloom", bloom.map(BloomPlan::bytes), Can::Insert),
+        filter(
+            "blocked Bloom",
+            blocked.map(BlockedBloomPlan::bytes).filter(sane),
+            Can::Insert,
+        ),
+        filter(
+            "counting Bloom",
+            bloom.map(BloomPlan::counting_bytes),
+            Can::Remove,
+        ),
+        filter("quotient", quotient(items, rate), Can::RemoveAndGrow),
+        filter("binary fuse", binary_fuse(items, rate), Can::Nothing),
+        set("set of 64-bit hashes", hash_set(items, 8)),
+        // A vector's three words, and the record in a heap block of its own.
+        set(
+            "set of records",
+            hash_set(items, 24) + items.saturating_mul(record_bytes + 16),
+        ),
+    ]
+}
+
+impl Peer {
+    fn new(name: &'static str, bytes: Option<u64>, can: Can, items: u64) -> Self {
+        Self {
+            name,
+            bytes,
+            bits_per_item: bytes.map(|bytes| 8.0 * bytes as f64 / items.max(1) as f64),
+            removes: matches!(can, Can::RemoveAndGrow | Can::Remove),
+            grows: matches!(can, Can::RemoveAndGrow),
+            exact: false,
+        }
+    }
+}
+
+/// Rank-and-select quotient filter (Pandey, Bender, Johnson, Patro 2017): slots a power of two, up
+/// to 95 % of them in use, remainders of r bits and 2.125 bits of metadata; rate = load / 2^r.
+fn quotient(items: u64, rate: f64) -> Option<u64> {
+    let slots = ((items as f64 / 0.95) as u64)
+        .max(64)
+        .checked_next_power_of_two()?;
+    let load = items as f64 / slots as f64;
+    let remainder = (load / rate).log2().ceil().max(1.0);
+    let fits = remainder + f64::from(slots.ilog2()) <= 64.0;
+    fits.then_some((slots as f64 * (remainder + 2.125) / 8.0) as u64)
+}
+
+/// 3-wise binary fuse filter (Graf, Lemire 2022): 1.125 fingerprints of whole bits an item.
+fn binary_fuse(items: u64, rate: f64) -> Option<u64> {
+    let bits = (-rate.log2()).ceil();
+    (bits <= 64.0).then_some((items as f64 * 1.125 * bits / 8.0) as u64)
+}
+
+/// An open-addressing table (Swiss table): slots a power of two, 7/8 of them in use, a byte of
+/// metadata each.
+fn hash_set(items: u64, item_bytes: u64) -> u64 {
+    let slots = (items.saturating_mul(8) / 7)
+        .max(4)
+        .checked_next_power_of_two();
+    slots.unwrap_or(u64::MAX).saturating_mul(item_bytes + 1)
+}
+
+/// One line for each.
+pub(super) fn table(peers: &[Peer]) -> String {
+    let mut text = format!(
+        "{:22} {:>9} {:>9}  {:7} {:5}\n",
+        "compared with", "memory", "bits/item", "removes", "grows"
+    );
+    let yes = |answer| if answer { "yes" } else { "no" };
+    for peer in peers {
+        let memory = peer.bytes.map_or_else(|| "-".to_owned(), size);
+        let bits = peer
+            .bits_per_item
+            .map_or_else(|| "-".to_owned(), |bits| format!("{bits:.2}"));
+        let (removes, grows) = (yes(peer.removes), yes(peer.grows));
+        let line = format!(
+            "{:22} {memory:>9} {bits:>9}  {removes:7} {grows:5}",
+            peer.name
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_give_the_published_sizes() {
+        let bits = |bytes: Option<u64>| bytes.unwrap() as f64 * 8.0 / 1e6;
+        assert!((bits(binary_fuse(1_000_000, 1.0 / 256.0)) - 9.0).abs() < 0.01);
+        // 2^20 slots, 95.4 % in use: 8 + 2.125 bits each.
+        assert!((bits(quotient(996_000, 1.0 / 256.0)) - 10.6).abs() < 0.1);
+        assert_eq!(hash_set(14_000_000, 8), (1 << 24) * 9);
+        assert_eq!(quotient(1 << 40, 1e-18), None);
+    }
+
+    #[test]
+    fn what_cannot_reach_the_rate_is_told() {
+        let lines = table(&peers(1000, 1e-16, 60));
+        assert!(
+            lines.contains("blocked Bloom                  -"),
+            "{lines}"
+        );
+    }
+}

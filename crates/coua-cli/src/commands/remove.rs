@@ -1,0 +1,128 @@
+//! `coua remove`.
+
+use crate::args::filter::SecretArgs;
+use crate::args::input::InputArgs;
+use crate::args::run::RunArgs;
+use crate::exit::Exit;
+use crate::filter_file::FilterFile;
+use crate::input::block::{Block, Why};
+use crate::message::Failure;
+use crate::output::Output;
+use crate::pipeline::{Consumer, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+use clap::ValueEnum;
+use coua::CuckooFilter;
+use std::path::PathBuf;
+
+/// Take records out of a filter file
+///
+/// Takes one copy of every record away. Remove only what was added: a record that was never added
+/// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
+/// forgotten. The file is replaced at the end; after an error (exit code 2) it is as it was before.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    filter_file: PathBuf,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Print the records that were found and removed, or those that were not found
+    #[arg(long, value_name = "WHICH", help_heading = "Output")]
+    report: Option<Which>,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Which records to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// Those that were found and removed.
+    Found,
+    /// Those that were not found.
+    NotFound,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let reading = args.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let file = FilterFile::lock(&args.filter_file, &args.run.manners)?;
+    let filter = file.load(&args.secret)?;
+    let output = match args.report {
+        Some(_) => Some(Output::open(None, &reading.format.separator, &inputs)?),
+        None => None,
+    };
+    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let source = session.source(reading, filter.hasher());
+    let mut remove = Remove {
+        filter,
+        report: args.report.unwrap_or(Which::Found),
+        output,
+        session,
+        found: 0,
+        not_found: 0,
+        removed: Vec::new(),
+        selected: Vec::new(),
+    };
+    let read = source.feed(&mut remove);
+    remove.session.end();
+    read?;
+    remove.finish(&file)
+}
+
+#[derive(Debug)]
+struct Remove {
+    filter: CuckooFilter,
+    report: Which,
+    output: Option<Output>,
+    session: Session,
+    found: u64,
+    not_found: u64,
+    removed: Vec<bool>,
+    selected: Vec<bool>,
+}
+
+impl Consumer for Remove {
+    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+        self.session.note(block)?;
+        self.filter
+            .remove_hash_batch(&block.hashes, &mut self.removed);
+        let found = self.removed.iter().filter(|removed| **removed).count();
+        self.found += found as u64;
+        self.not_found += (self.removed.len() - found) as u64;
+        if let Some(output) = &mut self.output {
+            let wanted = self.report == Which::Found;
+            let keyless_pass = !wanted && self.session.keeps_keyless();
+            let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
+            let answers = self.removed.iter().map(|removed| *removed == wanted);
+            block.spread(answers, keyless, &mut self.selected);
+            output.write_selected(block, &self.selected)?;
+        }
+        self.session.show(self.found, self.filter.load());
+        Ok(Flow::Continue)
+    }
+
+    fn drained(&mut self) -> Result<(), Failure> {
+        self.output.as_mut().map_or(Ok(()), Output::flush)
+    }
+}
+
+impl Remove {
+    fn finish(mut self, file: &FilterFile) -> Result<Exit, Failure> {
+        self.output.as_mut().map_or(Ok(()), Output::sync)?;
+        file.save(&self.filter)?;
+        let answers = Answers {
+            removed: Some(self.found),
+            not_found: Some(self.not_found),
+            ..Answers::default()
+        };
+        self.session.print_figures(answers, &self.filter);
+        Ok(self.session.exit(Exit::Success))
+    }
+}

@@ -1,0 +1,36 @@
+//! Exit codes as a type.
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well (for `check`: something was found).
+    Success,
+    /// `check` found nothing.
+    NothingFound,
+    /// Something is wrong with the input, the output, the filter or the arguments.
+    Error,
+    /// The filter is full and may not grow.
+    Full,
+    /// Stopped by this signal: the work so far is saved, and the program dies by the same signal,
+    /// so that a shell loop around it stops too.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Ends the process, or returns the code to end it with.
+    pub(crate) fn finish(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Success => 0,
+            Self::NothingFound => 1,
+            Self::Error => 2,
+            Self::Full => 3,
+            Self::Signal(signal) => {
+                // Returns only if the signal's default is not to end the process.
+                signal_hook::low_level::emulate_default_handler(signal).ok();
+                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+            }
+        })
+    }
+}

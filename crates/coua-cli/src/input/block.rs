@@ -1,0 +1,160 @@
+//! A block: some whole records of one input, and what has been found out about them.
+
+use crate::key::Missing;
+use coua::KeyHash;
+use std::sync::Arc;
+
+/// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// All initialised; the records are the first `ends.last()` bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Where each record ends, its separator included. It begins where the one before ends.
+    pub(crate) ends: Vec<usize>,
+    /// The hashes of the records that have a key, in their order.
+    pub(crate) hashes: Vec<KeyHash>,
+    /// The records without a key, in their order.
+    pub(crate) keyless: Vec<Keyless>,
+    /// The input's name.
+    pub(crate) name: Arc<str>,
+    /// Records of the input before this block.
+    pub(crate) records_before: u64,
+    /// Where the CSV columns of the key are.
+    pub(crate) columns: Option<Arc<[usize]>>,
+    /// The first record is a CSV header.
+    pub(crate) header: Option<Header>,
+    /// How the last record ends.
+    pub(crate) ending: Ending,
+    /// The input has no more bytes at the moment: what is known should be shown.
+    pub(crate) drained: bool,
+    /// Raw bytes read from all inputs when this block was complete.
+    pub(crate) consumed: u64,
+}
+
+/// How the last record of a block ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    #[default]
+    Separator,
+    /// The input ended without a separator.
+    EndOfInput,
+    /// The input ended within quotes.
+    OpenQuote,
+}
+
+/// Which header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    First,
+    /// Of a further file.
+    Repeated,
+}
+
+/// A record without a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Keyless {
+    /// The record's place in the block.
+    pub(crate) record: usize,
+    pub(crate) why: Why,
+}
+
+/// Why a record has no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Header(Header),
+    Missing(Missing),
+}
+
+impl Why {
+    pub(crate) fn is_header(&self) -> bool {
+        matches!(self, Self::Header(_))
+    }
+}
+
+impl Block {
+    /// Number of records.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The records, each with its separator.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let record = &self.bytes[start..end];
+            start = end;
+            record
+        })
+    }
+
+    /// Bytes of all records.
+    pub(crate) fn size(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Gives every record an answer: those with a key one of `answers`, in order; the others what
+    /// `keyless` says. Ends early where `answers` does.
+    pub(crate) fn spread(
+        &self,
+        answers: impl IntoIterator<Item = bool>,
+        keyless: impl Fn(&Why) -> bool,
+        all: &mut Vec<bool>,
+    ) {
+        all.clear();
+        let mut answers = answers.into_iter();
+        for exception in &self.keyless {
+            while all.len() < exception.record {
+                let Some(answer) = answers.next() else { return };
+                all.push(answer);
+            }
+            all.push(keyless(&exception.why));
+        }
+        all.extend(answers);
+    }
+
+    /// The place of the record that has the `nth` hash (from 0).
+    pub(crate) fn record_of_hash(&self, nth: usize) -> usize {
+        self.keyless.iter().fold(nth, |place, keyless| {
+            place + usize::from(keyless.record <= place)
+        })
+    }
+
+    /// The number within its input, from 1, of the record at this place.
+    pub(crate) fn record_number(&self, place: usize) -> u64 {
+        self.records_before + place as u64 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block_with(keyless: &[usize]) -> Block {
+        let why = Why::Missing(Missing::Match);
+        let keyless = keyless.iter().map(|&record| Keyless {
+            record,
+            why: why.clone(),
+        });
+        Block {
+            keyless: keyless.collect(),
+            ..Block::default()
+        }
+    }
+
+    #[test]
+    fn answers_are_spread_over_the_records_with_a_key() {
+        let mut all = Vec::new();
+        block_with(&[]).spread([true, false], |_| true, &mut all);
+        assert_eq!(all, [true, false]);
+        block_with(&[0, 2, 3]).spread([true, true], |_| false, &mut all);
+        assert_eq!(all, [false, true, false, false, true]);
+        block_with(&[1, 3]).spread([true], |_| false, &mut all);
+        assert_eq!(all, [true, false], "ends with the answers");
+    }
+
+    #[test]
+    fn hashes_know_their_records() {
+        let block = block_with(&[0, 2, 3]);
+        assert_eq!([0, 1, 2].map(|nth| block.record_of_hash(nth)), [1, 4, 5]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Recognises compressed inputs by their first bytes.
+
+use crate::input::open::Tap;
+use std::io::{self, BufReader, Cursor, Read};
+
+/// Compressed bytes are read in pieces of this size.
+const PIECE: usize = 128 * 1024;
+
+/// How an input is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+    Xz,
+    Bzip2,
+}
+
+impl Compression {
+    /// The name people know, for messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
+        }
+    }
+}
+
+/// First bytes; `?` is any byte. bzip2's own four are letters that a text may begin with, so those of
+/// its first block (or, in an empty file, of its end) are asked for too.
+const MAGICS: [(Compression, &[u8]); 5] = [
+    (Compression::Gzip, b"\x1f\x8b\x08"),
+    (Compression::Zstd, b"\x28\xb5\x2f\xfd"),
+    (Compression::Xz, b"\xfd7zXZ\0"),
+    (Compression::Bzip2, b"BZh?1AY&SY"),
+    (Compression::Bzip2, b"BZh?\x17rE8P\x90"),
+];
+
+/// What the first bytes tell.
+#[derive(Debug, PartialEq, Eq)]
+enum Guess {
+    Certain(Compression),
+    /// More bytes are needed.
+    Open,
+}
+
+fn guess(start: &[u8]) -> Guess {
+    let agrees = |magic: &[u8]| magic.iter().zip(start).all(|(m, b)| *m == b'?' || m == b);
+    match MAGICS.iter().find(|(_, magic)| agrees(magic)) {
+        Some((compression, magic)) if start.len() >= magic.len() => Guess::Certain(*compression),
+        Some(_) => Guess::Open,
+        None => Guess::Certain(Compression::None),
+    }
+}
+
+/// Reads as few bytes as tell how the input is compressed, so that a short first line in a pipe is
+/// not held back.
+fn recognise(tap: &mut Tap) -> io::Result<(Compression, Vec<u8>)> {
+    let mut start = vec![0; PIECE];
+    let mut filled = 0;
+    let compression = loop {
+        let read = match tap.read(&mut start[filled..]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        filled += read;
+        match guess(&start[..filled]) {
+            Guess::Certain(compression) => break compression,
+            Guess::Open if read == 0 => break Compression::None,
+            Guess::Open => {}
+        }
+    };
+    start.truncate(filled);
+    Ok((compression, start))
+}
+
+/// The decompressed bytes of an input.
+pub(crate) fn decoded(mut tap: Tap) -> io::Result<(Compression, Box<dyn Read + Send>)> {
+    let (compression, start) = recognise(&mut tap)?;
+    let all = Cursor::new(start).chain(tap);
+    let pieces = |all| BufReader::with_capacity(PIECE, all);
+    let reader: Box<dyn Read + Send> = match compression {
+        Compression::None => Box::new(all),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(pieces(all))),
+        Compression::Zstd => Box::new(zstd::Decoder::with_buffer(pieces(all))?),
+        Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(pieces(all))),
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(pieces(all))),
+    };
+    Ok((compression, reader))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes() {
+        let certain = |start: &[u8], compression| {
+            assert_eq!(guess(start), Guess::Certain(compression), "{start:?}");
+        };
+        certain(b"\x1f\x8b\x08\0", Compression::Gzip);
+        certain(b"\x28\xb5\x2f\xfd", Compression::Zstd);
+        certain(b"\xfd7zXZ\0", Compression::Xz);
+        certain(b"BZh91AY&SY", Compression::Bzip2);
+        certain(b"BZh9\x17\x72\x45\x38\x50\x90", Compression::Bzip2);
+        certain(b"BZh9 is a bird", Compression::None);
+        certain(b"a", Compression::None);
+        certain(b"(a)", Compression::None);
+        for start in [b"".as_slice(), b"(", b"BZh", b"\x1f\x8b", b"\xfd7zXZ"] {
+            assert_eq!(guess(start), Guess::Open, "{start:?}");
+        }
+    }
+}

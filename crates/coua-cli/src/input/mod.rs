@@ -1,0 +1,154 @@
+//! From files to blocks of whole records.
+
+pub(crate) mod block;
+mod decompress;
+mod open;
+pub(crate) mod reader;
+
+use crate::message::Failure;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What to read, in this order.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    sources: Vec<Source>,
+    coding: Coding,
+}
+
+/// Whether compressed inputs are decompressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    Decompress,
+    AsIs,
+}
+
+/// One input.
+#[derive(Clone, Debug)]
+enum Source {
+    Stdin,
+    File(PathBuf),
+}
+
+/// Which file it is, whatever its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// What is known about the inputs before they are read.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// Bytes in all inputs, as they are on disk; none if one of them is a pipe or the like.
+    pub(crate) total_bytes: Option<u64>,
+    files: Vec<Identity>,
+}
+
+impl Survey {
+    /// Whether a file is one of the inputs.
+    pub(crate) fn contains(&self, file: Identity) -> bool {
+        self.files.contains(&file)
+    }
+}
+
+impl Inputs {
+    /// `-`, or no path, is standard input.
+    pub(crate) fn new(paths: &[PathBuf], coding: Coding) -> Self {
+        let source = |path: &PathBuf| match path.to_str() {
+            Some("-") => Source::Stdin,
+            _ => Source::File(path.clone()),
+        };
+        let mut sources: Vec<Source> = paths.iter().map(source).collect();
+        if sources.is_empty() {
+            sources.push(Source::Stdin);
+        }
+        Self { sources, coding }
+    }
+
+    /// Looks at all inputs, so that a wrong name is found before anything is written.
+    pub(crate) fn survey(&self) -> Result<Survey, Failure> {
+        let mut survey = Survey {
+            total_bytes: Some(0),
+            files: Vec::new(),
+        };
+        for source in &self.sources {
+            let (metadata, skipped) = source.look().map_err(|e| Failure::io(source.name(), &e))?;
+            if metadata.is_dir() {
+                return Err(Failure::at(
+                    source.name(),
+                    "is a directory, not a file of records",
+                ));
+            }
+            if metadata.is_file() {
+                survey.files.push(Identity::of(&metadata));
+                let rest = metadata.len().saturating_sub(skipped);
+                survey.total_bytes = survey.total_bytes.map(|total| total + rest);
+            } else {
+                survey.total_bytes = None;
+            }
+        }
+        Ok(survey)
+    }
+}
+
+impl Source {
+    fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Whether opening or reading it may wait for somebody else.
+    fn may_wait(&self) -> bool {
+        self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
+    }
+
+    fn open(&self) -> io::Result<File> {
+        match self {
+            Self::Stdin => standard_input(),
+            Self::File(path) => File::open(path),
+        }
+    }
+
+    /// What it is, and where reading will begin.
+    fn look(&self) -> io::Result<(Metadata, u64)> {
+        match self {
+            Self::Stdin => {
+                let mut file = standard_input()?;
+                let metadata = file.metadata()?;
+                let position = if metadata.is_file() {
+                    file.stream_position()?
+                } else {
+                    0
+                };
+                Ok((metadata, position))
+            }
+            Self::File(path) => Ok((fs::metadata(path)?, 0)),
+        }
+    }
+}
+
+/// Standard input without the buffer and lock of [`io::Stdin`].
+fn standard_input() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// The identity of the regular file at `path`, if there is one.
+pub(crate) fn regular_file(path: &Path) -> Option<Identity> {
+    let metadata = fs::metadata(path).ok()?;
+    metadata.is_file().then(|| Identity::of(&metadata))
+}

@@ -1,0 +1,299 @@
+//! Cuts inputs into blocks of whole records.
+
+use crate::input::block::{Block, Ending, Header};
+use crate::input::decompress::{self, Compression};
+use crate::input::open::Tap;
+use crate::input::{Coding, Inputs, Source};
+use crate::key::csv::Columns;
+use crate::message::{Failure, reason};
+use crate::record::{Format, Splitter};
+use crate::signals::Stop;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{iter, vec};
+
+/// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
+/// second-level cache of one core.
+const BLOCK: usize = 256 * 1024;
+
+/// Reads all inputs, one after the other.
+pub(crate) struct BlockReader {
+    sources: iter::Peekable<vec::IntoIter<Source>>,
+    coding: Coding,
+    format: Format,
+    splitter: Splitter,
+    columns: Option<Columns>,
+    headers: u64,
+    current: Option<Current>,
+    /// The beginning of a record whose end has not been read yet.
+    carry: Vec<u8>,
+    /// How much of `carry` need not be searched again.
+    searched: usize,
+    /// Records were handed on since the last block that said it was the last for now.
+    undrained: bool,
+    stop: Arc<Stop>,
+    consumed: Arc<AtomicU64>,
+}
+
+/// The input being read.
+struct Current {
+    name: Arc<str>,
+    compression: Compression,
+    reader: Box<dyn Read + Send>,
+    /// The file, if reading from it may wait.
+    waiting: Option<Arc<File>>,
+    records: u64,
+    columns: Option<Arc<[usize]>>,
+}
+
+/// What a read brought.
+enum Got {
+    Bytes(usize),
+    End,
+    Stopped,
+}
+
+impl BlockReader {
+    /// `consumed` counts the raw bytes read; `columns` are those that need a header.
+    pub(crate) fn new(
+        inputs: Inputs,
+        format: Format,
+        columns: Option<Columns>,
+        stop: Arc<Stop>,
+        consumed: Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            sources: inputs.sources.into_iter().peekable(),
+            coding: inputs.coding,
+            splitter: Splitter::new(&format.separator),
+            format,
+            columns,
+            headers: 0,
+            current: None,
+            carry: Vec::new(),
+            searched: 0,
+            undrained: false,
+            stop,
+            consumed,
+        }
+    }
+
+    /// Fills a block; false at the end of all inputs, or when the program is to stop.
+    pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool, Failure> {
+        loop {
+            if self.stop.requested() {
+                return Ok(false);
+            }
+            let Some(mut current) = self.current.take() else {
+                if self.undrained && self.sources.peek().is_some_and(Source::may_wait) {
+                    self.undrained = false;
+                    block.begin(&"".into(), 0)?;
+                    block.drained = true;
+                    return Ok(true);
+                }
+                let Some(source) = self.sources.next() else {
+                    return Ok(false);
+                };
+                self.current = self.open(&source)?;
+                continue;
+            };
+            block.begin(&current.name, self.carry.len())?;
+            block.records_before = current.records;
+            if self.fill(&mut current, block)? {
+                self.current = Some(current);
+            }
+            if !block.ends.is_empty() || block.drained {
+                block.consumed = self.consumed.load(Ordering::Relaxed);
+                return Ok(true);
+            }
+        }
+    }
+
+    /// None if the program is to stop before the input's first bytes have come.
+    fn open(&mut self, source: &Source) -> Result<Option<Current>, Failure> {
+        let name = source.name();
+        let failed = |error: io::Error| Failure::io(&name, &error);
+        let file = source.open().map_err(failed)?;
+        let tap = Tap::new(file, self.stop.clone(), self.consumed.clone()).map_err(failed)?;
+        let waiting = tap.waiting();
+        let decoded = if self.coding == Coding::Decompress {
+            decompress::decoded(tap)
+        } else {
+            Ok((Compression::None, Box::new(tap) as Box<dyn Read + Send>))
+        };
+        let (compression, reader) = match decoded {
+            Ok(decoded) => decoded,
+            Err(_) if self.stop.requested() => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        self.splitter.restart();
+        let name = name.into();
+        Ok(Some(Current {
+            name,
+            compression,
+            reader,
+            waiting,
+            records: 0,
+            columns: None,
+        }))
+    }
+
+    /// Reads until the block is full, or reading on would wait, or the input ends; whether there is
+    /// more of the input.
+    fn fill(&mut self, current: &mut Current, block: &mut Block) -> Result<bool, Failure> {
+        let mut filled = self.carry.len();
+        block.bytes[..filled].copy_from_slice(&self.carry);
+        let mut searched = self.searched;
+        let more = loop {
+            if filled == block.bytes.len() {
+                if !block.ends.is_empty() {
+                    break true;
+                }
+                block.grow(&current.name)?;
+            }
+            let has_news = self.undrained || !block.ends.is_empty();
+            if has_news && current.would_wait(&self.stop) {
+                block.drained = true;
+                break true;
+            }
+            match current.read(&mut block.bytes[filled..], &self.stop)? {
+                Got::Bytes(read) => filled += read,
+                Got::Stopped => break false,
+                Got::End => {
+                    self.end_of_input(block, filled);
+                    break false;
+                }
+            }
+            searched = self
+                .splitter
+                .split(&block.bytes[..filled], searched, &mut block.ends);
+        };
+        let start = block.size();
+        self.carry.clear();
+        if more {
+            self.carry.extend_from_slice(&block.bytes[start..filled]);
+        }
+        self.searched = if more {
+            searched.saturating_sub(start)
+        } else {
+            0
+        };
+        self.undrained = !block.drained && (self.undrained || !block.ends.is_empty());
+        self.take_header(current, block)?;
+        current.records += block.len() as u64;
+        Ok(more)
+    }
+
+    /// What is left is a record without a separator.
+    fn end_of_input(&self, block: &mut Block, filled: usize) {
+        if filled > block.size() {
+            block.ends.push(filled);
+            let open = self.splitter.inside_quotes();
+            block.ending = if open {
+                Ending::OpenQuote
+            } else {
+                Ending::EndOfInput
+            };
+        }
+    }
+
+    /// Finds the columns in the header, if this block begins with one.
+    fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<(), Failure> {
+        if let (Some(columns), None) = (&mut self.columns, &current.columns)
+            && let Some(&end) = block.ends.first()
+        {
+            let numbers = columns.resolve(self.format.content(&block.bytes[..end]));
+            let numbers = numbers.map_err(|name| {
+                Failure::at(
+                    &current.name,
+                    format_args!("the header has no column \"{name}\""),
+                )
+            })?;
+            current.columns = Some(numbers.into());
+            block.header = Some(if self.headers == 0 {
+                Header::First
+            } else {
+                Header::Repeated
+            });
+            self.headers += 1;
+        }
+        block.columns.clone_from(&current.columns);
+        Ok(())
+    }
+}
+
+impl Current {
+    fn would_wait(&self, stop: &Stop) -> bool {
+        self.waiting
+            .as_ref()
+            .is_some_and(|file| stop.would_wait(&**file))
+    }
+
+    fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Result<Got, Failure> {
+        loop {
+            match self.reader.read(buffer) {
+                Ok(0) => return Ok(Got::End),
+                Ok(read) => return Ok(Got::Bytes(read)),
+                Err(_) if stop.requested() => return Ok(Got::Stopped),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(&error)),
+            }
+        }
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Failure {
+        // The decoders' errors carry no number of the operating system.
+        if self.compression == Compression::None || error.raw_os_error().is_some() {
+            Failure::io(&self.name, error)
+        } else {
+            let kind = self.compression.name();
+            Failure::at(
+                &self.name,
+                format_args!("broken {kind} data: {}", reason(error)),
+            )
+        }
+    }
+}
+
+impl Block {
+    /// Prepares the block for records of an input, with room for `carried` bytes and more.
+    fn begin(&mut self, name: &Arc<str>, carried: usize) -> Result<(), Failure> {
+        let room = (carried + BLOCK / 2).next_multiple_of(BLOCK);
+        if self.bytes.len() < room {
+            self.resize(room, name)?;
+        } else if self.bytes.len() > room * 4 {
+            // A giant record has passed: give its memory back.
+            self.bytes.truncate(room);
+            self.bytes.shrink_to_fit();
+        }
+        self.ends.clear();
+        self.hashes.clear();
+        self.keyless.clear();
+        self.name = name.clone();
+        self.records_before = 0;
+        self.header = None;
+        self.ending = Ending::Separator;
+        self.drained = false;
+        Ok(())
+    }
+
+    /// Makes room for a record longer than the block.
+    fn grow(&mut self, name: &str) -> Result<(), Failure> {
+        self.resize(self.bytes.len().saturating_mul(2), name)
+    }
+
+    fn resize(&mut self, size: usize, name: &str) -> Result<(), Failure> {
+        let more = size - self.bytes.len();
+        self.bytes.try_reserve_exact(more).map_err(|_| {
+            let have = self.bytes.len();
+            Failure::at(
+                name,
+                format_args!("no memory for a record of more than {have} bytes"),
+            )
+        })?;
+        self.bytes.resize(size, 0);
+        Ok(())
+    }
+}

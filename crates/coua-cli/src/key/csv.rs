@@ -1,0 +1,216 @@
+//! Keys of CSV columns.
+
+use crate::key::{Missing, Parts};
+use crate::message::Failure;
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+
+/// A column as the user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Counted from 1.
+    Number(usize),
+    /// As the header says.
+    Name(String),
+}
+
+impl Column {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        match text.parse() {
+            Ok(0) => Err(Failure::at("--csv 0", "columns are counted from 1")),
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+/// The columns that make the key.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    wanted: Vec<Column>,
+    /// Where they are in the present file, counted from 1.
+    numbers: Vec<usize>,
+    comma: u8,
+    reader: Reader,
+    output: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Clone for Columns {
+    fn clone(&self) -> Self {
+        Self {
+            wanted: self.wanted.clone(),
+            numbers: self.numbers.clone(),
+            comma: self.comma,
+            reader: reader(self.comma),
+            output: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+}
+
+fn reader(comma: u8) -> Reader {
+    // The record has been cut out already: only newlines within quotes are left in it.
+    ReaderBuilder::new()
+        .delimiter(comma)
+        .terminator(Terminator::Any(b'\n'))
+        .build()
+}
+
+impl Columns {
+    pub(crate) fn new(wanted: Vec<Column>, comma: Option<&[u8]>) -> Result<Self, Failure> {
+        let comma = match comma {
+            None => b',',
+            Some(&[byte]) if !matches!(byte, b'"' | b'\n' | b'\r') => byte,
+            Some(_) => {
+                return Err(Failure::at(
+                    "-t",
+                    "with --csv, the separator is one byte, and no quote or end of line",
+                ));
+            }
+        };
+        let numbers = wanted.iter().map_while(|column| match column {
+            Column::Number(number) => Some(*number),
+            Column::Name(_) => None,
+        });
+        let numbers = numbers.collect();
+        Ok(Self {
+            wanted,
+            numbers,
+            comma,
+            reader: reader(comma),
+            output: vec![],
+            ends: vec![],
+        })
+    }
+
+    /// The byte between fields.
+    pub(crate) fn comma(&self) -> u8 {
+        self.comma
+    }
+
+    /// Whether the first record of a file names the columns.
+    pub(crate) fn need_header(&self) -> bool {
+        self.wanted
+            .iter()
+            .any(|column| matches!(column, Column::Name(_)))
+    }
+
+    /// Where the wanted columns are in a file with this header; else the name that is missing.
+    pub(crate) fn resolve(&mut self, header: &[u8]) -> Result<Vec<usize>, String> {
+        let count = self.parse(header);
+        let place = |column: &Column| match column {
+            Column::Number(number) => Ok(*number),
+            Column::Name(name) => (0..count)
+                .find(|field| self.field(*field) == name.as_bytes())
+                .map(|field| field + 1)
+                .ok_or_else(|| name.clone()),
+        };
+        self.wanted.iter().map(place).collect()
+    }
+
+    pub(crate) fn use_numbers(&mut self, numbers: &[usize]) {
+        self.numbers.clear();
+        self.numbers.extend_from_slice(numbers);
+    }
+
+    pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+        let count = self.parse(record);
+        for &number in &self.numbers {
+            if number > count {
+                return Err(Missing::Column(number));
+            }
+            parts.push(self.field(number - 1));
+        }
+        Ok(())
+    }
+
+    fn field(&self, field: usize) -> &[u8] {
+        let start = field.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.output[start..self.ends[field]]
+    }
+
+    /// Takes a record apart; returns the number of fields.
+    fn parse(&mut self, record: &[u8]) -> usize {
+        self.reader.reset();
+        // Unquoting never makes a record longer, and every field but the last costs a comma.
+        self.output.resize(self.output.len().max(record.len()), 0);
+        let (mut rest, mut written, mut fields) = (record, 0, 0);
+        loop {
+            if fields == self.ends.len() {
+                self.ends.resize(self.ends.len() * 2 + 16, 0);
+            }
+            let (result, read, wrote, ended) = self.reader.read_record(
+                rest,
+                &mut self.output[written..],
+                &mut self.ends[fields..],
+            );
+            rest = &rest[read..];
+            written += wrote;
+            fields += ended;
+            match result {
+                ReadRecordResult::Record | ReadRecordResult::End => return fields,
+                ReadRecordResult::OutputFull => self.output.resize(self.output.len() * 2 + 16, 0),
+                // With nothing left, the next call is told so and ends the record.
+                ReadRecordResult::InputEmpty | ReadRecordResult::OutputEndsFull => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(columns: &mut Columns, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
+        let mut parts = Parts::default();
+        columns.find(record, &mut parts)?;
+        Ok(parts.iter().map(<[u8]>::to_vec).collect())
+    }
+
+    fn numbered(number: usize, comma: Option<&[u8]>) -> Columns {
+        Columns::new(vec![Column::Number(number)], comma).unwrap()
+    }
+
+    #[test]
+    fn columns_by_number() {
+        let mut second = numbered(2, None);
+        assert_eq!(
+            found(&mut second, b"a,\"b \"\"x\"\"\n,\",c"),
+            Ok(vec![b"b \"x\"\n,".to_vec()])
+        );
+        assert_eq!(found(&mut second, b"a"), Err(Missing::Column(2)));
+        assert_eq!(found(&mut second, b""), Err(Missing::Column(2)));
+        assert_eq!(found(&mut second, b"a,"), Ok(vec![Vec::new()]));
+        assert_eq!(
+            found(&mut numbered(2, Some(b";")), b"a,b;c"),
+            Ok(vec![b"c".to_vec()])
+        );
+        let many = b"x,".repeat(1000);
+        assert_eq!(
+            found(&mut numbered(1000, None), &many),
+            Ok(vec![b"x".to_vec()])
+        );
+    }
+
+    #[test]
+    fn columns_by_name() {
+        let wanted = vec![Column::Name("id".into()), Column::Number(1)];
+        let mut columns = Columns::new(wanted, None).unwrap();
+        assert!(columns.need_header());
+        assert_eq!(columns.resolve(b"name,\"id\""), Ok(vec![2, 1]));
+        assert_eq!(columns.resolve(b"name,ID"), Err("id".to_owned()));
+        columns.use_numbers(&[2, 1]);
+        assert_eq!(
+            found(&mut columns, b"a,b"),
+            Ok(vec![b"b".to_vec(), b"a".to_vec()])
+        );
+    }
+
+    #[test]
+    fn columns_as_the_user_writes_them() {
+        assert_eq!(Column::parse("3").unwrap(), Column::Number(3));
+        assert_eq!(Column::parse("url").unwrap(), Column::Name("url".into()));
+        assert!(Column::parse("0").is_err());
+        assert!(Columns::new(vec![], Some(b"ab")).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! From a record to its key, and to the key's hash.
+//!
+//! A key is the whole record, or one or more parts of it, each normalised. A key of one part is the
+//! part's bytes; a key of several is each part behind its length (8 bytes, little endian), so that
+//! `a b,c` and `a,b c` differ.
+
+pub(crate) mod csv;
+mod fields;
+mod json;
+mod normalize;
+mod regex;
+
+use crate::message::Failure;
+use coua::{KeyHash, KeyHasher};
+pub(crate) use normalize::Normalize;
+use std::fmt;
+use std::sync::Arc;
+
+/// Where the key is in a record.
+#[derive(Clone, Debug)]
+pub(crate) enum Finder {
+    Record,
+    Fields(Box<fields::Fields>),
+    Csv(Box<csv::Columns>),
+    Json(json::Pointers),
+    Regex(regex::Pattern),
+}
+
+impl Finder {
+    /// Fields of a `-k` list, between separators or (without one) blanks.
+    pub(crate) fn fields(list: &str, separator: Option<&[u8]>) -> Result<Self, Failure> {
+        Ok(Self::Fields(Box::new(fields::Fields::new(
+            list, separator,
+        )?)))
+    }
+
+    /// Columns of CSV records.
+    pub(crate) fn csv(wanted: Vec<csv::Column>, comma: Option<&[u8]>) -> Result<Self, Failure> {
+        Ok(Self::Csv(Box::new(csv::Columns::new(wanted, comma)?)))
+    }
+
+    /// What JSON pointers find.
+    pub(crate) fn json(pointers: &[String]) -> Result<Self, Failure> {
+        Ok(Self::Json(json::Pointers::new(pointers)?))
+    }
+
+    /// What a regular expression finds.
+    pub(crate) fn regex(pattern: &str) -> Result<Self, Failure> {
+        Ok(Self::Regex(regex::Pattern::new(pattern)?))
+    }
+
+    fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+        match self {
+            Self::Record => {
+                parts.push(record);
+                Ok(())
+            }
+            Self::Fields(fields) => fields.find(record, parts),
+            Self::Csv(columns) => columns.find(record, parts),
+            Self::Json(pointers) => pointers.find(record, parts),
+            Self::Regex(pattern) => pattern.find(record, parts),
+        }
+    }
+}
+
+/// Why a record has no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Field(usize),
+    Column(usize),
+    OpenQuote,
+    BrokenJson,
+    Pointer(Arc<str>),
+    Match,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(number) => write!(f, "no field {number}"),
+            Self::Column(number) => write!(f, "no column {number}"),
+            Self::OpenQuote => f.write_str("a quote is never closed"),
+            Self::BrokenJson => f.write_str("no valid JSON"),
+            Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
+            Self::Match => f.write_str("no match of the regular expression"),
+        }
+    }
+}
+
+/// The parts of one key, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Parts {
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        self.bytes.extend_from_slice(part);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.bytes[start..*end])
+    }
+}
+
+/// Finds, normalises and hashes keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    finder: Finder,
+    normalize: Normalize,
+    parts: Parts,
+    key: Vec<u8>,
+}
+
+impl Keys {
+    pub(crate) fn new(finder: Finder, normalize: Normalize) -> Self {
+        Self {
+            finder,
+            normalize,
+            parts: Parts::default(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Whether the key is the record's content as it is.
+    pub(crate) fn is_whole_record(&self) -> bool {
+        matches!(self.finder, Finder::Record) && self.normalize.does_nothing()
+    }
+
+    /// The CSV columns, if the key is made of such.
+    pub(crate) fn csv(&self) -> Option<&csv::Columns> {
+        match &self.finder {
+            Finder::Csv(columns) => Some(columns),
+            _ => None,
+        }
+    }
+
+    /// From here on, the columns have these numbers.
+    pub(crate) fn use_columns(&mut self, numbers: &[usize]) {
+        if let Finder::Csv(columns) = &mut self.finder {
+            columns.use_numbers(numbers);
+        }
+    }
+
+    /// The hash of the key of a record's content.
+    pub(crate) fn hash(&mut self, content: &[u8], hasher: KeyHasher) -> Result<KeyHash, Missing> {
+        self.parts.clear();
+        self.finder.find(content, &mut self.parts)?;
+        self.key.clear();
+        let several = self.parts.ends.len() > 1;
+        for part in self.parts.iter() {
+            let start = self.key.len();
+            if several {
+                self.key.extend_from_slice(&[0; 8]);
+            }
+            self.normalize.append(part, &mut self.key);
+            if several {
+                let length = (self.key.len() - start - 8) as u64;
+                self.key[start..start + 8].copy_from_slice(&length.to_le_bytes());
+            }
+        }
+        Ok(hasher.hash(&self.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(finder: Finder, record: &[u8]) -> Vec<u8> {
+        let mut keys = Keys::new(finder, Normalize::default());
+        keys.hash(record, KeyHasher::default()).unwrap();
+        keys.key
+    }
+
+    #[test]
+    fn one_part_is_the_key_and_several_are_told_apart() {
+        assert_eq!(key(Finder::fields("2", None).unwrap(), b"a bc d"), b"bc");
+        let two = key(Finder::fields("1,2", Some(b",")).unwrap(), b"ab,c");
+        assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
+        assert_ne!(
+            two,
+            key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc")
+        );
+    }
+}

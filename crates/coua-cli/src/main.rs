@@ -1,0 +1,35 @@
+//! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
+//!
+//! `args` describes the command line; each file of `commands` checks its arguments and does one
+//! command. Records flow through `input` (bytes to blocks of records), `key` (records to hashes),
+//! `pipeline` (threads), a command's own consumer (hashes to answers) and `output`.
+
+mod args;
+mod commands;
+mod estimate;
+mod exit;
+mod filter_file;
+mod input;
+mod key;
+mod message;
+mod output;
+mod pipeline;
+mod progress;
+mod record;
+mod session;
+mod signals;
+mod stats;
+
+use clap::Parser;
+use std::panic;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(|defect| {
+        message::say(format_args!(
+            "defect in the program, please report it: {defect}"
+        ));
+    }));
+    let outcome = panic::catch_unwind(|| commands::run(args::Cli::parse().command));
+    outcome.unwrap_or(exit::Exit::Error).finish()
+}

@@ -1,0 +1,150 @@
+//! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
+
+use crate::args::run::Manners;
+use crate::stats::text::{grouped, size};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shorter work needs no progress display.
+const PATIENCE: Duration = Duration::from_secs(1);
+const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
+
+/// What a running command has done; shared by the threads.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    started: Instant,
+    total_bytes: Option<u64>,
+    /// Raw bytes read.
+    pub(crate) consumed: Arc<AtomicU64>,
+    records: AtomicU64,
+    unique: AtomicU64,
+    load_in_millionths: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn new(total_bytes: Option<u64>) -> Self {
+        Self {
+            started: Instant::now(),
+            total_bytes,
+            consumed: Arc::default(),
+            records: AtomicU64::new(0),
+            unique: AtomicU64::new(0),
+            load_in_millionths: AtomicU64::new(0),
+        }
+    }
+
+    /// `unique` is what a command counts as found: first occurrences for `dedup`.
+    pub(crate) fn update(&self, records: u64, unique: u64, load: f64) {
+        self.records.store(records, Ordering::Relaxed);
+        self.unique.store(unique, Ordering::Relaxed);
+        self.load_in_millionths
+            .store((load * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// One line: rate, percent, time left, unique records, load.
+    pub(crate) fn line(&self) -> String {
+        let seconds = self.seconds().max(1e-6);
+        let records = self.records.load(Ordering::Relaxed);
+        let consumed = self.consumed.load(Ordering::Relaxed);
+        let line = format!(
+            "{} records, {} unique, {}/s, load {:.0} %, {}",
+            grouped(records),
+            grouped(self.unique.load(Ordering::Relaxed)),
+            grouped((records as f64 / seconds) as u64),
+            self.load_in_millionths.load(Ordering::Relaxed) as f64 / 1e4,
+            size(consumed),
+        );
+        let Some(total) = self.total_bytes.filter(|total| *total > 0) else {
+            return line;
+        };
+        let done = (consumed as f64 / total as f64).min(1.0);
+        let percent = done * 100.0;
+        if done > 0.0 {
+            let left = seconds * (1.0 - done) / done;
+            format!(
+                "{line} of {} ({percent:.0} %), {left:.0} s left",
+                size(total)
+            )
+        } else {
+            format!("{line} of {} (0 %)", size(total))
+        }
+    }
+}
+
+/// The line on a terminal.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    counters: Arc<Counters>,
+    wanted: bool,
+    drawn: Option<(ProgressBar, Instant)>,
+}
+
+impl Progress {
+    /// Nothing is shown unless standard error is a terminal, nor where it would mix with records.
+    pub(crate) fn new(counters: Arc<Counters>, manners: &Manners) -> Self {
+        let wanted = !manners.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
+        Self {
+            counters,
+            wanted,
+            drawn: None,
+        }
+    }
+
+    /// Redraws, if it is time.
+    pub(crate) fn tick(&mut self) {
+        if !self.wanted {
+            return;
+        }
+        match &mut self.drawn {
+            None if self.counters.started.elapsed() < PATIENCE => {}
+            None => self.drawn = Some((line_on_terminal(), Instant::now())),
+            Some((_, last)) if last.elapsed() < BETWEEN_DRAWINGS => {}
+            Some((line, last)) => {
+                *last = Instant::now();
+                line.set_message(self.counters.line());
+                line.tick();
+            }
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if let Some((line, _)) = self.drawn.take() {
+            line.finish_and_clear();
+        }
+    }
+}
+
+fn line_on_terminal() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        line.set_style(style);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far() {
+        let counters = Counters::new(Some(2000));
+        counters.consumed.store(500, Ordering::Relaxed);
+        counters.update(1234, 1000, 0.5);
+        let line = counters.line();
+        assert!(line.starts_with("1,234 records, 1,000 unique, "), "{line}");
+        assert!(
+            line.contains("load 50 %, 500 B of 2.0 kB (25 %), "),
+            "{line}"
+        );
+        assert!(!Counters::new(None).line().contains('('));
+    }
+}

@@ -1,0 +1,269 @@
+//! Where records end.
+
+use memchr::{memchr_iter, memchr2, memmem};
+use std::sync::Arc;
+
+/// How records are written one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    pub(crate) separator: Separator,
+    /// Whether a carriage return before the end of a record is left out of its content.
+    pub(crate) crlf: bool,
+}
+
+/// What ends a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Separator {
+    /// A single byte, such as newline or NUL.
+    Byte(u8),
+    /// Several bytes.
+    Sequence(Arc<[u8]>),
+    /// A newline outside quotes; a carriage return before it belongs to it (RFC 4180).
+    CsvLine {
+        /// The byte between fields: a quote behind it begins a quoted field.
+        comma: u8,
+    },
+}
+
+impl Separator {
+    /// The separator `bytes`, which are not empty.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [byte] => Self::Byte(*byte),
+            _ => Self::Sequence(bytes.into()),
+        }
+    }
+
+    /// What to write between two records of which the first lacks its separator.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Byte(byte) => std::slice::from_ref(byte),
+            Self::Sequence(bytes) => bytes,
+            Self::CsvLine { .. } => b"\n",
+        }
+    }
+}
+
+impl Format {
+    /// A record without its separator, which only the last record of an input may lack.
+    #[inline]
+    pub(crate) fn content<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        let (content, crlf) = match &self.separator {
+            Separator::Byte(byte) => match record.split_last() {
+                Some((last, rest)) if last == byte => (rest, self.crlf),
+                _ => (record, self.crlf),
+            },
+            Separator::Sequence(bytes) => {
+                (record.strip_suffix(&**bytes).unwrap_or(record), self.crlf)
+            }
+            Separator::CsvLine { .. } => (record.strip_suffix(b"\n").unwrap_or(record), true),
+        };
+        if crlf {
+            content.strip_suffix(b"\r").unwrap_or(content)
+        } else {
+            content
+        }
+    }
+}
+
+/// Finds the ends of records in bytes that arrive bit by bit.
+#[derive(Debug)]
+pub(crate) enum Splitter {
+    Byte(u8),
+    Sequence(Box<memmem::Finder<'static>>),
+    Csv(Quotes),
+}
+
+impl Splitter {
+    pub(crate) fn new(separator: &Separator) -> Self {
+        match separator {
+            Separator::Byte(byte) => Self::Byte(*byte),
+            Separator::Sequence(bytes) => {
+                Self::Sequence(Box::new(memmem::Finder::new(bytes).into_owned()))
+            }
+            Separator::CsvLine { comma } => Self::Csv(Quotes {
+                comma: *comma,
+                place: Place::FieldStart,
+            }),
+        }
+    }
+
+    /// Appends to `ends` the end (behind the separator) of every record completed in
+    /// `bytes[from..]`, and returns where to go on when more bytes have come.
+    pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
+        match self {
+            Self::Byte(byte) => {
+                ends.extend(memchr_iter(*byte, &bytes[from..]).map(|at| from + at + 1));
+                bytes.len()
+            }
+            Self::Sequence(finder) => {
+                let length = finder.needle().len();
+                let mut next = from;
+                while let Some(at) = finder.find(&bytes[next..]) {
+                    next += at + length;
+                    ends.push(next);
+                }
+                // The separator may have begun in the last bytes.
+                next.max(bytes.len().saturating_sub(length - 1))
+            }
+            Self::Csv(quotes) => {
+                quotes.split(bytes, from, ends);
+                bytes.len()
+            }
+        }
+    }
+
+    /// Whether the bytes so far end inside quotes.
+    pub(crate) fn inside_quotes(&self) -> bool {
+        matches!(self, Self::Csv(quotes) if quotes.place == Place::Quoted)
+    }
+
+    /// Forgets the input so far: a new one begins.
+    pub(crate) fn restart(&mut self) {
+        if let Self::Csv(quotes) = self {
+            quotes.place = Place::FieldStart;
+        }
+    }
+}
+
+/// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
+/// beginning of a field only, and two quotes inside one are a quote.
+#[derive(Debug)]
+pub(crate) struct Quotes {
+    comma: u8,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    FieldStart,
+    Plain,
+    Quoted,
+    /// Behind a quote inside a quoted field: its end, or the first of two.
+    QuoteInQuoted,
+}
+
+impl Quotes {
+    fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
+        let mut at = from;
+        while at < bytes.len() {
+            // Where nothing can change, skip ahead.
+            let skipped = match self.place {
+                Place::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
+                Place::Quoted => memchr::memchr(b'"', &bytes[at..]),
+                Place::FieldStart | Place::QuoteInQuoted => Some(0),
+            };
+            let Some(skipped) = skipped else { return };
+            at += skipped;
+            let byte = bytes[at];
+            at += 1;
+            self.place = self.after(byte);
+            if byte == b'\n' && self.place == Place::FieldStart {
+                ends.push(at);
+            }
+        }
+    }
+
+    fn after(&self, byte: u8) -> Place {
+        match (self.place, byte) {
+            (Place::Quoted, b'"') => Place::QuoteInQuoted,
+            (Place::Quoted, _) | (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
+            (_, b'\n') => Place::FieldStart,
+            (_, byte) if byte == self.comma => Place::FieldStart,
+            _ => Place::Plain,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CSV: Separator = Separator::CsvLine { comma: b',' };
+
+    fn ends_in_pieces(separator: &Separator, bytes: &[u8], piece: usize) -> Vec<usize> {
+        let mut splitter = Splitter::new(separator);
+        let (mut ends, mut from) = (Vec::new(), 0);
+        let mut have = 0;
+        while have < bytes.len() {
+            have = (have + piece).min(bytes.len());
+            from = splitter.split(&bytes[..have], from, &mut ends);
+        }
+        ends
+    }
+
+    #[test]
+    fn separators_are_found_across_pieces() {
+        let sequence = Separator::of(b"--");
+        for piece in 1..12 {
+            assert_eq!(
+                ends_in_pieces(&sequence, b"a--b---c----", piece),
+                [3, 6, 10, 12],
+                "{piece}"
+            );
+            assert_eq!(
+                ends_in_pieces(&Separator::of(b"\n"), b"a\n\nbc\nd", piece),
+                [2, 3, 6]
+            );
+        }
+    }
+
+    #[test]
+    fn newlines_in_quotes_end_no_record() {
+        let text = b"a,\"x\ny\",\"q\"\"\n\"\nb\"c\n\n\"d";
+        for piece in 1..text.len() {
+            assert_eq!(ends_in_pieces(&CSV, text, piece), [15, 19, 20], "{piece}");
+        }
+    }
+
+    #[test]
+    fn content_is_the_record_without_its_end() {
+        let content =
+            |separator, crlf, record: &'static [u8]| Format { separator, crlf }.content(record);
+        assert_eq!(content(Separator::Byte(b'\n'), false, b"a\r\n"), b"a\r");
+        assert_eq!(content(Separator::Byte(b'\n'), true, b"a\r\n"), b"a");
+        assert_eq!(content(Separator::Byte(b'\n'), false, b"a"), b"a");
+        assert_eq!(content(Separator::Byte(b'\n'), false, b""), b"");
+        assert_eq!(content(Separator::of(b"--"), false, b"a--"), b"a");
+        assert_eq!(content(CSV, false, b"a\r\n"), b"a");
+    }
+
+    proptest! {
+        /// The records are those that csv-core, the model for quoting, finds.
+        #[test]
+        fn csv_records_agree_with_csv_core(
+            text in proptest::collection::vec(prop::sample::select(b"a,\"\n ".as_slice()), 0..40),
+            piece in 1_usize..10,
+        ) {
+            let ends = ends_in_pieces(&CSV, &text, piece);
+            let mut start = 0;
+            let mut records = Vec::new();
+            for end in ends.into_iter().chain([text.len()]) {
+                // csv-core skips empty lines.
+                if text[start..end].iter().any(|byte| *byte != b'\n') {
+                    records.push(text[start..end].to_vec());
+                }
+                start = end;
+            }
+            prop_assert_eq!(records.len(), count_with_csv_core(&text));
+        }
+    }
+
+    fn count_with_csv_core(text: &[u8]) -> usize {
+        let mut reader = csv_core::ReaderBuilder::new()
+            .terminator(csv_core::Terminator::Any(b'\n'))
+            .build();
+        let (mut output, mut ends) = ([0; 256], [0; 64]);
+        let (mut rest, mut records) = (text, 0);
+        loop {
+            let (result, used, ..) = reader.read_record(rest, &mut output, &mut ends);
+            rest = &rest[used..];
+            match result {
+                csv_core::ReadRecordResult::Record => records += 1,
+                csv_core::ReadRecordResult::End => return records,
+                _ => {}
+            }
+        }
+    }
+}

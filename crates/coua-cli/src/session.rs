@@ -1,0 +1,201 @@
+//! What all commands that read records share: signals, progress, threads, records without a key.
+
+use crate::args::input::{OnMissing, Reading};
+use crate::args::run::{RunArgs, StatsFormat};
+use crate::exit::Exit;
+use crate::input::Survey;
+use crate::input::block::{Block, Why};
+use crate::input::reader::BlockReader;
+use crate::message::{self, Failure};
+use crate::pipeline::{self, Consumer, Hashing};
+use crate::progress::{Counters, Progress};
+use crate::signals::{self, Stop};
+use crate::stats::text::grouped;
+use crate::stats::{Answers, Figures, FilterFigures};
+use coua::{CuckooFilter, KeyHasher};
+use std::io;
+use std::sync::Arc;
+
+/// A command at work.
+#[derive(Debug)]
+pub(crate) struct Session {
+    stop: Arc<Stop>,
+    counters: Arc<Counters>,
+    progress: Progress,
+    threads: usize,
+    quiet: bool,
+    stats: Option<StatsFormat>,
+    on_missing: OnMissing,
+    /// Records answered for so far, those without a key among them; CSV headers are none.
+    records: u64,
+    bytes: u64,
+    without_key: u64,
+    first_without_key: Option<String>,
+}
+
+impl Session {
+    /// From here on signals are answered. `on_missing` is the policy of the command line.
+    pub(crate) fn begin(
+        run: &RunArgs,
+        on_missing: OnMissing,
+        inputs: &Survey,
+    ) -> Result<Self, Failure> {
+        let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
+        let stop = Arc::new(stop);
+        let counters = Arc::new(Counters::new(inputs.total_bytes));
+        signals::listen(stop.clone(), counters.clone())?;
+        let quiet = run.manners.quiet;
+        Ok(Self {
+            stop,
+            progress: Progress::new(counters.clone(), &run.manners),
+            counters,
+            threads: run.threads(),
+            quiet,
+            stats: run.stats,
+            on_missing,
+            records: 0,
+            bytes: 0,
+            without_key: 0,
+            first_without_key: None,
+        })
+    }
+
+    /// What the threads need; the session itself goes on to the consumer.
+    pub(crate) fn source(&self, reading: Reading, hasher: KeyHasher) -> SourceOfBlocks {
+        let columns = reading
+            .keys
+            .csv()
+            .filter(|columns| columns.need_header())
+            .cloned();
+        let reader = BlockReader::new(
+            reading.inputs,
+            reading.format.clone(),
+            columns,
+            self.stop.clone(),
+            self.counters.consumed.clone(),
+        );
+        let hashing = Hashing {
+            format: reading.format,
+            keys: reading.keys,
+            hasher,
+        };
+        SourceOfBlocks {
+            reader,
+            hashing,
+            threads: self.threads,
+            stop: self.stop.clone(),
+        }
+    }
+
+    /// Counts a block, and complains about records without a key if the command line says so. To be
+    /// called before anything is done with the block.
+    pub(crate) fn note(&mut self, block: &Block) -> Result<(), Failure> {
+        self.records += block.len() as u64;
+        self.bytes += block.size() as u64;
+        for keyless in &block.keyless {
+            let Why::Missing(missing) = &keyless.why else {
+                self.records -= 1;
+                continue;
+            };
+            let number = block.record_number(keyless.record);
+            if self.on_missing == OnMissing::Error {
+                let what = format_args!("record {number}: {missing}");
+                return Err(Failure::at(&block.name, what));
+            }
+            self.without_key += 1;
+            let words = || format!("{}: record {number}: {missing}", block.name);
+            self.first_without_key.get_or_insert_with(words);
+        }
+        Ok(())
+    }
+
+    /// Takes back what was noted about the records from `place` on: they were not answered for.
+    pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
+        let without_key = block
+            .keyless
+            .iter()
+            .filter(|keyless| keyless.record >= place)
+            .count();
+        self.records -= (block.len() - place) as u64;
+        self.without_key -= without_key as u64;
+        self.bytes -= block
+            .records()
+            .skip(place)
+            .map(|record| record.len() as u64)
+            .sum::<u64>();
+    }
+
+    /// Records so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether a record without a key passes.
+    pub(crate) fn keeps_keyless(&self) -> bool {
+        self.on_missing == OnMissing::Keep
+    }
+
+    /// Shows how far the work is.
+    pub(crate) fn show(&mut self, unique: u64, load: f64) {
+        self.counters.update(self.records, unique, load);
+        self.progress.tick();
+    }
+
+    /// Takes the progress away and tells about records without a key.
+    pub(crate) fn end(&mut self) {
+        self.progress.clear();
+        if let Some(first) = &self.first_without_key
+            && !self.quiet
+        {
+            let number = grouped(self.without_key);
+            let fate = if self.keeps_keyless() {
+                "let pass"
+            } else {
+                "left out"
+            };
+            message::say(format_args!(
+                "{number} records without a key were {fate}: first {first}"
+            ));
+        }
+    }
+
+    /// Prints the figures that `--stats` asks for.
+    pub(crate) fn print_figures(&self, answers: Answers, filter: &CuckooFilter) {
+        let Some(format) = self.stats else { return };
+        let figures = Figures {
+            records: self.records,
+            bytes: self.bytes,
+            answers,
+            without_key: self.without_key,
+            filter: FilterFigures::of(filter),
+            seconds: self.counters.seconds(),
+        };
+        figures.print(format);
+    }
+
+    /// The exit code: `otherwise`, unless a signal ended the reading.
+    pub(crate) fn exit(&self, otherwise: Exit) -> Exit {
+        self.stop.signal().map_or(otherwise, Exit::Signal)
+    }
+}
+
+/// All that the reading threads need.
+pub(crate) struct SourceOfBlocks {
+    reader: BlockReader,
+    hashing: Hashing,
+    threads: usize,
+    stop: Arc<Stop>,
+}
+
+impl SourceOfBlocks {
+    /// Hands all blocks to `consumer`, in order.
+    pub(crate) fn feed(self, consumer: &mut impl Consumer) -> Result<(), Failure> {
+        pipeline::run(
+            self.reader,
+            self.hashing,
+            self.threads,
+            &self.stop,
+            consumer,
+        )
+    }
+}

@@ -1,0 +1,180 @@
+//! Figures about a run, on standard error: `--stats`.
+
+pub(crate) mod text;
+
+use crate::args::run::StatsFormat;
+use coua::CuckooFilter;
+use serde::Serialize;
+use std::io::{self, Write};
+use text::{grouped, significant, size};
+
+/// Figures about a run. The names of the fields are part of the program's interface; `--help`
+/// documents them.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    #[serde(flatten)]
+    pub(crate) answers: Answers,
+    pub(crate) without_key: u64,
+    #[serde(flatten)]
+    pub(crate) filter: FilterFigures,
+    pub(crate) seconds: f64,
+}
+
+/// What a command answered; each has its own.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Answers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unique: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeats: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) added: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) removed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) found: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) not_found: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expected_wrongly_dropped: Option<f64>,
+}
+
+/// The filter at the end of the run.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct FilterFigures {
+    items: u64,
+    load: f64,
+    bits_per_item: f64,
+    memory_bytes: u64,
+    hash_bits: f64,
+    false_positive_rate: f64,
+}
+
+impl FilterFigures {
+    pub(crate) fn of(filter: &CuckooFilter) -> Self {
+        let memory_bytes = filter.memory_bytes() as u64;
+        Self {
+            items: filter.len(),
+            load: filter.load(),
+            bits_per_item: 8.0 * memory_bytes as f64 / filter.len().max(1) as f64,
+            memory_bytes,
+            hash_bits: filter.hash_bits(),
+            false_positive_rate: filter.false_positive_rate(),
+        }
+    }
+}
+
+impl Figures {
+    /// Prints the figures. If standard error is closed there is nobody to read them.
+    pub(crate) fn print(&self, format: StatsFormat) {
+        let text = match format {
+            StatsFormat::Text => self.table(),
+            StatsFormat::Json => serde_json::to_string(self).unwrap_or_default() + "\n",
+        };
+        io::stderr().lock().write_all(text.as_bytes()).ok();
+    }
+
+    fn table(&self) -> String {
+        let mut table = Table::default();
+        table.row("records", grouped(self.records));
+        table.row("bytes", size(self.bytes));
+        let answers = &self.answers;
+        for (name, number) in [
+            ("unique", answers.unique),
+            ("repeats", answers.repeats),
+            ("added", answers.added),
+            ("removed", answers.removed),
+            ("found", answers.found),
+            ("not found", answers.not_found),
+            (
+                "without key",
+                Some(self.without_key).filter(|number| *number > 0),
+            ),
+        ] {
+            if let Some(number) = number {
+                table.row(name, grouped(number));
+            }
+        }
+        if let Some(expected) = answers.expected_wrongly_dropped {
+            table.row("expected wrongly dropped", significant(expected));
+        }
+        let filter = &self.filter;
+        table.row("items in filter", grouped(filter.items));
+        table.row("load", format!("{:.1} %", filter.load * 100.0));
+        table.row("bits per item", format!("{:.1}", filter.bits_per_item));
+        table.row("memory", size(filter.memory_bytes));
+        table.row("hash bits", significant(filter.hash_bits));
+        table.row(
+            "false-positive rate",
+            significant(filter.false_positive_rate),
+        );
+        table.row("seconds", format!("{:.3}", self.seconds));
+        table.text()
+    }
+}
+
+/// Names and values, aligned.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<(String, String)>,
+}
+
+impl Table {
+    pub(crate) fn row(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.rows.push((name.into(), value.into()));
+    }
+
+    /// Names to the left, values to the right.
+    pub(crate) fn text(&self) -> String {
+        let widest = |column: fn(&(String, String)) -> usize| {
+            self.rows.iter().map(column).max().unwrap_or(0)
+        };
+        let (left, right) = (widest(|row| row.0.len()), widest(|row| row.1.len()));
+        let line = |(name, value): &(String, String)| format!("{name:left$}  {value:>right$}\n");
+        self.rows.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_documented_names() {
+        let figures = Figures {
+            answers: Answers {
+                unique: Some(3),
+                ..Answers::default()
+            },
+            ..Figures::default()
+        };
+        let json: serde_json::Value = serde_json::to_value(&figures).unwrap();
+        let names: Vec<&String> = json.as_object().unwrap().keys().collect();
+        assert_eq!(
+            names,
+            [
+                "bits_per_item",
+                "bytes",
+                "false_positive_rate",
+                "hash_bits",
+                "items",
+                "load",
+                "memory_bytes",
+                "records",
+                "seconds",
+                "unique",
+                "without_key",
+            ]
+        );
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let mut table = Table::default();
+        table.row("a", "1");
+        table.row("bcd", "23");
+        assert_eq!(table.text(), "a     1\nbcd  23\n");
+    }
+}
