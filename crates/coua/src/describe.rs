@@ -33,7 +33,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::BuildError>(())
     /// ```
     pub fn capacity(&self) -> u64 {
-        let load = sizing::design_load(self.geometry.layout, self.geometry.slots_per_bucket);
+        let load = sizing::design_load(&self.geometry);
         ((self.slots() as f64 * load) as u64).min(self.policy.max_items)
     }
 

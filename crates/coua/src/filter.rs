@@ -9,6 +9,7 @@ use crate::builder::CuckooFilterBuilder;
 use crate::directory::Directory;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::geometry::{Geometry, Probe, Shape};
+use crate::growth::Whole;
 use crate::hash::KeyHasher;
 use crate::relocate::Step;
 use crate::side::{Aside, Side, Taken};
@@ -92,6 +93,8 @@ pub struct CuckooFilter {
     pub(crate) hasher: KeyHasher,
     /// Splits so far: a [`Probe`] is stale once this has changed.
     pub(crate) splits: u64,
+    /// The shared filter that this one is a shard of.
+    pub(crate) whole: Whole,
 }
 
 impl Default for CuckooFilter {
@@ -169,6 +172,7 @@ impl CuckooFilter {
             policy,
             hasher,
             splits: 0,
+            whole: Whole::default(),
         })
     }
 

@@ -18,6 +18,16 @@ pub(crate) const MAX_IMBALANCE: u32 = 4;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
 pub(crate) const MAX_DEPTH: u32 = 28;
 
+/// What a shard of a shared filter knows of the whole, whose limits of depth it must keep. All zero
+/// in a filter that stands alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Whole {
+    /// Bits of the hash before those that this filter sees.
+    pub(crate) depth: u32,
+    /// Segments of the other shards.
+    pub(crate) other_segments: usize,
+}
+
 /// What [`CuckooFilter::convert`] makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -38,15 +48,16 @@ pub enum Conversion {
 impl CuckooFilter {
     /// Slots in use from which a segment splits rather than relocates.
     pub(crate) fn split_at(&self) -> u64 {
-        let load = sizing::split_load(self.geometry.layout, self.geometry.slots_per_bucket);
+        let load = sizing::loads(self.geometry.layout, self.geometry.slots_per_bucket).split;
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
     fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
-        let balanced = self.table.segments.len().ilog2();
-        level + 1 < self.shapes.len() && depth < MAX_DEPTH.min(balanced + MAX_IMBALANCE)
+        let balanced = (self.table.segments.len() + self.whole.other_segments).ilog2();
+        let deepest = MAX_DEPTH.min(balanced + MAX_IMBALANCE);
+        level + 1 < self.shapes.len() && depth + self.whole.depth < deepest
     }
 
     pub(crate) fn may_grow(&self, segment: u32) -> bool {
@@ -55,7 +66,8 @@ impl CuckooFilter {
 
     /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
     fn is_small(&self) -> bool {
-        self.is_resizable() && self.slots() <= MAX_SEGMENT_SLOTS
+        // The shards of a shared filter must keep segments of one size.
+        self.is_resizable() && self.whole.depth == 0 && self.slots() <= MAX_SEGMENT_SLOTS
     }
 
     /// Makes room in a segment: splits it, or doubles a small filter. Places found before are stale.
@@ -181,8 +193,7 @@ impl CuckooFilter {
         match self.geometry.resolution {
             Resolution::Prefix { .. } => fitted(self.geometry, items),
             Resolution::Cells { top_bits } => {
-                let load =
-                    sizing::design_load(self.geometry.layout, self.geometry.slots_per_bucket);
+                let load = sizing::design_load(&self.geometry);
                 let wanted = items as f64 / load / self.geometry.segment_slots() as f64;
                 let depth = (wanted.max(1.0).log2().ceil() as u32).min(self.geometry.base_depth);
                 let top_bits = top_bits + self.geometry.base_depth - depth;

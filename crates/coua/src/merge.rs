@@ -63,6 +63,7 @@ impl CuckooFilter {
             policy: self.policy,
             hasher: self.hasher,
             splits: self.splits,
+            whole: self.whole,
         })
     }
 }

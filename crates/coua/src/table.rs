@@ -289,6 +289,17 @@ impl Table {
         Ok(index)
     }
 
+    /// The segments of several tables as one, in their order. The unused rests of their arenas stay
+    /// unused.
+    pub(crate) fn joined(tables: Vec<Self>) -> Self {
+        tables.into_iter().fold(Self::default(), |mut all, table| {
+            all.segments.extend(table.segments);
+            all.arenas.extend(table.arenas);
+            all.total += table.total;
+            all
+        })
+    }
+
     /// Bytes of all arenas and of the list of segments.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.total + self.segments.capacity() * size_of::<Segment>()

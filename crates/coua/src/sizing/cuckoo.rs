@@ -10,27 +10,40 @@ use crate::table::Segment;
 /// in the number of items that fall to them.
 pub(crate) const MAX_SEGMENT_SLOTS: u64 = 1 << 16;
 
-/// The load at which a filter of planned size is full (items / slots).
-///
-/// Safe for segments of 2^15 and more slots, the spread of items over segments included.
-pub(crate) fn design_load(layout: Layout, slots_per_bucket: u32) -> f64 {
-    match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => 0.93,
-        (Layout::Buckets, 8) => 0.97,
-        (Layout::Buckets, 4) => 0.95,
-        (Layout::Buckets, 2) => 0.84,
-        (Layout::Buckets, _) => 0.46,
+/// How full (items / slots) a filter is meant to become.
+pub(crate) struct Loads {
+    /// The whole filter, if its size is fixed. Safe for segments of 2^15 and more slots, the spread
+    /// of items over segments included; a few items may end in the side table.
+    pub(crate) fixed: f64,
+    /// The whole filter, if it grows: so much lower than `split` that the spread of items over
+    /// segments (below 0.6 %) splits none before the capacity is reached.
+    pub(crate) growing: f64,
+    /// A segment of a growing filter, before it splits. The last percents below `fixed` cost most of
+    /// all relocations.
+    pub(crate) split: f64,
+}
+
+pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
+    let (fixed, growing, split) = match (layout, slots_per_bucket) {
+        (Layout::Windows, _) => (0.93, 0.89, 0.91),
+        (Layout::Buckets, 8) => (0.97, 0.94, 0.96),
+        (Layout::Buckets, 4) => (0.95, 0.92, 0.94),
+        (Layout::Buckets, 2) => (0.84, 0.80, 0.82),
+        (Layout::Buckets, _) => (0.46, 0.43, 0.45),
+    };
+    Loads {
+        fixed,
+        growing,
+        split,
     }
 }
 
-/// The load at which a segment of a growing filter splits rather than relocates.
-pub(crate) fn split_load(layout: Layout, slots_per_bucket: u32) -> f64 {
-    match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => 0.93,
-        (Layout::Buckets, 8) => 0.97,
-        (Layout::Buckets, 4) => 0.95,
-        (Layout::Buckets, 2) => 0.85,
-        (Layout::Buckets, _) => 0.47,
+/// The load at which a filter of this geometry holds what it was planned for.
+pub(crate) fn design_load(geometry: &Geometry) -> f64 {
+    let loads = loads(geometry.layout, geometry.slots_per_bucket);
+    match geometry.resolution {
+        Resolution::Cells { .. } => loads.fixed,
+        Resolution::Prefix { .. } => loads.growing,
     }
 }
 
@@ -62,9 +75,8 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
     }
 }
 
-/// Segments (as a depth) and buckets of a segment for `items` items at the design load.
-fn dimensions(items: u64, layout: Layout, slots_per_bucket: u32) -> (u32, u64) {
-    let load = design_load(layout, slots_per_bucket);
+/// Segments (as a depth) and buckets of a segment for `items` items at this load.
+fn dimensions(items: u64, load: f64, layout: Layout, slots_per_bucket: u32) -> (u32, u64) {
     // One bucket more than the load asks for: with few items chance weighs more.
     let slots = (items.max(1) as f64 / load).ceil() + f64::from(slots_per_bucket);
     let depth = (slots / MAX_SEGMENT_SLOTS as f64).max(1.0).log2().ceil() as u32;
@@ -86,7 +98,12 @@ pub(crate) fn exact(
     layout: Layout,
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
-    let (base_depth, buckets) = dimensions(items, layout, slots_per_bucket);
+    let (base_depth, buckets) = dimensions(
+        items,
+        loads(layout, slots_per_bucket).fixed,
+        layout,
+        slots_per_bucket,
+    );
     let wanted = items.max(1) as f64 / rate;
     (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
         .map(|fingerprint_bits| {
@@ -116,7 +133,12 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     let Resolution::Prefix { bits } = like.resolution else {
         return like;
     };
-    let (depth, mut buckets) = dimensions(items, like.layout, like.slots_per_bucket);
+    let (depth, mut buckets) = dimensions(
+        items,
+        design_load(&like),
+        like.layout,
+        like.slots_per_bucket,
+    );
     // A representative has at most 63 bits after the prefix.
     let depth_wanted = depth.max(bits.saturating_sub(63)).min(bits);
     if depth_wanted < depth {

@@ -9,6 +9,5 @@ mod cuckoo;
 
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
-    MAX_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
-    split_load,
+    MAX_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted, loads,
 };

@@ -12,6 +12,7 @@ use crate::KeyHash;
 use crate::directory::Directory;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
+use crate::growth::Whole;
 use crate::hash::KeyHasher;
 use crate::side::{Aside, Side};
 use crate::snapshot::error::{LoadError, Part};
@@ -199,6 +200,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         policy: header.policy,
         hasher: parts.hasher,
         splits: 0,
+        whole: Whole::default(),
     };
     let mut extra = 0u64;
     let mut last = None;
