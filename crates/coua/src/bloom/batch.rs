@@ -5,27 +5,28 @@
 //! the operations on single keys, in order.
 
 use super::blocked::{BlockedBloomFilter, key_bits};
+use super::error::BloomBuildError;
 use super::filter::BloomFilter;
-use super::outcome_of;
+use super::scalable::ScalableBloomFilter;
 use crate::{Insertion, KeyHash, KeyHasher};
 
 /// Keys taken together; not more than the bits of a `u64`.
-pub(super) const BLOCK: usize = 64;
+const BLOCK: usize = 64;
 
 /// A block of hashes before any is known.
-pub(super) const UNHASHED: [KeyHash; BLOCK] = [KeyHash::from_u64(0); BLOCK];
+const UNHASHED: [KeyHash; BLOCK] = [KeyHash::from_u64(0); BLOCK];
 
-/// Hashes a block of at most [`BLOCK`] keys into `hashes` and returns the part that was filled.
+/// Hashes a block of at most [`BLOCK`] keys into `filled` and returns the part that was used.
 #[inline]
-pub(super) fn hash_block<'a, K: AsRef<[u8]>>(
+fn hash_block<'a, K: AsRef<[u8]>>(
     hasher: KeyHasher,
     keys: &[K],
-    hashes: &'a mut [KeyHash; BLOCK],
+    filled: &'a mut [KeyHash; BLOCK],
 ) -> &'a [KeyHash] {
-    for (hash, key) in hashes.iter_mut().zip(keys) {
+    for (hash, key) in filled.iter_mut().zip(keys) {
         *hash = hasher.hash(key.as_ref());
     }
-    &hashes[..keys.len().min(BLOCK)]
+    &filled[..keys.len().min(BLOCK)]
 }
 
 impl BloomFilter {
@@ -200,6 +201,108 @@ impl BlockedBloomFilter {
     fn insert_block(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
         let indexes = self.locate_block(hashes);
         let located = hashes.iter().zip(indexes);
-        outcome.extend(located.map(|(&hash, index)| outcome_of(self.insert_at(index, hash))));
+        outcome.extend(located.map(|(&hash, index)| self.insert_at(index, hash)));
+    }
+}
+
+impl ScalableBloomFilter {
+    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
+    /// key, in order.
+    ///
+    /// ```
+    /// # use coua::ScalableBloomFilter;
+    /// let mut filter = ScalableBloomFilter::with_capacity(10, 0.01)?;
+    /// filter.insert("wren")?;
+    /// let mut present = Vec::new();
+    /// filter.contains_batch(&["wren", "robin"], &mut present);
+    /// assert_eq!(present, [true, false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
+        present.clear();
+        for block in keys.chunks(BLOCK) {
+            self.look_block(hash_block(self.hasher(), block, &mut { UNHASHED }), present);
+        }
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        present.clear();
+        for block in hashes.chunks(BLOCK) {
+            self.look_block(block, present);
+        }
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is cleared,
+    /// then holds one answer per key.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert): the keys that have an outcome are in, the others untouched.
+    ///
+    /// ```
+    /// # use coua::{Insertion::{AlreadyPresent, Inserted}, ScalableBloomFilter};
+    /// let mut filter = ScalableBloomFilter::with_capacity(10, 0.01)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_batch(&["wren", "robin", "wren"], &mut outcome)?;
+    /// assert_eq!(outcome, [Inserted, Inserted, AlreadyPresent]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert_batch<K: AsRef<[u8]>>(
+        &mut self,
+        keys: &[K],
+        outcome: &mut Vec<Insertion>,
+    ) -> Result<(), BloomBuildError> {
+        outcome.clear();
+        for block in keys.chunks(BLOCK) {
+            self.insert_block(hash_block(self.hasher(), block, &mut { UNHASHED }), outcome)?;
+        }
+        Ok(())
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_batch`](Self::insert_batch).
+    pub fn insert_hash_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        outcome: &mut Vec<Insertion>,
+    ) -> Result<(), BloomBuildError> {
+        outcome.clear();
+        hashes
+            .chunks(BLOCK)
+            .try_for_each(|block| self.insert_block(block, outcome))
+    }
+
+    fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        let start = present.len();
+        present.resize(start + hashes.len(), false);
+        let mut in_stage = Vec::with_capacity(BLOCK);
+        for stage in &self.stages {
+            stage.filter.contains_hash_batch(hashes, &mut in_stage);
+            let answers = present[start..].iter_mut().zip(&in_stage);
+            answers.for_each(|(present, &found)| *present |= found);
+        }
+    }
+
+    fn insert_block(
+        &mut self,
+        hashes: &[KeyHash],
+        outcome: &mut Vec<Insertion>,
+    ) -> Result<(), BloomBuildError> {
+        let mut present = Vec::with_capacity(BLOCK);
+        self.look_block(hashes, &mut present);
+        for (&hash, present) in hashes.iter().zip(present) {
+            // An absent key is asked for again: another of this block may have brought its bits.
+            let done = if present {
+                Insertion::AlreadyPresent
+            } else {
+                self.insert_hash(hash)?
+            };
+            outcome.push(done);
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use crate::Insertion;
 
 /// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits behind the last are zero.
 ///
@@ -41,20 +42,42 @@ impl BitRow {
         (word >> (position % 64)) & 1 == 1
     }
 
+    /// Sets all bits; `Inserted` if one of them was unset.
+    #[inline]
+    pub(super) fn insert(&self, positions: impl Iterator<Item = u64>) -> Insertion {
+        let new = positions.fold(false, |new, position| self.set(position) | new);
+        if new {
+            Insertion::Inserted
+        } else {
+            Insertion::AlreadyPresent
+        }
+    }
+
+    /// [`insert`](Self::insert) for the only owner: in the cache a quarter of the time, because
+    /// nothing is locked.
+    #[inline]
+    pub(super) fn insert_alone(&mut self, positions: impl Iterator<Item = u64>) -> Insertion {
+        let new = positions.fold(false, |new, position| self.set_alone(position) | new);
+        if new {
+            Insertion::Inserted
+        } else {
+            Insertion::AlreadyPresent
+        }
+    }
+
     /// Sets a bit; true if it was unset.
     #[inline]
-    pub(super) fn set(&self, position: u64) -> bool {
+    fn set(&self, position: u64) -> bool {
         let word = &self.words[(position / 64) as usize];
         let mask = 1 << (position % 64);
         // Looking first spares the locked instruction, several times dearer, for bits already set:
         // half of them in a well-filled filter.
-        word.load(Ordering::Relaxed) & mask == 0
-            && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
+        let seen = word.load(Ordering::Relaxed);
+        seen & mask == 0 && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
     }
 
-    /// [`set`](Self::set) for the only owner.
     #[inline]
-    pub(super) fn set_alone(&mut self, position: u64) -> bool {
+    fn set_alone(&mut self, position: u64) -> bool {
         let word = self.words[(position / 64) as usize].get_mut();
         let mask = 1 << (position % 64);
         let new = *word & mask == 0;
@@ -156,11 +179,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn set_tells_whether_the_bit_was_new() {
+    fn insert_tells_whether_a_bit_was_new() {
         let row = BitRow::zeroed(65).unwrap();
         assert!(!row.contains(64));
-        assert!(row.set(64));
-        assert!(!row.set(64));
+        assert_eq!(row.insert([64].into_iter()), Insertion::Inserted);
+        assert_eq!(row.insert([64, 64].into_iter()), Insertion::AlreadyPresent);
         assert!(row.contains(64) && !row.contains(0));
         assert_eq!(row.ones(), 1);
     }

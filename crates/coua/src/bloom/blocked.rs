@@ -5,13 +5,12 @@ use std::fmt;
 use super::bits::reserved;
 use super::block::{BLOCK_BYTES, Block};
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use super::outcome_of;
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate};
 use crate::{Insertion, KeyHash, KeyHasher};
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
 /// more bits than a [`BloomFilter`](crate::BloomFilter) of the same rate (a tenth more at 1 %, a
-/// third more at 0.01 %) and is several times faster.
+/// sixth at 0.1 %, a third at 0.01 %) and is several times faster.
 ///
 /// The layout is the split-block Bloom filter of Apache Parquet: the upper 32 bits of the hash
 /// choose the block, the lower 32 one bit in each of its eight words. Parquet hashes the plain
@@ -131,7 +130,7 @@ impl BlockedBloomFilter {
     #[inline]
     pub fn insert_hash(&mut self, hash: KeyHash) -> Insertion {
         let index = self.locate(hash);
-        outcome_of(self.insert_at(index, hash))
+        self.insert_at(index, hash)
     }
 
     /// Forgets every key. O(blocks).
@@ -263,12 +262,16 @@ impl BlockedBloomFilter {
     }
 
     #[inline]
-    pub(super) fn insert_at(&mut self, index: usize, hash: KeyHash) -> bool {
+    pub(super) fn insert_at(&mut self, index: usize, hash: KeyHash) -> Insertion {
         let block = &mut self.blocks[index];
         let key = key_bits(hash);
-        let new = !block.contains(key);
+        let present = block.contains(key);
         block.union_with(key);
-        new
+        if present {
+            Insertion::AlreadyPresent
+        } else {
+            Insertion::Inserted
+        }
     }
 
     fn check_same_shape(&self, other: &Self) -> Result<(), BloomMergeError> {

@@ -1,21 +1,36 @@
-//! Bloom filters: sets of bits that say "certainly not" or "probably yes".
+//! Bloom filters: sets of bits that say "certainly not there" or "probably there".
+//!
+//! A key sets k bits of m, chosen by its hash; a key is taken for present if all its k bits are
+//! set, so inserted keys are always found and others sometimes are, when their bits were set by
+//! several others together (Bloom 1970). Nothing can be removed, for a bit may belong to many keys.
+//!
+//! | type | is for |
+//! |---|---|
+//! | [`BloomFilter`] | any size and rate, shared by threads |
+//! | [`BlockedBloomFilter`] | speed: one cache line per key; exchange with Parquet files |
+//! | [`ScalableBloomFilter`] | a number of keys that is not known; the semantics of `BF.ADD` |
+//! | [`CountingBloomFilter`] | comparison: removal at four times the memory |
+//! | [`ClassicBloomFilter`] | hash functions of the user's own |
+//!
+//! A key passes through `probe` (hash to positions) and `bits` (what is set there), or through
+//! `block` alone in the blocked filter. Sizes and rates come from [`crate::sizing::bloom`].
+
 mod batch;
 mod bits;
 mod block;
 mod blocked;
+mod classic;
+mod counting;
 mod error;
 mod filter;
+mod hash_function;
 mod probe;
+mod scalable;
+
 pub use blocked::BlockedBloomFilter;
+pub use classic::ClassicBloomFilter;
+pub use counting::CountingBloomFilter;
 pub use error::{BloomBuildError, BloomLoadError, BloomMergeError};
 pub use filter::BloomFilter;
-
-/// What an insert says that found something `new` to do, or nothing.
-#[inline]
-fn outcome_of(new: bool) -> crate::Insertion {
-    if new {
-        crate::Insertion::Inserted
-    } else {
-        crate::Insertion::AlreadyPresent
-    }
-}
+pub use hash_function::HashFunction;
+pub use scalable::ScalableBloomFilter;

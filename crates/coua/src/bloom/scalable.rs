@@ -1,0 +1,246 @@
+//! [`ScalableBloomFilter`]: a chain of Bloom filters that grows and keeps its rate.
+//!
+//! Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": stage i takes `c * 2^i`
+//! keys at the rate `r / 2^(i+1)`. A query is wrong if any stage is, so the rates add up to less
+//! than r, however many stages there are. The price: each stage costs one more bit and probe per
+//! key than the one before, and a lookup asks every stage.
+
+use std::fmt;
+
+use super::error::BloomBuildError;
+use super::filter::BloomFilter;
+use crate::sizing::bloom::{BloomPlan, check_rate};
+use crate::{Insertion, KeyHash, KeyHasher};
+
+/// Each stage takes this many times the keys of the one before.
+const GROWTH: u64 = 2;
+/// Each stage is allowed this part of the rate of the one before; the first, of the whole.
+const TIGHTENING: f64 = 0.5;
+
+/// A Bloom filter that grows by adding filters, twice as large each time, so that the
+/// false-positive rate stays below the stated one. A lookup is O(k log(n / first capacity)).
+///
+/// The semantics of `BF.ADD` and `BF.EXISTS`: [`insert`](Self::insert) adds a key only if it does
+/// not seem to be there.
+///
+/// ```
+/// use coua::{Insertion, ScalableBloomFilter};
+///
+/// let mut filter = ScalableBloomFilter::with_capacity(100, 0.01)?;
+/// for key in 0..10_000_u32 {
+///     filter.insert(key.to_le_bytes())?;
+/// }
+/// assert_eq!(filter.insert(7_u32.to_le_bytes())?, Insertion::AlreadyPresent);
+/// assert!(filter.len() > 9_900 && filter.false_positive_rate() < 0.01);
+/// # Ok::<(), coua::BloomBuildError>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct ScalableBloomFilter {
+    pub(super) stages: Vec<Stage>,
+    rate: f64,
+}
+
+/// One filter of the chain. Only the last takes keys.
+#[derive(Clone, PartialEq)]
+pub(super) struct Stage {
+    pub(super) filter: BloomFilter,
+    /// Keys it holds at its rate.
+    capacity: u64,
+    /// Keys it holds.
+    len: u64,
+}
+
+impl Stage {
+    fn new(capacity: u64, rate: f64, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
+        let filter = BloomFilter::from_plan(BloomPlan::for_rate(capacity, rate)?, hasher)?;
+        Ok(Self {
+            filter,
+            capacity,
+            len: 0,
+        })
+    }
+}
+
+impl ScalableBloomFilter {
+    /// A filter that starts with room for `items` distinct keys (0 counts as 1) and keeps the
+    /// false-positive rate below `rate` (0..1) as it grows.
+    ///
+    /// # Errors
+    ///
+    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
+    ///
+    /// ```
+    /// # use coua::ScalableBloomFilter;
+    /// let filter = ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!((filter.capacity(), filter.stages()), (1_000, 1));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
+        Self::with_capacity_and_hasher(items, rate, KeyHasher::default())
+    }
+
+    /// [`with_capacity`](Self::with_capacity) with a hasher of one's own: another seed, or a
+    /// secret key.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Self::with_capacity).
+    pub fn with_capacity_and_hasher(
+        items: u64,
+        rate: f64,
+        hasher: KeyHasher,
+    ) -> Result<Self, BloomBuildError> {
+        check_rate(rate)?;
+        let first = Stage::new(items.max(1), rate * TIGHTENING, hasher)?;
+        Ok(Self {
+            stages: vec![first],
+            rate,
+        })
+    }
+
+    /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
+    ///
+    /// ```
+    /// # use coua::ScalableBloomFilter;
+    /// assert!(!ScalableBloomFilter::with_capacity(10, 0.01)?.contains("wren"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
+        self.contains_hash(self.hasher().hash(key.as_ref()))
+    }
+
+    /// [`contains`](Self::contains) for a key already hashed.
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        // The last stage first: it holds half of all keys.
+        self.stages
+            .iter()
+            .rev()
+            .any(|stage| stage.filter.contains_hash(hash))
+    }
+
+    /// Inserts `key` unless it seems to be there; adds a stage if the last one is full.
+    ///
+    /// # Errors
+    ///
+    /// The next stage's memory is not to be had, or its rate is out of reach of a 64-bit hash
+    /// (after some billions of keys). Nothing is changed; lookups go on as before.
+    ///
+    /// ```
+    /// # use coua::{Insertion, ScalableBloomFilter};
+    /// let mut filter = ScalableBloomFilter::with_capacity(10, 0.01)?;
+    /// assert_eq!(filter.insert("wren")?, Insertion::Inserted);
+    /// assert_eq!(filter.insert("wren")?, Insertion::AlreadyPresent);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, BloomBuildError> {
+        self.insert_hash(self.hasher().hash(key.as_ref()))
+    }
+
+    /// [`insert`](Self::insert) for a key already hashed.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<Insertion, BloomBuildError> {
+        if self.contains_hash(hash) {
+            return Ok(Insertion::AlreadyPresent);
+        }
+        if self.last().len == self.last().capacity {
+            self.grow()?;
+        }
+        let last = self.last_mut();
+        last.len += 1;
+        Ok(last.filter.insert_hash_alone(hash))
+    }
+
+    /// Forgets every key and gives back the memory of all stages but the first.
+    pub fn clear(&mut self) {
+        self.stages.truncate(1);
+        let first = self.last_mut();
+        first.filter.clear();
+        first.len = 0;
+    }
+
+    /// Keys of which an insert said `Inserted`.
+    pub fn len(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.len).sum()
+    }
+
+    /// Whether nothing was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keys that the stages now allocated hold; with one more the filter grows.
+    pub fn capacity(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.capacity).sum()
+    }
+
+    /// Filters in the chain.
+    pub fn stages(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// The false-positive rate that is kept, as stated when the filter was built.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
+    pub fn false_positive_rate(&self) -> f64 {
+        // ln_1p and exp_m1: 1 - (1 - r) of a small r has few digits left.
+        let rates = self
+            .stages
+            .iter()
+            .map(|stage| stage.filter.false_positive_rate());
+        -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1()
+    }
+
+    /// The hash of the keys.
+    pub fn hasher(&self) -> KeyHasher {
+        self.last().filter.hasher()
+    }
+
+    /// Bytes of memory that hold the bits of all stages.
+    pub fn memory_bytes(&self) -> usize {
+        self.stages
+            .iter()
+            .map(|stage| stage.filter.memory_bytes())
+            .sum()
+    }
+
+    fn grow(&mut self) -> Result<(), BloomBuildError> {
+        // A capacity that saturates is out of reach of any memory, which the stage will say.
+        let capacity = self.last().capacity.saturating_mul(GROWTH);
+        let exponent = i32::try_from(self.stages.len())
+            .unwrap_or(i32::MAX)
+            .saturating_add(1);
+        let rate = self.rate * TIGHTENING.powi(exponent);
+        self.stages.push(Stage::new(capacity, rate, self.hasher())?);
+        Ok(())
+    }
+
+    fn last(&self) -> &Stage {
+        self.stages
+            .last()
+            .expect("built with one stage, and clear keeps it")
+    }
+
+    fn last_mut(&mut self) -> &mut Stage {
+        self.stages
+            .last_mut()
+            .expect("built with one stage, and clear keeps it")
+    }
+}
+
+impl fmt::Debug for ScalableBloomFilter {
+    /// A summary: neither the bits nor the hash's seed, which may be secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ScalableBloomFilter")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("rate", &self.rate)
+            .field("stages", &self.stages())
+            .finish_non_exhaustive()
+    }
+}

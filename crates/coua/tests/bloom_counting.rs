@@ -1,0 +1,122 @@
+//! The counting Bloom filter against an exact multiset.
+
+use std::collections::HashMap;
+
+use coua::sizing::bloom::BloomPlan;
+use coua::{CountingBloomFilter, KeyHash, KeyHasher};
+
+/// Deterministic numbers below `limit`.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 += 1;
+        KeyHasher::xxh3(77).hash_u64(self.0).to_u64() % limit
+    }
+}
+
+fn key(number: u64) -> KeyHash {
+    KeyHasher::default().hash_u64(number)
+}
+
+fn built(counters: u64, probes: u32) -> CountingBloomFilter {
+    let plan = BloomPlan::new(counters, probes).expect("small and not zero");
+    CountingBloomFilter::from_plan(plan, KeyHasher::default()).expect("a few kilobytes")
+}
+
+fn assert_holds(filter: &CountingBloomFilter, truth: &HashMap<u64, u64>) {
+    for (&number, &copies) in truth {
+        assert!(filter.contains_hash(key(number)), "{number} is lost");
+        assert!(
+            filter
+                .count_hash(key(number))
+                .is_none_or(|count| count >= copies)
+        );
+    }
+}
+
+/// Random inserts, and removals of what is there, over `distinct` keys.
+fn run_model(counters: u64, probes: u32, distinct: u64, most_copies: u64) -> CountingBloomFilter {
+    let mut filter = built(counters, probes);
+    let (mut truth, mut numbers) = (HashMap::new(), Numbers(counters));
+    for step in 0..20_000 {
+        let number = numbers.below(distinct);
+        let copies = truth.get(&number).copied().unwrap_or(0);
+        if copies < most_copies && (copies == 0 || numbers.below(2) == 0) {
+            filter.insert_hash(key(number));
+            truth.insert(number, copies + 1);
+        } else {
+            assert!(filter.remove_hash(key(number)));
+            if copies == 1 {
+                truth.remove(&number);
+            } else {
+                truth.insert(number, copies - 1);
+            }
+        }
+        if step % 1_000 == 0 {
+            assert_holds(&filter, &truth);
+        }
+    }
+    assert_holds(&filter, &truth);
+    for (number, copies) in truth {
+        (0..copies).for_each(|_| assert!(filter.remove_hash(key(number))));
+    }
+    filter
+}
+
+#[test]
+fn follows_a_multiset_and_ends_empty() {
+    for (counters, probes, distinct) in [(1_000, 7, 50), (10_007, 4, 500), (65_536, 3, 4_000)] {
+        let left = run_model(counters, probes, distinct, 2);
+        let plan = BloomPlan::new(counters, probes).unwrap();
+        let empty = CountingBloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
+        assert!(
+            left == empty,
+            "{counters} counters are not all back at zero"
+        );
+    }
+}
+
+#[test]
+fn stuck_counters_lose_nothing() {
+    // So full that most counters reach 15 and stay.
+    for (counters, probes, distinct, copies) in [(64, 5, 60, 3), (200, 4, 10, 40), (1, 1, 5, 9)] {
+        run_model(counters, probes, distinct, copies);
+    }
+}
+
+#[test]
+fn an_absent_key_is_not_removed() {
+    let mut filter = CountingBloomFilter::with_capacity(1_000, 0.01).unwrap();
+    (0..500).for_each(|number| filter.insert_hash(key(number)));
+    let before = filter.clone();
+    let mut refused = 0;
+    for number in 10_000..10_100 {
+        if !filter.contains_hash(key(number)) {
+            assert!(!filter.remove_hash(key(number)));
+            refused += 1;
+        }
+    }
+    assert!(refused > 90);
+    assert!(filter == before);
+}
+
+#[test]
+fn rate_is_that_of_the_plain_filter() {
+    let plan = BloomPlan::new(20_011, 5).unwrap();
+    let mut counting = CountingBloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
+    let bits = coua::BloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
+    for number in 0..3_000 {
+        counting.insert_hash(key(number));
+        bits.insert_hash(key(number));
+    }
+    for number in 0..50_000 {
+        assert_eq!(
+            counting.contains_hash(key(number)),
+            bits.contains_hash(key(number))
+        );
+    }
+    assert_eq!(counting.memory_bytes() as u64, plan.counting_bytes());
+    counting.clear();
+    assert_eq!(counting.count("wren"), Some(0));
+}

@@ -1,0 +1,456 @@
+//! What a set must keep: nothing lost, unions, batches, bytes, errors.
+
+use std::thread;
+
+use coua::Insertion::{AlreadyPresent, Inserted};
+use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
+use coua::{
+    BlockedBloomFilter, BloomBuildError, BloomFilter, BloomLoadError, BloomMergeError,
+    CountingBloomFilter, HashFunction, Insertion, KeyHash, KeyHasher, ScalableBloomFilter,
+};
+
+fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
+    range
+        .map(|number| KeyHasher::default().hash_u64(number))
+        .collect()
+}
+
+fn classic() -> Vec<HashFunction> {
+    vec![
+        HashFunction::fnv1(),
+        HashFunction::fnv1a(),
+        HashFunction::murmur3(0),
+    ]
+}
+
+#[test]
+fn a_hundred_threads_lose_nothing() {
+    let shared = BloomFilter::with_capacity(100_000, 0.01).unwrap();
+    let three = BloomFilter::with_hash_functions(1 << 18, classic()).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..100_u64 {
+            let (shared, three) = (&shared, &three);
+            scope.spawn(move || {
+                // Every key is inserted by two threads, once alone and once in a batch.
+                let keys = hashes(thread * 1_000..(thread + 2) * 1_000);
+                let (alone, batch) = keys.split_at(1_000);
+                for &hash in alone {
+                    shared.insert_hash(hash);
+                }
+                shared.insert_hash_batch(batch, &mut Vec::new());
+                for number in thread * 300..(thread + 1) * 300 {
+                    three.insert(number.to_le_bytes());
+                }
+            });
+        }
+    });
+    let alone = BloomFilter::with_capacity(100_000, 0.01).unwrap();
+    alone.insert_hash_batch(&hashes(0..101_000), &mut Vec::new());
+    assert!(shared == alone);
+    assert!((0..30_000_u64).all(|number| three.contains(number.to_le_bytes())));
+}
+
+#[test]
+fn of_racing_threads_one_at_least_is_told_that_a_key_is_new() {
+    // Sparse, so that no key is present through others.
+    let filter = BloomFilter::with_bits(1 << 22, 7).unwrap();
+    let keys = hashes(0..2_000);
+    let outcomes: Vec<Vec<Insertion>> = thread::scope(|scope| {
+        let run = || keys.iter().map(|&hash| filter.insert_hash(hash)).collect();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for key in 0..keys.len() {
+        assert!(outcomes.iter().any(|outcome| outcome[key] == Inserted));
+    }
+}
+
+#[test]
+fn inserted_keys_are_found_at_any_fill() {
+    let keys = hashes(0..5_000);
+    let bloom = BloomFilter::with_bits(7_919, 5).unwrap();
+    let mut blocked = BlockedBloomFilter::with_blocks(31).unwrap();
+    let mut scalable = ScalableBloomFilter::with_capacity(3, 0.2).unwrap();
+    for (index, &hash) in keys.iter().enumerate() {
+        let (before, blocked_before) = (bloom.contains_hash(hash), blocked.contains_hash(hash));
+        let outcome = |present| if present { AlreadyPresent } else { Inserted };
+        assert_eq!(bloom.insert_hash(hash), outcome(before));
+        assert_eq!(blocked.insert_hash(hash), outcome(blocked_before));
+        scalable.insert_hash(hash).unwrap();
+        if index % 500 == 0 {
+            let present = &keys[..=index];
+            assert!(present.iter().all(|&hash| bloom.contains_hash(hash)));
+            assert!(present.iter().all(|&hash| blocked.contains_hash(hash)));
+            assert!(present.iter().all(|&hash| scalable.contains_hash(hash)));
+        }
+    }
+}
+
+#[test]
+fn keys_and_their_hashes_are_the_same_keys() {
+    for hasher in [
+        KeyHasher::default(),
+        KeyHasher::siphash13(*b"sixteen  letters"),
+    ] {
+        let bloom = BloomFilter::from_plan(BloomPlan::new(4_001, 6).unwrap(), hasher).unwrap();
+        let plan = BlockedBloomPlan::new(17).unwrap();
+        let mut blocked = BlockedBloomFilter::from_plan(plan, hasher).unwrap();
+        let mut scalable = ScalableBloomFilter::with_capacity_and_hasher(9, 0.01, hasher).unwrap();
+        for key in [
+            "",
+            "wren",
+            "\0",
+            "a key that is longer than the short paths of a hash",
+        ] {
+            let hash = hasher.hash(key.as_bytes());
+            assert_eq!(bloom.insert(key), Inserted);
+            assert_eq!(blocked.insert(key.as_bytes()), Inserted);
+            assert_eq!(scalable.insert(key), Ok(Inserted));
+            assert!(bloom.contains_hash(hash) && blocked.contains_hash(hash));
+            assert!(scalable.contains_hash(hash));
+        }
+    }
+}
+
+/// Keys of which half repeat earlier ones, many within the same block, and questions about them.
+fn batches() -> impl Iterator<Item = (Vec<[u8; 8]>, Vec<[u8; 8]>)> {
+    (0..=200).chain([1_000]).map(|size: u64| {
+        let keys = (0..size)
+            .map(|i| (i * i % (size / 2 + 1)).to_le_bytes())
+            .collect();
+        (keys, (0..size).map(u64::to_le_bytes).collect())
+    })
+}
+
+#[test]
+fn batches_are_single_operations_in_order() {
+    for (keys, queries) in batches() {
+        let bloom = || BloomFilter::with_bits(600, 3).unwrap();
+        let (one, many, mut extended) = (bloom(), bloom(), bloom());
+        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
+        many.insert_batch(&keys, &mut outcome);
+        assert_eq!(
+            outcome,
+            keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>()
+        );
+        extended.extend(&keys);
+        assert!(one == many && one == extended);
+        many.contains_batch(&queries, &mut present);
+        assert_eq!(
+            present,
+            queries
+                .iter()
+                .map(|key| one.contains(key))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn blocked_batches_are_single_operations_in_order() {
+    for (keys, queries) in batches() {
+        let mut one = BlockedBloomFilter::with_blocks(3).unwrap();
+        let (mut many, mut extended) = (one.clone(), one.clone());
+        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
+        many.insert_batch(&keys, &mut outcome);
+        assert_eq!(
+            outcome,
+            keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>()
+        );
+        extended.extend(&keys);
+        assert!(one == many && one == extended);
+        many.contains_batch(&queries, &mut present);
+        assert_eq!(
+            present,
+            queries
+                .iter()
+                .map(|key| one.contains(key))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn scalable_batches_are_single_operations_in_order() {
+    for (keys, queries) in batches() {
+        let mut one = ScalableBloomFilter::with_capacity(20, 0.1).unwrap();
+        let mut many = one.clone();
+        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
+        many.insert_batch(&keys, &mut outcome).unwrap();
+        assert_eq!(
+            outcome,
+            keys.iter()
+                .map(|key| one.insert(key).unwrap())
+                .collect::<Vec<_>>()
+        );
+        assert!(one == many);
+        many.contains_batch(&queries, &mut present);
+        assert_eq!(
+            present,
+            queries
+                .iter()
+                .map(|key| one.contains(key))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn union_is_inserting_both() {
+    let (left_keys, right_keys) = (hashes(0..3_000), hashes(2_000..6_000));
+    let bloom = || BloomFilter::with_bits(50_021, 6).unwrap();
+    let (left, right, both) = (bloom(), bloom(), bloom());
+    left.insert_hash_batch(&left_keys, &mut Vec::new());
+    right.insert_hash_batch(&right_keys, &mut Vec::new());
+    both.insert_hash_batch(&hashes(0..6_000), &mut Vec::new());
+    let mut common = left.clone();
+    common.intersect(&right).unwrap();
+    left.merge(&right).unwrap();
+    assert!(left == both);
+    assert!(
+        hashes(2_000..3_000)
+            .iter()
+            .all(|&hash| common.contains_hash(hash))
+    );
+    assert!(common.false_positive_rate() < right.false_positive_rate());
+
+    let blocked = || BlockedBloomFilter::with_blocks(211).unwrap();
+    let (mut left, mut right, mut both) = (blocked(), blocked(), blocked());
+    left.insert_hash_batch(&left_keys, &mut Vec::new());
+    right.insert_hash_batch(&right_keys, &mut Vec::new());
+    both.insert_hash_batch(&hashes(0..6_000), &mut Vec::new());
+    let mut common = left.clone();
+    common.intersect(&right).unwrap();
+    left.merge(&right).unwrap();
+    assert!(left == both);
+    assert!(
+        hashes(2_000..3_000)
+            .iter()
+            .all(|&hash| common.contains_hash(hash))
+    );
+    assert!(common.false_positive_rate() < right.false_positive_rate());
+}
+
+#[test]
+fn filters_that_differ_are_not_combined() {
+    let base = BloomFilter::with_bits(1_000, 3).unwrap();
+    base.insert("wren");
+    let mut unchanged = base.clone();
+    let seeded = BloomFilter::from_plan(BloomPlan::new(1_000, 3).unwrap(), KeyHasher::xxh3(1));
+    for (other, error) in [
+        (
+            BloomFilter::with_bits(999, 3),
+            BloomMergeError::Bits {
+                left: 1_000,
+                right: 999,
+            },
+        ),
+        (
+            BloomFilter::with_bits(1_000, 4),
+            BloomMergeError::Probes { left: 3, right: 4 },
+        ),
+        (seeded, BloomMergeError::Hash),
+    ] {
+        let other = other.unwrap();
+        assert_eq!(unchanged.merge(&other), Err(error.clone()));
+        assert_eq!(unchanged.intersect(&other), Err(error));
+        assert!(unchanged == base);
+    }
+
+    let mut blocked = BlockedBloomFilter::with_blocks(4).unwrap();
+    let other = BlockedBloomFilter::with_blocks(5).unwrap();
+    let error = BloomMergeError::Bits {
+        left: 1_024,
+        right: 1_280,
+    };
+    assert_eq!(blocked.merge(&other), Err(error.clone()));
+    assert_eq!(blocked.intersect(&other), Err(error));
+
+    let three = BloomFilter::with_hash_functions(99, classic()).unwrap();
+    let mut reversed = classic();
+    reversed.reverse();
+    let reversed = BloomFilter::with_hash_functions(99, reversed).unwrap();
+    assert_eq!(three.merge(&reversed), Err(BloomMergeError::Hash));
+    let two = BloomFilter::with_hash_functions(99, classic()[..2].to_vec()).unwrap();
+    assert_eq!(
+        three.merge(&two),
+        Err(BloomMergeError::Probes { left: 3, right: 2 })
+    );
+    let same = BloomFilter::with_hash_functions(99, classic()).unwrap();
+    same.insert("wren");
+    assert_eq!(three.merge(&same), Ok(()));
+    assert!(three.contains("wren"));
+}
+
+#[test]
+fn bits_of_a_key_are_a_promise() {
+    // XXH3 gives 0x6bae977bebad4e60 and 0x28096ab919df4690: bits 42, 99, 28 and 15, 36, 62.
+    let filter = BloomFilter::with_bits(100, 3).unwrap();
+    filter.insert("kestrel");
+    filter.insert("wren");
+    let bytes = [0, 128, 0, 16, 16, 4, 0, 64, 0, 0, 0, 0, 8, 0, 0, 0];
+    assert_eq!(filter.to_bytes(), bytes);
+
+    let mut blocked = BlockedBloomFilter::with_blocks(2).unwrap();
+    blocked.insert("kestrel");
+    let mut bytes = vec![0; 64];
+    for (byte, value) in [
+        (1, 64),
+        (5, 8),
+        (11, 32),
+        (13, 16),
+        (19, 2),
+        (21, 16),
+        (24, 32),
+        (29, 2),
+    ] {
+        bytes[byte] = value;
+    }
+    assert_eq!(blocked.to_bytes(), bytes);
+}
+
+#[test]
+fn a_bit_set_of_parquet_is_read_and_written() {
+    // Written by parquet-mr for the strings a0 to a9; a fixture of the parquet crate of arrow-rs.
+    const WRITTEN: [u8; 32] = [
+        200, 1, 80, 20, 64, 68, 8, 109, 6, 37, 4, 67, 144, 80, 96, 32, 8, 132, 43, 33, 0, 5, 99,
+        65, 2, 0, 224, 44, 64, 78, 96, 4,
+    ];
+    // XXH64, seed 0, of these strings: the hash of the Parquet format.
+    const HASHES: [u64; 10] = [
+        0xf095_e781_a712_5e70,
+        0xfbe5_503c_b106_ea90,
+        0xa00c_ac98_0a7d_134b,
+        0x4a74_6963_01aa_2dd9,
+        0xd2a1_705a_1932_7639,
+        0x92ac_73a4_cd78_f47c,
+        0xbf42_2495_5bef_1ae7,
+        0x4068_9862_8bb0_1dd2,
+        0xf9b2_6498_849f_68e5,
+        0xf1e2_f8e0_d324_8d35,
+    ];
+    let read = BlockedBloomFilter::from_bytes(&WRITTEN, KeyHasher::default()).unwrap();
+    let mut own = BlockedBloomFilter::with_blocks(1).unwrap();
+    for hash in HASHES.map(KeyHash::from_u64) {
+        assert!(read.contains_hash(hash));
+        own.insert_hash(hash);
+    }
+    assert_eq!(own.to_bytes(), WRITTEN);
+    assert!(own == read);
+}
+
+#[test]
+fn bytes_of_another_length_are_refused() {
+    let bytes = vec![0; 200];
+    for length in 0..200 {
+        let blocked = BlockedBloomFilter::from_bytes(&bytes[..length], KeyHasher::default());
+        let whole = length > 0 && length % 32 == 0;
+        let error = BloomLoadError::Blocks {
+            found: length as u64,
+        };
+        assert_eq!(blocked.err(), (!whole).then_some(error));
+        let plan = BloomPlan::new(700, 3).unwrap();
+        let bits = BloomFilter::from_bytes(plan, KeyHasher::default(), &bytes[..length]);
+        let error = BloomLoadError::Length {
+            found: length as u64,
+            expected: 88,
+        };
+        assert_eq!(bits.err(), (length != 88).then_some(error));
+    }
+    // A plan that lies about 2^60 bytes is found out before anything is allocated.
+    let huge = BloomPlan::new(1 << 63, 3).unwrap();
+    assert!(BloomFilter::from_bytes(huge, KeyHasher::default(), &bytes).is_err());
+    let plan = BloomPlan::new(700, 3).unwrap();
+    let stray = BloomFilter::from_bytes(plan, KeyHasher::default(), &[255; 88]);
+    assert_eq!(stray.err(), Some(BloomLoadError::StrayBits { bits: 700 }));
+}
+
+#[test]
+fn impossible_filters_are_errors() {
+    for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::NEG_INFINITY] {
+        let is_rate = |error| matches!(error, Some(BloomBuildError::Rate { .. }));
+        assert!(is_rate(BloomFilter::with_capacity(10, rate).err()));
+        assert!(is_rate(BlockedBloomFilter::with_capacity(10, rate).err()));
+        assert!(is_rate(ScalableBloomFilter::with_capacity(10, rate).err()));
+        assert!(is_rate(CountingBloomFilter::with_capacity(10, rate).err()));
+    }
+    assert!(BloomFilter::with_capacity(0, 0.01).unwrap().insert("wren") == Inserted);
+    assert_eq!(
+        BloomFilter::with_bits(0, 3).err(),
+        Some(BloomBuildError::NoBits)
+    );
+    let none = Some(BloomBuildError::Probes { probes: 0 });
+    assert_eq!(BloomFilter::with_bits(10, 0).err(), none);
+    assert_eq!(BloomFilter::with_hash_functions(10, Vec::new()).err(), none);
+    let many = vec![HashFunction::fnv1(); 65];
+    let error = Some(BloomBuildError::Probes { probes: 65 });
+    assert_eq!(BloomFilter::with_hash_functions(10, many).err(), error);
+    assert_eq!(
+        BlockedBloomFilter::with_blocks(0).err(),
+        Some(BloomBuildError::NoBits)
+    );
+    // Beyond any machine: refused, not aborted.
+    assert!(BloomFilter::with_bits(u64::MAX, 3).is_err());
+    assert!(BloomFilter::with_capacity(u64::MAX, 0.5).is_err());
+    assert!(BloomFilter::with_capacity(1 << 58, 0.1).is_err());
+    assert!(BlockedBloomFilter::with_blocks(u64::MAX).is_err());
+    assert!(BlockedBloomFilter::with_capacity(u64::MAX, 0.5).is_err());
+    assert!(CountingBloomFilter::with_capacity(1 << 58, 0.1).is_err());
+    assert!(ScalableBloomFilter::with_capacity(1 << 58, 0.1).is_err());
+}
+
+#[test]
+fn refused_growth_changes_nothing() {
+    // Rates near 2^-60: the third stage is out of reach of 64 hash bits.
+    let mut filter = ScalableBloomFilter::with_capacity(1, 1e-18).unwrap();
+    let keys = hashes(0..10);
+    let mut outcome = Vec::new();
+    let refused = filter.insert_hash_batch(&keys, &mut outcome);
+    assert!(
+        matches!(refused, Err(BloomBuildError::OutOfReach { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(outcome, [Inserted; 3]);
+    let before = filter.clone();
+    assert!(filter.insert_hash(keys[3]).is_err());
+    assert_eq!(filter.insert_hash(keys[2]), Ok(AlreadyPresent));
+    assert!(filter == before && filter.len() == 3 && filter.capacity() == 3);
+    filter.clear();
+    assert!(filter.is_empty() && filter.stages() == 1 && !filter.contains_hash(keys[0]));
+}
+
+#[test]
+fn summaries_and_messages_are_for_people() {
+    let secret = KeyHasher::siphash13([0xab; 16]);
+    let filter = BloomFilter::from_plan(BloomPlan::new(100, 3).unwrap(), secret).unwrap();
+    let text = format!("{filter:?}");
+    assert!(
+        text.contains("bits: 100") && !text.contains("171") && text.len() < 200,
+        "{text}"
+    );
+    let error = BloomFilter::with_capacity(10, 2.0).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a false-positive rate of 2 is not possible: give one above 0 and below 1, such as 0.01"
+    );
+    let error = BloomFilter::with_bits(10, 65).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "65 probes per key are not possible: give between 1 and 64"
+    );
+}
+
+#[test]
+fn cleared_filters_are_empty() {
+    let mut bloom = BloomFilter::with_bits(100, 3).unwrap();
+    bloom.insert("wren");
+    bloom.clear();
+    assert!(bloom == BloomFilter::with_bits(100, 3).unwrap());
+    let mut blocked = BlockedBloomFilter::with_blocks(3).unwrap();
+    blocked.insert("wren");
+    blocked.clear();
+    assert!(blocked == BlockedBloomFilter::with_blocks(3).unwrap());
+}
