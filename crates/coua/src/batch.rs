@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 
 use crate::KeyHash;
 use crate::error::{BatchFull, Full, Insertion};
-use crate::filter::{Accepted, Copies, CuckooFilter};
+use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
+use crate::prepared::{Accepted, Copies};
 use crate::relocate::{Relocation, Room, Step};
 
 /// Keys in flight: enough to cover the latency of memory, few enough to stay in the first cache.

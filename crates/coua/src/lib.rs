@@ -29,12 +29,18 @@ mod geometry;
 mod growth;
 mod hash;
 mod merge;
+mod prepared;
 mod relocate;
+mod shared;
 mod side;
 pub mod sizing;
 mod snapshot;
 mod table;
 
+pub use bloom::{
+    BlockedBloomFilter, BloomBuildError, BloomFilter, BloomLoadError, BloomMergeError,
+    ClassicBloomFilter, CountingBloomFilter, HashFunction, ScalableBloomFilter,
+};
 pub use builder::CuckooFilterBuilder;
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
@@ -43,4 +49,5 @@ pub use filter::{CuckooFilter, WhenFull};
 pub use geometry::Layout;
 pub use growth::Conversion;
 pub use hash::{HashAlgorithm, KeyHash, KeyHasher};
+pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{LoadError, Part};

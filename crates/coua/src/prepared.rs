@@ -1,0 +1,200 @@
+//! Prepare and prepared: [`CuckooFilter::locate`] finds a key's place, the rest works on it.
+//!
+//! Single calls do the one after the other; batches locate many keys before they touch the first.
+
+use crate::KeyHash;
+use crate::error::{Full, FullReason, Insertion};
+use crate::filter::{CuckooFilter, WhenFull};
+use crate::geometry::{Probe, Shape};
+use crate::relocate::Step;
+use crate::side::{Aside, Taken};
+
+/// Whether an insert adds a copy of a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    Add,
+    Keep,
+}
+
+/// How far an insert came without moving anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Accepted {
+    Done(Insertion),
+    /// Both buckets are full; nothing was changed yet.
+    NeedsRoom,
+}
+
+impl CuckooFilter {
+    #[inline(always)]
+    pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
+        let segment = self.directory.segment_of(hash);
+        self.shape_of(segment).locate(hash, segment)
+    }
+
+    #[inline(always)]
+    pub(crate) fn shape_of(&self, segment: u32) -> &Shape {
+        &self.shapes[self.table.segments[segment as usize].level as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, probe: &Probe) {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        lanes.prefetch(segment, probe.primary);
+        lanes.prefetch(segment, probe.partner);
+    }
+
+    #[inline(always)]
+    pub(crate) fn look(&self, probe: &Probe) -> bool {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let here = lanes.matches(segment, probe.primary, probe.value).any();
+        let there = lanes
+            .matches(segment, probe.partner, probe.partner_value())
+            .any();
+        (here | there) || (segment.spilled && self.side_copies(probe) > 0)
+    }
+
+    pub(crate) fn tally(&self, probe: &Probe) -> u64 {
+        u64::from(self.slots_holding(probe)) + self.side_copies(probe)
+    }
+
+    pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        lanes.matches(segment, probe.primary, probe.value).count()
+            + lanes
+                .matches(segment, probe.partner, probe.partner_value())
+                .count()
+    }
+
+    fn side_copies(&self, probe: &Probe) -> u64 {
+        if self.table.segments[probe.segment as usize].spilled {
+            self.side.copies(self.representative(probe))
+        } else {
+            0
+        }
+    }
+
+    pub(crate) fn representative(&self, probe: &Probe) -> KeyHash {
+        let segment = &self.table.segments[probe.segment as usize];
+        self.shapes[segment.level as usize].representative(
+            segment.prefix,
+            probe.primary,
+            probe.value,
+        )
+    }
+
+    #[inline]
+    pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        loop {
+            let probe = self.locate(hash);
+            if let Accepted::Done(insertion) = self.accept(&probe, copies)? {
+                return Ok(insertion);
+            }
+            if let Some(relocation) = self.make_room(&probe)? {
+                self.finish(relocation);
+                return Ok(Insertion::Inserted);
+            }
+        }
+    }
+
+    /// Everything an insert does before it has to move other items.
+    #[inline]
+    pub(crate) fn accept(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
+        let segment = &self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let here = lanes.matches(segment, probe.primary, probe.value);
+        let there = lanes.matches(segment, probe.partner, probe.partner_value());
+        let held = here.count() + there.count();
+        if held > 0 && copies == Copies::Keep {
+            return Ok(Accepted::Done(Insertion::AlreadyPresent));
+        }
+        if (held >= lanes.slots || segment.spilled)
+            && let Some(insertion) = self.accept_aside(probe, copies, held)
+        {
+            return Ok(Accepted::Done(insertion));
+        }
+        if self.counters.stored >= self.policy.max_items
+            && self.policy.when_full != WhenFull::ExceedRate
+        {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        if self.place(probe) == Step::Again {
+            return Ok(Accepted::NeedsRoom);
+        }
+        self.counters.stored += 1;
+        self.counters.len += 1;
+        Ok(Accepted::Done(Insertion::Inserted))
+    }
+
+    /// The part of `accept` that concerns the side table: further copies of a key go there.
+    #[cold]
+    fn accept_aside(&mut self, probe: &Probe, copies: Copies, held: u32) -> Option<Insertion> {
+        let aside = self.side_copies(probe);
+        if aside > 0 && copies == Copies::Keep {
+            return Some(Insertion::AlreadyPresent);
+        }
+        if aside == 0 && held < self.geometry.slots_per_bucket {
+            return None;
+        }
+        self.set_aside(probe, 1);
+        Some(Insertion::Inserted)
+    }
+
+    /// Adds copies without slots.
+    pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) {
+        self.side.add(
+            self.representative(probe),
+            Aside {
+                extra: copies,
+                homeless: 0,
+            },
+        );
+        self.table.segments[probe.segment as usize].spilled = true;
+        self.counters.len = self.counters.len.saturating_add(copies);
+    }
+
+    /// Takes one copy away, from the side table first: slots are the cheaper place.
+    #[inline]
+    pub(crate) fn take_away(&mut self, probe: &Probe) -> bool {
+        if self.table.segments[probe.segment as usize].spilled && self.take_aside(probe) {
+            return true;
+        }
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        for (bucket, value) in [
+            (probe.primary, probe.value),
+            (probe.partner, probe.partner_value()),
+        ] {
+            let found = lanes.matches(segment, bucket, value);
+            if let Some(position) = lanes.first(found) {
+                lanes.put(segment, bucket, position, 0);
+                segment.occupied -= 1;
+                self.counters.stored -= 1;
+                self.counters.len -= 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn take_aside(&mut self, probe: &Probe) -> bool {
+        let Some(taken) = self.side.take(self.representative(probe)) else {
+            return false;
+        };
+        self.counters.len -= 1;
+        self.counters.stored -= u64::from(taken == Taken::Homeless);
+        true
+    }
+
+    #[cold]
+    pub(crate) fn full(&self, reason: FullReason) -> Full {
+        Full {
+            items: self.counters.len,
+            max_items: self.policy.max_items,
+            reason,
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Batches over shards: keys are grouped by shard, and a lock is taken once for a group.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::{BatchFull, Full, FullReason, Insertion};
+use crate::filter::CuckooFilter;
+use crate::hash::KeyHash;
+use crate::shared::{Busy, SharedCuckooFilter};
+
+/// Keys that are grouped at a time: a few hundred for each of 64 shards, so that a group is worth a
+/// lock and a batch of its own, in arrays that stay in the second cache.
+const BLOCK: usize = 1 << 14;
+
+/// Some keys of a batch were refused; all its other keys were processed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchRefused {
+    /// Where in the batch the refused keys stand, ascending. Never empty.
+    pub refused: Vec<usize>,
+    /// Why one of them was refused.
+    pub full: Full,
+}
+
+impl fmt::Display for BatchRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({} keys of the batch were refused)",
+            self.full,
+            self.refused.len()
+        )
+    }
+}
+
+impl Error for BatchRefused {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.full)
+    }
+}
+
+/// A block of keys, sorted by shard; those of one shard keep their order.
+#[derive(Default)]
+struct Block {
+    hashes: Vec<KeyHash>,
+    /// Where each stood in the block.
+    origins: Vec<u32>,
+    /// Where each shard's keys end.
+    ends: Vec<usize>,
+}
+
+/// The keys of a block that belong to one shard.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    shard: usize,
+    hashes: &'a [KeyHash],
+    origins: &'a [u32],
+    /// Where the block begins in the batch.
+    start: usize,
+}
+
+/// Whether a group was worked on, or its shard was busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visit {
+    Done,
+    Busy,
+}
+
+impl Block {
+    /// Counting sort: two passes and no comparison.
+    fn fill(&mut self, filter: &SharedCuckooFilter, hashes: &[KeyHash]) {
+        let mut next = vec![0; filter.shards.len() + 1];
+        for &hash in hashes {
+            next[filter.shard_of(hash) + 1] += 1;
+        }
+        for shard in 1..next.len() {
+            next[shard] += next[shard - 1];
+        }
+        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
+        self.origins.resize(hashes.len(), 0);
+        for (origin, &hash) in (0..).zip(hashes) {
+            let at = &mut next[filter.shard_of(hash)];
+            self.hashes[*at] = filter.within(hash);
+            self.origins[*at] = origin;
+            *at += 1;
+        }
+        // Every place has moved on to where the next shard's keys begin.
+        next.truncate(filter.shards.len());
+        self.ends = next;
+    }
+
+    fn group(&self, shard: usize, start: usize) -> Group<'_> {
+        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
+        let range = first..self.ends[shard];
+        Group {
+            shard,
+            hashes: &self.hashes[range.clone()],
+            origins: &self.origins[range],
+            start,
+        }
+    }
+}
+
+impl Group<'_> {
+    /// Puts answers, from the group's key number `from` on, where the keys stand in the batch.
+    fn scatter<T: Copy>(&self, from: usize, answers: &[T], out: &mut [T]) {
+        for (&origin, &answer) in self.origins[from..].iter().zip(answers) {
+            out[self.start + origin as usize] = answer;
+        }
+    }
+
+    /// Where the group's key number `index` stands in the batch.
+    fn position(&self, index: usize) -> usize {
+        self.start + self.origins[index] as usize
+    }
+}
+
+/// The refused keys of a batch.
+#[derive(Default)]
+struct Refusals {
+    positions: Vec<usize>,
+    reason: Option<FullReason>,
+}
+
+impl SharedCuckooFilter {
+    fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
+        keys.iter()
+            .map(|key| self.hasher.hash(key.as_ref()))
+            .collect()
+    }
+
+    /// Calls `work` for every group of keys. Groups whose shard is held by another thread come last,
+    /// and each block begins at another shard: threads do not queue up behind each other.
+    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Visit) {
+        let mut block = Block::default();
+        let mut later = Vec::new();
+        for (number, part) in hashes.chunks(BLOCK).enumerate() {
+            block.fill(self, part);
+            let start = number * BLOCK;
+            let first = self.shard_of(part[0]);
+            for index in 0..self.shards.len() {
+                let shard = (first + index) % self.shards.len();
+                let group = block.group(shard, start);
+                if !group.hashes.is_empty() && work(group, Busy::Skip) == Visit::Busy {
+                    later.push(shard);
+                }
+            }
+            for shard in later.drain(..) {
+                work(block.group(shard, start), Busy::Wait);
+            }
+        }
+    }
+
+    /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer for
+    /// each, in order.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// let mut present = Vec::new();
+    /// seen.contains_batch(&["a", "b"], &mut present);
+    /// assert_eq!(present, [true, false]);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
+        self.contains_hash_batch(&self.hash_all(keys), present);
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for keys that are hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// let mut present = Vec::new();
+    /// SharedCuckooFilter::new().contains_hash_batch(&[KeyHash::from_u64(1)], &mut present);
+    /// assert_eq!(present, [false]);
+    /// ```
+    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        self.ask(hashes, present, CuckooFilter::contains_hash_batch);
+    }
+
+    /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert_batch(&["a", "a", "b"])?;
+    /// let mut counts = Vec::new();
+    /// seen.count_batch(&["a", "b", "c"], &mut counts);
+    /// assert_eq!(counts, [2, 1, 0]);
+    /// # Ok::<(), coua::BatchRefused>(())
+    /// ```
+    pub fn count_batch<K: AsRef<[u8]>>(&self, keys: &[K], counts: &mut Vec<u64>) {
+        self.count_hash_batch(&self.hash_all(keys), counts);
+    }
+
+    /// [`count_batch`](Self::count_batch) for keys that are hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// let mut counts = Vec::new();
+    /// SharedCuckooFilter::new().count_hash_batch(&[KeyHash::from_u64(1)], &mut counts);
+    /// assert_eq!(counts, [0]);
+    /// ```
+    pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
+        self.ask(hashes, counts, CuckooFilter::count_hash_batch);
+    }
+
+    fn ask<T: Copy + Default>(
+        &self,
+        hashes: &[KeyHash],
+        answers: &mut Vec<T>,
+        ask: impl Fn(&CuckooFilter, &[KeyHash], &mut Vec<T>),
+    ) {
+        answers.clear();
+        answers.resize(hashes.len(), T::default());
+        let mut part = Vec::new();
+        self.visit(hashes, |group, busy| {
+            let Some(shard) = self.read_unless(group.shard, busy) else {
+                return Visit::Busy;
+            };
+            ask(&shard, group.hashes, &mut part);
+            drop(shard);
+            group.scatter(0, &part, answers);
+            Visit::Done
+        });
+    }
+
+    /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// let mut removed = Vec::new();
+    /// seen.remove_batch(&["a", "a"], &mut removed);
+    /// assert_eq!(removed, [true, false]);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], removed: &mut Vec<bool>) {
+        self.remove_hash_batch(&self.hash_all(keys), removed);
+    }
+
+    /// [`remove_batch`](Self::remove_batch) for keys that are hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// let mut removed = Vec::new();
+    /// SharedCuckooFilter::new().remove_hash_batch(&[KeyHash::from_u64(1)], &mut removed);
+    /// assert_eq!(removed, [false]);
+    /// ```
+    pub fn remove_hash_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        removed.clear();
+        removed.resize(hashes.len(), false);
+        let mut part = Vec::new();
+        self.visit(hashes, |group, busy| {
+            let Some(mut shard) = self.write_unless(group.shard, busy) else {
+                return Visit::Busy;
+            };
+            let before = shard.counters.stored;
+            shard.remove_hash_batch(group.hashes, &mut part);
+            self.allowance.give_back(before - shard.counters.stored);
+            drop(shard);
+            group.scatter(0, &part, removed);
+            Visit::Done
+        });
+    }
+
+    /// [`insert`](Self::insert) for many keys, repeats included. Every key is tried.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchRefused`] tells which keys found no room; all others are in.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert_batch(&["a", "b"])?;
+    /// assert_eq!(seen.len(), 2);
+    /// # Ok::<(), coua::BatchRefused>(())
+    /// ```
+    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<(), BatchRefused> {
+        self.insert_hash_batch(&self.hash_all(keys))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for keys that are hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchRefused`] tells which keys found no room.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// SharedCuckooFilter::new().insert_hash_batch(&[KeyHash::from_u64(1)])?;
+    /// # Ok::<(), coua::BatchRefused>(())
+    /// ```
+    pub fn insert_hash_batch(&self, hashes: &[KeyHash]) -> Result<(), BatchRefused> {
+        let mut refusals = Refusals::default();
+        self.visit(hashes, |group, busy| {
+            self.insert_group(group, busy, &mut refusals, |shard, from| {
+                shard.insert_hash_batch(&group.hashes[from..])
+            })
+        });
+        self.verdict(refusals)
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for many keys; of repeats inside the batch the first is
+    /// inserted. `outcomes` is cleared and then holds one answer, in order, for each key that was not
+    /// refused.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchRefused`] tells which absent keys found no room; all others were processed.
+    ///
+    /// ```
+    /// # use coua::Insertion::{AlreadyPresent, Inserted};
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// let mut outcomes = Vec::new();
+    /// seen.insert_unique_batch(&["a", "b", "a"], &mut outcomes)?;
+    /// assert_eq!(outcomes, [Inserted, Inserted, AlreadyPresent]);
+    /// # Ok::<(), coua::BatchRefused>(())
+    /// ```
+    pub fn insert_unique_batch<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchRefused> {
+        self.insert_unique_hash_batch(&self.hash_all(keys), outcomes)
+    }
+
+    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that are hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchRefused`] tells which absent keys found no room.
+    ///
+    /// ```
+    /// # use coua::{Insertion, KeyHash, SharedCuckooFilter};
+    /// let mut outcomes = Vec::new();
+    /// SharedCuckooFilter::new().insert_unique_hash_batch(&[KeyHash::from_u64(1)], &mut outcomes)?;
+    /// assert_eq!(outcomes, [Insertion::Inserted]);
+    /// # Ok::<(), coua::BatchRefused>(())
+    /// ```
+    pub fn insert_unique_hash_batch(
+        &self,
+        hashes: &[KeyHash],
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchRefused> {
+        outcomes.clear();
+        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
+        let mut part = Vec::new();
+        let mut refusals = Refusals::default();
+        self.visit(hashes, |group, busy| {
+            self.insert_group(group, busy, &mut refusals, |shard, from| {
+                let done = shard.insert_unique_hash_batch(&group.hashes[from..], &mut part);
+                group.scatter(from, &part, outcomes);
+                done
+            })
+        });
+        refusals.positions.sort_unstable();
+        let mut refused = refusals.positions.iter().peekable();
+        let mut position = 0..;
+        outcomes.retain(|_| refused.next_if_eq(&&position.next().unwrap_or(0)).is_none());
+        self.verdict(refusals)
+    }
+
+    /// Inserts a group's keys by `insert`, which begins at the key that it is told.
+    fn insert_group(
+        &self,
+        group: Group<'_>,
+        busy: Busy,
+        refusals: &mut Refusals,
+        mut insert: impl FnMut(&mut CuckooFilter, usize) -> Result<(), BatchFull>,
+    ) -> Visit {
+        let mut grant = self.allowance.grant(group.hashes.len() as u64);
+        let Some(mut shard) = self.write_unless(group.shard, busy) else {
+            return Visit::Busy;
+        };
+        self.with_leave(&mut shard, &mut grant, |shard| {
+            let mut next = 0;
+            while let Err(stopped) = insert(shard, next) {
+                next += stopped.done;
+                refusals.positions.push(group.position(next));
+                refusals.reason = Some(stopped.full.reason);
+                next += 1;
+            }
+        });
+        Visit::Done
+    }
+
+    fn verdict(&self, refusals: Refusals) -> Result<(), BatchRefused> {
+        let Some(reason) = refusals.reason else {
+            return Ok(());
+        };
+        let mut refused = refusals.positions;
+        refused.sort_unstable();
+        Err(BatchRefused {
+            refused,
+            full: self.full(reason),
+        })
+    }
+}

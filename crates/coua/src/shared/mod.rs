@@ -1,0 +1,446 @@
+//! A filter for many threads: `&self` everywhere.
+//!
+//! The hashes are cut by their top bits into *shards*, each a [`CuckooFilter`] of its own behind a
+//! reader-writer lock. A shard sees the hash without those bits (shifted out to the left), so that its
+//! segments are, bit for bit, those of one large filter that starts so many bits deeper: cutting and
+//! joining move segments and never touch a fingerprint.
+//!
+//! * Both buckets of a key and its copies in the side table lie in one shard. A reader holds the lock
+//!   while it looks, so it never meets a fingerprint that is on its way between two buckets.
+//! * Equal keys fall to one shard, where a lock puts them in order: of many threads that insert an
+//!   absent key with `insert_unique`, exactly one is told `Inserted`.
+//! * Locks are taken in one order: the allowance's gate, then a shard (or all shards, ascending, for a
+//!   snapshot). No thread waits for one while it holds another that comes later.
+
+mod allowance;
+mod batch;
+mod describe;
+mod parts;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use allowance::Allowance;
+pub use batch::BatchRefused;
+
+use crate::builder::CuckooFilterBuilder;
+use crate::error::{BuildError, ConvertError, Full, FullReason, Insertion, OutOfMemory};
+use crate::filter::{CuckooFilter, Policy};
+use crate::geometry::Geometry;
+use crate::hash::{KeyHash, KeyHasher};
+
+/// A [`CuckooFilter`] that threads share: every operation takes `&self`.
+///
+/// The promises are those of [`CuckooFilter`], for every interleaving of threads. Operations on one
+/// key happen one after the other; a batch is not one step but many, in the order of its keys where
+/// they are equal.
+///
+/// The filter is cut into up to 64 parts with a lock each, and batches take a lock once for many keys:
+/// use batches of thousands of keys where speed matters. A filter that grows is always cut into 64
+/// parts and has room for 240,000 items from the start; one of fixed size is cut along its segments of
+/// up to 65,536 slots, so a small one has a single lock.
+///
+/// ```
+/// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};
+///
+/// let seen = SharedCuckooFilter::new();
+/// let firsts: usize = std::thread::scope(|scope| {
+///     let insert = || (0..1000u32).filter(|key| {
+///         seen.insert_unique(key.to_le_bytes()) == Ok(Insertion::Inserted)
+///     });
+///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| insert().count())).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+/// });
+/// assert_eq!(firsts, 1000);
+/// let plain: CuckooFilter = seen.into_filter();
+/// assert_eq!(plain.len(), 1000);
+/// ```
+pub struct SharedCuckooFilter {
+    shards: Box<[Shard]>,
+    /// Bits of the hash that choose the shard.
+    bits: u32,
+    /// Of the joined filter.
+    geometry: Geometry,
+    policy: Policy,
+    hasher: KeyHasher,
+    allowance: Allowance,
+    /// Segments of all shards together.
+    segments: AtomicUsize,
+}
+
+/// A lock's words change all the time: no two of them on a cache line, nor on the neighbour that
+/// processors fetch with it.
+#[repr(align(128))]
+struct Shard(RwLock<CuckooFilter>);
+
+impl Shard {
+    fn into_filter(self) -> CuckooFilter {
+        self.0.into_inner().expect(UNPOISONED)
+    }
+}
+
+/// Whether to wait for a lock that another thread holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Busy {
+    Skip,
+    Wait,
+}
+
+impl Default for SharedCuckooFilter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CuckooFilterBuilder {
+    /// Builds the filter for many threads.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    ///
+    /// ```
+    /// let seen = coua::CuckooFilter::builder().hash_bits(48).build_shared()?;
+    /// assert_eq!(seen.hash_bits(), 48.0);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn build_shared(self) -> Result<SharedCuckooFilter, BuildError> {
+        SharedCuckooFilter::from_filter(&self.build()?).map_err(|error| match error {
+            ConvertError::Build(error) => error,
+            _ => BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }),
+        })
+    }
+}
+
+impl SharedCuckooFilter {
+    /// As [`CuckooFilter::new`]: keeps all 64 bits of every key's hash and grows without limit.
+    ///
+    /// Starts at less than 2 MiB.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for that.
+    ///
+    /// ```
+    /// assert!(coua::SharedCuckooFilter::new().is_empty());
+    /// ```
+    pub fn new() -> Self {
+        CuckooFilter::builder()
+            .build_shared()
+            .expect("the default filter needs 2 MiB of memory")
+    }
+
+    /// As [`CuckooFilter::with_capacity`]: a filter of fixed size.
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::with_capacity`].
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::with_capacity(1_000_000, 0.001)?;
+    /// assert!(seen.memory_bytes() < 1_800_000);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
+        CuckooFilter::builder()
+            .capacity(items)
+            .rate(rate)
+            .build_shared()
+    }
+
+    /// Whether the key was inserted and not removed; true for another key with the false-positive
+    /// rate's probability. O(1); waits while another thread changes the key's shard.
+    ///
+    /// ```
+    /// assert!(!coua::SharedCuckooFilter::new().contains("a"));
+    /// ```
+    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
+        self.contains_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`contains`](Self::contains) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// assert!(!SharedCuckooFilter::new().contains_hash(KeyHash::from_u64(0)));
+    /// ```
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.read(self.shard_of(hash))
+            .contains_hash(self.within(hash))
+    }
+
+    /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// assert_eq!(seen.count("a"), 1);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn count<K: AsRef<[u8]>>(&self, key: K) -> u64 {
+        self.count_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`count`](Self::count) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// assert_eq!(SharedCuckooFilter::new().count_hash(KeyHash::from_u64(0)), 0);
+    /// ```
+    pub fn count_hash(&self, hash: KeyHash) -> u64 {
+        self.read(self.shard_of(hash)).count_hash(self.within(hash))
+    }
+
+    /// Adds a copy of the key. O(1) expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// assert!(seen.contains("a"));
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn insert<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Full> {
+        self.insert_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`insert`](Self::insert) for a key that is hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// SharedCuckooFilter::new().insert_hash(KeyHash::from_u64(0))?;
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
+        let key = self.within(hash);
+        self.store(self.shard_of(hash), |shard| shard.insert_hash(key))
+    }
+
+    /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
+    /// same time, exactly one is told [`Insertion::Inserted`]. O(1) expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// use coua::Insertion;
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// assert_eq!(seen.insert_unique("a")?, Insertion::Inserted);
+    /// assert_eq!(seen.insert_unique("a")?, Insertion::AlreadyPresent);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn insert_unique<K: AsRef<[u8]>>(&self, key: K) -> Result<Insertion, Full> {
+        self.insert_unique_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for a key that is hashed already.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room.
+    ///
+    /// ```
+    /// # use coua::{Insertion, KeyHash, SharedCuckooFilter};
+    /// let inserted = SharedCuckooFilter::new().insert_unique_hash(KeyHash::from_u64(0))?;
+    /// assert_eq!(inserted, Insertion::Inserted);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn insert_unique_hash(&self, hash: KeyHash) -> Result<Insertion, Full> {
+        let key = self.within(hash);
+        self.store(self.shard_of(hash), |shard| shard.insert_unique_hash(key))
+    }
+
+    /// Takes one copy of the key away; false if there is none. O(1). As [`CuckooFilter::remove`],
+    /// remove only what was inserted.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// assert!(seen.remove("a") && !seen.remove("a"));
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn remove<K: AsRef<[u8]>>(&self, key: K) -> bool {
+        self.remove_hash(self.hasher.hash(key.as_ref()))
+    }
+
+    /// [`remove`](Self::remove) for a key that is hashed already.
+    ///
+    /// ```
+    /// # use coua::{KeyHash, SharedCuckooFilter};
+    /// assert!(!SharedCuckooFilter::new().remove_hash(KeyHash::from_u64(0)));
+    /// ```
+    pub fn remove_hash(&self, hash: KeyHash) -> bool {
+        let mut shard = self.write(self.shard_of(hash));
+        let before = shard.counters.stored;
+        let removed = shard.remove_hash(self.within(hash));
+        self.allowance.give_back(before - shard.counters.stored);
+        removed
+    }
+
+    /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// seen.clear();
+    /// assert!(seen.is_empty());
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn clear(&self) {
+        for index in 0..self.shards.len() {
+            let mut shard = self.write(index);
+            self.allowance.give_back(shard.counters.stored);
+            shard.clear();
+        }
+    }
+
+    /// A plain filter with the items of one moment: writers wait while it is copied. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is not as much memory again.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// assert!(seen.snapshot()?.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
+        let locked: Vec<_> = (0..self.shards.len())
+            .map(|index| self.read(index))
+            .collect();
+        let copies = locked
+            .iter()
+            .map(|shard| shard.try_clone())
+            .collect::<Result<_, _>>()?;
+        drop(locked);
+        Ok(self.joined(copies))
+    }
+
+    /// Writes a [`snapshot`](Self::snapshot) to `path` as [`CuckooFilter::save_atomically`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, or [`io::ErrorKind::OutOfMemory`].
+    ///
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// coua::SharedCuckooFilter::new().save_atomically(&path)?;
+    /// assert!(coua::CuckooFilter::read(&path)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
+        let refused = |error| io::Error::new(io::ErrorKind::OutOfMemory, error);
+        self.snapshot().map_err(refused)?.save_atomically(path)
+    }
+
+    /// The plain filter with the same items, for merging, compacting and saving. O(segments): nothing
+    /// is copied.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// seen.insert("a")?;
+    /// assert!(seen.into_filter().contains("a"));
+    /// # Ok::<(), coua::Full>(())
+    /// ```
+    pub fn into_filter(mut self) -> CuckooFilter {
+        let shards = std::mem::take(&mut self.shards);
+        self.joined(shards.into_iter().map(Shard::into_filter).collect())
+    }
+}
+
+/// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
+const UNPOISONED: &str = "no operation panics while it holds a shard";
+
+/// Shards and their locks.
+impl SharedCuckooFilter {
+    #[inline]
+    fn shard_of(&self, hash: KeyHash) -> usize {
+        // Two shifts, because a shift by 64 (one shard) is not defined.
+        ((hash.to_u64() >> 1) >> (63 - self.bits)) as usize
+    }
+
+    /// The hash as its shard knows it.
+    #[inline]
+    fn within(&self, hash: KeyHash) -> KeyHash {
+        KeyHash::from_u64(hash.to_u64() << self.bits)
+    }
+
+    fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {
+        self.shards[index].0.read().expect(UNPOISONED)
+    }
+
+    fn write(&self, index: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
+        self.shards[index].0.write().expect(UNPOISONED)
+    }
+
+    fn read_unless(&self, index: usize, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
+        match self.shards[index].0.try_read() {
+            Ok(shard) => Some(shard),
+            Err(TryLockError::WouldBlock) if busy == Busy::Skip => None,
+            Err(_) => Some(self.read(index)),
+        }
+    }
+
+    fn write_unless(&self, index: usize, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
+        match self.shards[index].0.try_write() {
+            Ok(shard) => Some(shard),
+            Err(TryLockError::WouldBlock) if busy == Busy::Skip => None,
+            Err(_) => Some(self.write(index)),
+        }
+    }
+
+    /// Runs an insert of one key in its shard.
+    fn store<T>(
+        &self,
+        index: usize,
+        insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
+    ) -> Result<T, Full> {
+        let mut grant = self.allowance.grant(1);
+        let mut shard = self.write(index);
+        let done = self.with_leave(&mut shard, &mut grant, insert);
+        drop(shard);
+        drop(grant);
+        done.map_err(|full| self.full(full.reason))
+    }
+
+    /// Runs inserts in a locked shard: tells it what it may take and how large the others are, and
+    /// the others what it took.
+    fn with_leave<T>(
+        &self,
+        shard: &mut CuckooFilter,
+        grant: &mut allowance::Grant<'_>,
+        insert: impl FnOnce(&mut CuckooFilter) -> T,
+    ) -> T {
+        let (stored, segments) = (shard.counters.stored, shard.table.segments.len());
+        shard.policy.max_items = stored.saturating_add(grant.items());
+        // Relaxed: others may have split since; then this shard is only held to a stricter limit.
+        shard.whole.other_segments = self.segments.load(Ordering::Relaxed) - segments;
+        let done = insert(shard);
+        grant.spend(shard.counters.stored - stored);
+        self.segments
+            .fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
+        done
+    }
+
+    /// The whole filter's refusal; no lock may be held.
+    fn full(&self, reason: FullReason) -> Full {
+        Full {
+            items: self.len(),
+            max_items: self.policy.max_items,
+            reason,
+        }
+    }
+}
