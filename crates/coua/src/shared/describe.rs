@@ -1,0 +1,131 @@
+//! What a shared filter tells about itself. Where other threads write meanwhile, the parts of a sum are
+//! from slightly different moments.
+
+use std::fmt;
+
+use crate::filter::CuckooFilter;
+use crate::hash::KeyHasher;
+use crate::shared::{Shard, SharedCuckooFilter};
+use crate::sizing::design_load;
+
+impl SharedCuckooFilter {
+    fn sum<T: std::iter::Sum>(&self, of: impl Fn(&CuckooFilter) -> T) -> T {
+        (0..self.shards.len())
+            .map(|index| of(&self.read(index)))
+            .sum()
+    }
+
+    /// Items stored, every copy counted. O(1): reads each of the up to 64 shards.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::new().len(), 0);
+    /// ```
+    pub fn len(&self) -> u64 {
+        self.sum(CuckooFilter::len)
+    }
+
+    /// Whether no item is stored.
+    ///
+    /// ```
+    /// assert!(coua::SharedCuckooFilter::new().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items the memory taken so far is planned for.
+    ///
+    /// ```
+    /// assert!(coua::SharedCuckooFilter::with_capacity(500, 0.01)?.capacity() >= 500);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn capacity(&self) -> u64 {
+        // The shards' own limits are only what is on loan to them.
+        let slots = self.sum(CuckooFilter::slots);
+        ((slots as f64 * design_load(&self.geometry)) as u64).min(self.policy.max_items)
+    }
+
+    /// Items up to which the stated rate holds; `u64::MAX` if there is no limit.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::with_capacity(500, 0.01)?.max_items(), 500);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn max_items(&self) -> u64 {
+        self.policy.max_items
+    }
+
+    /// Slots in use, 0..=1.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::new().load(), 0.0);
+    /// ```
+    pub fn load(&self) -> f64 {
+        let stored = self.sum(|shard| shard.counters.stored - shard.side.homeless());
+        stored as f64 / self.sum(CuckooFilter::slots) as f64
+    }
+
+    /// Bits of every key's hash that the filter remembers: the false-positive rate with n items is
+    /// n / 2^`hash_bits`.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::new().hash_bits(), 64.0);
+    /// ```
+    pub fn hash_bits(&self) -> f64 {
+        self.geometry.cells().log2()
+    }
+
+    /// Probability that `contains` is true for a key that is absent, with the items stored now.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::new().false_positive_rate(), 0.0);
+    /// ```
+    pub fn false_positive_rate(&self) -> f64 {
+        let stored: u64 = self.sum(|shard| shard.counters.stored);
+        (stored as f64 / self.geometry.cells()).min(1.0)
+    }
+
+    /// Bytes of memory: tables, directories, side tables, and the locks.
+    ///
+    /// ```
+    /// assert!(coua::SharedCuckooFilter::new().memory_bytes() < 2 << 20);
+    /// ```
+    pub fn memory_bytes(&self) -> usize {
+        let locks = self.shards.len() * (size_of::<Shard>() - size_of::<CuckooFilter>());
+        size_of::<Self>() + locks + self.sum(CuckooFilter::memory_bytes)
+    }
+
+    /// Shards: parts of the filter that have a lock each.
+    ///
+    /// ```
+    /// assert_eq!(coua::SharedCuckooFilter::new().shards(), 64);
+    /// ```
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// The hash that turns keys into [`KeyHash`]es for this filter.
+    ///
+    /// ```
+    /// let seen = coua::SharedCuckooFilter::new();
+    /// assert!(!seen.contains_hash(seen.hasher().hash(b"a")));
+    /// ```
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+}
+
+impl fmt::Debug for SharedCuckooFilter {
+    /// A summary, not the table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedCuckooFilter")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("load", &self.load())
+            .field("false_positive_rate", &self.false_positive_rate())
+            .field("hash_bits", &self.hash_bits())
+            .field("shards", &self.shards())
+            .field("memory_bytes", &self.memory_bytes())
+            .finish_non_exhaustive()
+    }
+}

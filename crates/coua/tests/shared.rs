@@ -1,0 +1,464 @@
+//! `SharedCuckooFilter`: one answer for every interleaving of threads.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use coua::{
+    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout,
+    SharedCuckooFilter, WhenFull,
+};
+
+const THREADS: u64 = 8;
+
+/// The n-th of a row of distinct uniform hashes (SplitMix64).
+fn hash(n: u64) -> KeyHash {
+    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    KeyHash::from_u64(z ^ (z >> 31))
+}
+
+fn hashes(numbers: std::ops::Range<u64>) -> Vec<KeyHash> {
+    numbers.map(hash).collect()
+}
+
+fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+/// Fixed, growing, exceeding, windows, wide and narrow slots, with and without a limit.
+fn builders(items: u64) -> Vec<CuckooFilterBuilder> {
+    let builder = CuckooFilter::builder;
+    vec![
+        builder(),
+        builder().hash_bits(36),
+        builder().layout(Layout::Windows).hash_bits(40),
+        builder().capacity(items).rate(0.01),
+        builder()
+            .capacity(items)
+            .rate(0.01)
+            .when_full(WhenFull::Refuse),
+        builder().capacity(items).rate(1e-6).slots_per_bucket(8),
+        builder().capacity(items / 10).rate(1e-4).max_items(items),
+        builder()
+            .capacity(items / 10)
+            .rate(0.001)
+            .when_full(WhenFull::ExceedRate),
+    ]
+}
+
+#[test]
+fn threads_that_insert_the_same_keys_are_told_inserted_once_each() {
+    let keys = 100_000;
+    for builder in builders(keys) {
+        let seen = builder.build_shared().unwrap();
+        let firsts: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let (seen, firsts) = (&seen, &firsts);
+                scope.spawn(move || insert_all(seen, number, firsts));
+            }
+        });
+        // Another key's fingerprint may stand for a key, at the filter's own rate.
+        let missed = firsts
+            .iter()
+            .filter(|first| first.load(Ordering::Relaxed) == 0)
+            .count();
+        let expected = keys as f64 * seen.false_positive_rate();
+        assert!(
+            missed as f64 <= expected + 5.0 * expected.sqrt() + 1.0,
+            "{seen:?}: {missed}"
+        );
+        assert!(
+            firsts
+                .iter()
+                .all(|first| first.load(Ordering::Relaxed) <= 1),
+            "{seen:?}"
+        );
+        assert_eq!(seen.len(), keys - missed as u64);
+        let plain = seen.into_filter();
+        assert!(
+            (0..keys).all(|key| plain.contains_hash(hash(key))),
+            "{plain:?}"
+        );
+    }
+}
+
+/// Half of the threads one by one, half in batches, each from another key on.
+fn insert_all(seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
+    let keys = firsts.len() as u64;
+    let order = |n: u64| (n + thread * keys / THREADS) % keys;
+    let mut outcomes = Vec::new();
+    let mut from = 0;
+    while from < keys {
+        let some: Vec<u64> = (from..keys.min(from + 3000)).map(order).collect();
+        from += some.len() as u64;
+        let hashes: Vec<_> = some.iter().map(|&key| hash(key)).collect();
+        if thread.is_multiple_of(2) {
+            seen.insert_unique_hash_batch(&hashes, &mut outcomes)
+                .unwrap();
+        } else {
+            outcomes.clear();
+            outcomes.extend(
+                hashes
+                    .iter()
+                    .map(|&hash| seen.insert_unique_hash(hash).unwrap()),
+            );
+        }
+        for (key, outcome) in some.into_iter().zip(&outcomes) {
+            let first = u64::from(*outcome == Insertion::Inserted);
+            firsts[key as usize].fetch_add(first, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Every thread has keys of its own and keys that all use; the counts of all must add up.
+#[test]
+fn counts_add_up_after_any_interleaving() {
+    let (own, common) = (20_000, 50u64);
+    for builder in builders(THREADS * own * 2) {
+        let seen = builder.build_shared().unwrap();
+        let models: Vec<HashMap<u64, i64>> = thread::scope(|scope| {
+            let work = |thread| {
+                let seen = &seen;
+                scope.spawn(move || churn(seen, thread, (own, common)))
+            };
+            let threads: Vec<_> = (0..THREADS).map(work).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let mut model: HashMap<u64, i64> = HashMap::new();
+        for (key, count) in models.into_iter().flatten() {
+            *model.entry(key).or_default() += count;
+        }
+        assert_eq!(seen.len() as i64, model.values().sum::<i64>(), "{seen:?}");
+        let (keys, held): (Vec<u64>, Vec<i64>) = model.into_iter().unzip();
+        let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
+        let mut counts = Vec::new();
+        seen.count_hash_batch(&hashes, &mut counts);
+        assert!(
+            counts
+                .iter()
+                .zip(&held)
+                .all(|(&count, &held)| count as i64 >= held),
+            "{seen:?}"
+        );
+        let plain = seen.into_filter();
+        let same = hashes
+            .iter()
+            .zip(&counts)
+            .all(|(&hash, &count)| plain.count_hash(hash) == count);
+        assert!(same, "{plain:?}");
+    }
+}
+
+/// Inserts own keys and copies of common ones, removes some of what this thread inserted.
+fn churn(seen: &SharedCuckooFilter, thread: u64, (own, common): (u64, u64)) -> HashMap<u64, i64> {
+    let mut model: HashMap<u64, i64> = HashMap::new();
+    let first = common + thread * own;
+    let mut removed = Vec::new();
+    for from in (first..first + own).step_by(1000) {
+        let mut keys: Vec<u64> = (from..from + 1000).collect();
+        keys.extend((0..common).map(|n| (n * 7 + from) % common));
+        let batch: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
+        seen.insert_hash_batch(&batch).unwrap();
+        let gone = &batch[500..1025];
+        seen.remove_hash_batch(gone, &mut removed);
+        assert!(
+            removed.iter().all(|&removed| removed),
+            "own copies are there to be removed"
+        );
+        seen.insert_hash(batch[500]).unwrap();
+        assert!(seen.remove_hash(batch[0]));
+        for (place, &key) in keys.iter().enumerate() {
+            let kept = i64::from(!(500..1025).contains(&place)) + i64::from(place == 500)
+                - i64::from(place == 0);
+            *model.entry(key).or_default() += kept;
+        }
+    }
+    model
+}
+
+/// Readers look at keys that stay, while writers relocate them: by filling to the last place, by
+/// growing, and by inserting and removing at full load.
+#[test]
+fn a_stable_key_is_never_missed_while_others_move_it() {
+    let stable = 20_000;
+    let full = 400_000;
+    let builder = CuckooFilter::builder;
+    for (builder, last) in [
+        (
+            builder()
+                .capacity(full)
+                .rate(0.001)
+                .when_full(WhenFull::Refuse),
+            full,
+        ),
+        (
+            builder().capacity(full).rate(0.01).layout(Layout::Windows),
+            full,
+        ),
+        (builder().hash_bits(40), 2 * full),
+    ] {
+        let seen = builder.build_shared().unwrap();
+        seen.insert_hash_batch(&hashes(0..stable)).unwrap();
+        let writing = AtomicBool::new(true);
+        thread::scope(|scope| {
+            for thread in 0..2 {
+                let (seen, writing) = (&seen, &writing);
+                scope.spawn(move || look_for(seen, stable, thread, writing));
+            }
+            let writers: Vec<_> = (0..2)
+                .map(|thread| {
+                    let seen = &seen;
+                    scope.spawn(move || fill_and_churn(seen, (stable, last), thread))
+                })
+                .collect();
+            let results: Vec<_> = writers
+                .into_iter()
+                .map(thread::ScopedJoinHandle::join)
+                .collect();
+            writing.store(false, Ordering::Relaxed);
+            assert!(results.iter().all(Result::is_ok));
+        });
+        assert_eq!(seen.len(), last);
+    }
+}
+
+fn look_for(seen: &SharedCuckooFilter, stable: u64, thread: u64, writing: &AtomicBool) {
+    let keys = hashes(0..stable);
+    let mut present = Vec::new();
+    while writing.load(Ordering::Relaxed) {
+        if thread == 0 {
+            seen.contains_hash_batch(&keys, &mut present);
+            assert!(present.iter().all(|&present| present));
+        } else {
+            assert!(keys.iter().all(|&key| seen.contains_hash(key)));
+            assert!(keys[..100].iter().all(|&key| seen.count_hash(key) > 0));
+        }
+    }
+}
+
+fn fill_and_churn(seen: &SharedCuckooFilter, (first, last): (u64, u64), thread: u64) {
+    let mine: Vec<_> = (first..last)
+        .filter(|n| n % 2 == thread)
+        .map(hash)
+        .collect();
+    for part in mine.chunks(5000) {
+        seen.insert_hash_batch(part).unwrap();
+    }
+    let mut removed = Vec::new();
+    for part in mine[..100_000].chunks(2000) {
+        seen.remove_hash_batch(part, &mut removed);
+        seen.insert_hash_batch(part).unwrap();
+    }
+}
+
+#[test]
+fn bytes_are_those_of_the_plain_filter() {
+    // Large enough that the plain filter has as many segments to start with.
+    let items = 4_200_000;
+    let builder = CuckooFilter::builder().capacity(items).rate(0.01);
+    let (mut plain, shared) = (
+        builder.clone().build().unwrap(),
+        builder.build_shared().unwrap(),
+    );
+    let keys = hashes(0..items);
+    plain.insert_hash_batch(&keys).unwrap();
+    shared
+        .insert_hash_batch(&keys[..items as usize / 2])
+        .unwrap();
+    for &key in &keys[items as usize / 2..] {
+        shared.insert_hash(key).unwrap();
+    }
+    for _ in 0..10 {
+        plain.insert_hash(keys[0]).unwrap_err();
+        let full = shared.insert_hash(keys[0]).unwrap_err();
+        assert_eq!(
+            (full.items, full.max_items, full.reason),
+            (items, items, FullReason::MaxItems)
+        );
+    }
+    assert_eq!(
+        shared.memory_bytes() / 100_000,
+        plain.memory_bytes() / 100_000
+    );
+    assert!(bytes_of(&shared.into_filter()) == bytes_of(&plain));
+}
+
+#[test]
+fn cutting_and_joining_changes_nothing() {
+    for builder in builders(300_000) {
+        let shared = builder.build_shared().unwrap();
+        shared.insert_hash_batch(&hashes(0..300_000 - 100)).unwrap();
+        for key in (0..50).chain([0; 30]) {
+            shared.insert_hash(hash(key)).unwrap();
+        }
+        let joined = shared.snapshot().unwrap();
+        assert_eq!(joined.len(), shared.len());
+        let again = SharedCuckooFilter::from_filter(&joined).unwrap();
+        assert!(
+            bytes_of(&again.into_filter()) == bytes_of(&joined),
+            "{joined:?}"
+        );
+        let read = CuckooFilter::from_bytes(&bytes_of(&joined)).unwrap();
+        assert_eq!(read.count_hash(hash(0)), shared.count_hash(hash(0)));
+        assert!(bytes_of(&read) == bytes_of(&shared.into_filter()));
+    }
+}
+
+#[test]
+fn a_plain_filter_becomes_a_shared_one() {
+    for builder in builders(200_000) {
+        let mut plain = builder.hasher(KeyHasher::xxh3(9)).build().unwrap();
+        for key in 0..100_000u64 {
+            plain.insert(key.to_le_bytes()).unwrap();
+        }
+        for _ in 0..20 {
+            plain.insert("again").unwrap();
+        }
+        let shared = SharedCuckooFilter::from_filter(&plain).unwrap();
+        assert_eq!(shared.len(), plain.len());
+        assert_eq!(shared.hash_bits().to_bits(), plain.hash_bits().to_bits());
+        assert!((0..100_000u64).all(|key| shared.contains(key.to_le_bytes())));
+        assert_eq!(
+            (shared.count("again"), shared.hasher()),
+            (20, plain.hasher())
+        );
+        for _ in 0..20 {
+            assert!(shared.remove("again"));
+        }
+        let same = |key: u64| shared.contains_hash(hash(key)) == plain.contains_hash(hash(key));
+        assert!((0..200_000).all(same), "{plain:?} {shared:?}");
+    }
+}
+
+#[test]
+fn one_by_one_and_in_batches_give_the_same_bytes() {
+    for size in [1, 7, 1000, 16_384, 16_385, 50_000] {
+        let single = CuckooFilter::builder()
+            .hash_bits(40)
+            .build_shared()
+            .unwrap();
+        let batch = CuckooFilter::builder()
+            .hash_bits(40)
+            .build_shared()
+            .unwrap();
+        let keys: Vec<_> = (0..150_000).map(|n| hash(n * n % 90_001)).collect();
+        let one_by_one: Vec<_> = keys
+            .iter()
+            .map(|&key| single.insert_unique_hash(key).unwrap())
+            .collect();
+        let (mut outcomes, mut all) = (Vec::new(), Vec::new());
+        for part in keys.chunks(size) {
+            batch.insert_unique_hash_batch(part, &mut outcomes).unwrap();
+            all.append(&mut outcomes);
+        }
+        assert!(all == one_by_one, "batches of {size}");
+        let (mut removed, mut all) = (Vec::new(), Vec::new());
+        for part in keys.chunks(size) {
+            batch.remove_hash_batch(part, &mut removed);
+            all.append(&mut removed);
+        }
+        let one_by_one: Vec<_> = keys.iter().map(|&key| single.remove_hash(key)).collect();
+        assert!(all == one_by_one, "batches of {size}");
+        assert!(bytes_of(&single.into_filter()) == bytes_of(&batch.into_filter()));
+    }
+}
+
+#[test]
+fn a_full_filter_tells_which_keys_it_refused() {
+    let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
+    let mut outcomes = Vec::new();
+    seen.insert_unique_hash_batch(&hashes(0..900), &mut outcomes)
+        .unwrap();
+    let refused = seen
+        .insert_unique_hash_batch(&hashes(500..1500), &mut outcomes)
+        .unwrap_err();
+    assert_eq!(refused.refused, (500..1000).collect::<Vec<_>>());
+    assert_eq!(
+        (refused.full.items, refused.full.reason),
+        (1000, FullReason::MaxItems)
+    );
+    assert_eq!(outcomes.len(), 500);
+    assert!(
+        outcomes[..400]
+            .iter()
+            .all(|outcome| *outcome == Insertion::AlreadyPresent)
+    );
+    assert!(
+        outcomes[400..]
+            .iter()
+            .all(|outcome| *outcome == Insertion::Inserted)
+    );
+    assert!(
+        refused.to_string().contains("500 keys of the batch"),
+        "{refused}"
+    );
+    assert!(seen.remove_hash(hash(0)));
+    assert_eq!(seen.insert_unique_hash(hash(1400)), Ok(Insertion::Inserted));
+    assert!(seen.insert_hash(hash(0)).is_err());
+    seen.clear();
+    seen.insert_hash_batch(&hashes(0..1000)).unwrap();
+    assert_eq!(
+        seen.insert_hash_batch(&hashes(1000..1003))
+            .unwrap_err()
+            .refused,
+        [0, 1, 2]
+    );
+}
+
+/// All threads insert the same keys, as many as there is room for: none may be refused, though each
+/// asks for room that it then does not need.
+#[test]
+fn the_last_places_are_given_out_exactly() {
+    let keys = 200_000;
+    for when_full in [WhenFull::Grow, WhenFull::Refuse] {
+        let builder = CuckooFilter::builder()
+            .capacity(keys)
+            .rate(1e-7)
+            .when_full(when_full);
+        let seen = builder.build_shared().unwrap();
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let seen = &seen;
+                scope.spawn(move || {
+                    let mut outcomes = Vec::new();
+                    let mut order = hashes(0..keys);
+                    order.rotate_left((thread * keys / THREADS) as usize);
+                    for part in order.chunks(9000) {
+                        seen.insert_unique_hash_batch(part, &mut outcomes).unwrap();
+                    }
+                });
+            }
+        });
+        let one_wrong_at_most = keys - 1..=keys;
+        assert!(one_wrong_at_most.contains(&seen.len()), "{seen:?}");
+    }
+}
+
+/// Keys that all fall to one shard end in `Full`, and what was stored till then can be saved and read.
+#[test]
+fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
+    let seen = SharedCuckooFilter::new();
+    let mut stored = 0;
+    for n in 0..2_000_000 {
+        let hash = KeyHash::from_u64(hash(n).to_u64() >> 6);
+        match seen.insert_hash(hash) {
+            Ok(()) => stored += 1,
+            Err(full) => {
+                assert_eq!((full.items, full.reason), (stored, FullReason::NoRoom));
+                break;
+            }
+        }
+    }
+    let bytes = bytes_of(&seen.into_filter());
+    let read = CuckooFilter::from_bytes(&bytes).unwrap();
+    assert_eq!(read.len(), stored);
+    assert!((0..stored).all(|n| read.contains_hash(KeyHash::from_u64(hash(n).to_u64() >> 6))));
+}
