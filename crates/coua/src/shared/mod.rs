@@ -46,11 +46,12 @@ use crate::hash::{KeyHash, KeyHasher};
 /// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};
 ///
 /// let seen = SharedCuckooFilter::new();
+/// let count_firsts = || {
+///     let keys = (0..1000u32).map(u32::to_le_bytes);
+///     keys.filter(|key| seen.insert_unique(key) == Ok(Insertion::Inserted)).count()
+/// };
 /// let firsts: usize = std::thread::scope(|scope| {
-///     let insert = || (0..1000u32).filter(|key| {
-///         seen.insert_unique(key.to_le_bytes()) == Ok(Insertion::Inserted)
-///     });
-///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| insert().count())).collect();
+///     let threads = [(); 4].map(|()| scope.spawn(count_firsts));
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
 /// });
 /// assert_eq!(firsts, 1000);
