@@ -290,7 +290,7 @@ impl CuckooFilter {
         self.insert_each(hashes, Copies::Keep, |insertion| outcomes.push(insertion))
     }
 
-    fn insert_each(
+    pub(crate) fn insert_each(
         &mut self,
         hashes: &[KeyHash],
         copies: Copies,

@@ -8,8 +8,8 @@ use crate::KeyHash;
 use crate::error::{ConvertError, Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Layout, Probe, Resolution};
+use crate::prepared::Copies;
 use crate::relocate::{Relocation, Step};
-use crate::side::Aside;
 use crate::sizing::{self, MAX_SEGMENT_SLOTS, fitted};
 
 /// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
@@ -78,7 +78,7 @@ impl CuckooFilter {
         let geometry = fitted(self.geometry, 2 * self.slots());
         let mut larger = Self::empty(geometry, self.policy, self.hasher)?;
         larger.splits = self.splits + 1;
-        larger.absorb(self).map_err(|_| OutOfMemory {
+        larger.absorb(self, Copies::Add).map_err(|_| OutOfMemory {
             bytes: larger.memory_bytes() as u64,
         })?;
         *self = larger;
@@ -152,22 +152,25 @@ impl CuckooFilter {
     }
 
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
-    pub(crate) fn absorb(&mut self, other: &Self) -> Result<(), Full> {
+    pub(crate) fn absorb(&mut self, other: &Self, copies: Copies) -> Result<(), Full> {
         for (_, index) in other.directory.in_hash_order() {
             let hashes = other
                 .representatives(index)
                 .map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_hash_batch(&hashes)
+            self.insert_each(&hashes, copies, |_| ())
                 .map_err(|stopped| stopped.full)?;
         }
         for (hash, aside) in other.side.iter() {
-            self.insert_copies(hash, aside)?;
+            match copies {
+                Copies::Add => self.insert_copies(hash, aside.copies())?,
+                Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
+            }
         }
         Ok(())
     }
 
-    fn insert_copies(&mut self, hash: KeyHash, aside: Aside) -> Result<(), Full> {
-        let mut left = aside.copies();
+    fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
+        let mut left = copies;
         while left > 0 {
             let probe = self.locate(hash);
             if self.slots_holding(&probe) >= self.geometry.slots_per_bucket {
@@ -184,7 +187,9 @@ impl CuckooFilter {
     fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
-        filter.absorb(self).map_err(ConvertError::Full)?;
+        filter
+            .absorb(self, Copies::Add)
+            .map_err(ConvertError::Full)?;
         Ok(filter)
     }
 

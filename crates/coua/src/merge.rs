@@ -4,10 +4,12 @@ use std::fmt;
 
 use crate::error::{Full, MergeError, OutOfMemory};
 use crate::filter::CuckooFilter;
+use crate::prepared::Copies;
 
 impl CuckooFilter {
-    /// Adds all items of `other`, copies included. O(items of both): on success this filter was
-    /// copied once, so that a refusal changes nothing.
+    /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
+    /// filters together. O(items of both): on success this filter was copied once, so that a refusal
+    /// changes nothing.
     ///
     /// # Errors
     ///
@@ -19,12 +21,37 @@ impl CuckooFilter {
     /// use coua::CuckooFilter;
     /// let (mut monday, mut tuesday) = (CuckooFilter::new(), CuckooFilter::new());
     /// monday.insert("a")?;
-    /// tuesday.insert("b")?;
+    /// tuesday.insert("a")?;
     /// monday.merge(&tuesday)?;
-    /// assert!(monday.contains("a") && monday.contains("b"));
+    /// assert_eq!(monday.count("a"), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.merge_as(other, Copies::Add)
+    }
+
+    /// Adds the items of `other` that are absent: the union of two sets that were filled by
+    /// [`insert_unique`](Self::insert_unique). O(items of both).
+    ///
+    /// # Errors
+    ///
+    /// As [`merge`](Self::merge).
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// let (mut monday, mut tuesday) = (CuckooFilter::new(), CuckooFilter::new());
+    /// monday.insert_unique("a")?;
+    /// tuesday.insert_unique("a")?;
+    /// tuesday.insert_unique("b")?;
+    /// monday.merge_unique(&tuesday)?;
+    /// assert_eq!(monday.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.merge_as(other, Copies::Keep)
+    }
+
+    fn merge_as(&mut self, other: &Self, copies: Copies) -> Result<(), MergeError> {
         if self.hasher != other.hasher {
             return Err(MergeError::Hasher);
         }
@@ -36,7 +63,7 @@ impl CuckooFilter {
         }
         let no_memory = |_| MergeError::Full(self.full(crate::FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
-        union.absorb(other).map_err(MergeError::Full)?;
+        union.absorb(other, copies).map_err(MergeError::Full)?;
         *self = union;
         Ok(())
     }

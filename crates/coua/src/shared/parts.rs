@@ -10,6 +10,7 @@ use crate::filter::{Counters, CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
 use crate::growth::Whole;
 use crate::hash::KeyHash;
+use crate::prepared::Copies;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::side::{Aside, Side};
 use crate::sizing::fitted;
@@ -48,7 +49,9 @@ impl SharedCuckooFilter {
                 let refused = |error: OutOfMemory| ConvertError::Build(error.into());
                 let mut rebuilt =
                     CuckooFilter::empty(geometry, filter.policy, filter.hasher).map_err(refused)?;
-                rebuilt.absorb(filter).map_err(ConvertError::Full)?;
+                rebuilt
+                    .absorb(filter, Copies::Add)
+                    .map_err(ConvertError::Full)?;
                 Self::cut(&rebuilt)
             }
         }
