@@ -1,0 +1,45 @@
+# The commands of this repository. `just` without a name lists them; each is one line to copy if
+# `just` is not installed.
+
+_list:
+    @just --list --unsorted
+
+# Check everything but the slow trials (see ./test)
+test:
+    ./test
+
+# Check everything
+test-all:
+    ./test --all
+
+# The main job on the example
+demo:
+    cargo run --release -- dedup --stats examples/homepages.txt.gz > /dev/null
+
+# Bring the sources into their form
+fmt:
+    cargo fmt --all
+
+# What a compiler and clippy can find
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# The library's documentation, as a web page
+doc:
+    cargo doc --workspace --no-deps --open
+
+# Time per key of the batch calls: ITEMS and ROUNDS as numbers
+bench *numbers:
+    cargo bench -p coua --bench batch -- {{numbers}}
+
+# What a second thread brings: ITEMS, BATCH and ROUNDS as numbers
+bench-shared *numbers:
+    cargo bench -p coua --bench shared -- {{numbers}}
+
+# Coua beside its peers, in one run
+compare *arguments:
+    cargo run --release -p coua-compare -- {{arguments}}
+
+# Install the program from this folder
+install:
+    cargo install --locked --path crates/coua-cli
