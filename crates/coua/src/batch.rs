@@ -176,6 +176,13 @@ impl CuckooFilter {
     pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         present.reserve(hashes.len());
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.side.len() == 0
+            && let Some(vectorized) = crate::arch::Vectorized::of(self)
+        {
+            vectorized.contains(hashes, present);
+            return;
+        }
         let mut ahead = Lookahead::new(self, hashes);
         while let Some((_, probe)) = ahead.next(self) {
             present.push(self.look(&probe));

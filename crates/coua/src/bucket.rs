@@ -99,6 +99,24 @@ impl Lanes {
         })
     }
 
+    /// Whether a bucket is read by one load.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.form == Form::Narrow
+    }
+
+    /// Bits from one bucket to the next.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn bucket_bits(&self) -> u64 {
+        self.bucket_bits
+    }
+
+    /// The lowest and the highest bit of every lane, and the position bits of a window.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn patterns(&self) -> (u64, u64, u64) {
+        (self.ones, self.high, self.positions)
+    }
+
     /// Bits of a segment with this many slots.
     pub(crate) fn segment_bits(&self, slots: u64) -> u64 {
         slots * u64::from(self.slot_bits)

@@ -25,6 +25,18 @@ impl Directory {
         self.entries[((hash.to_u64() >> 1) >> (63 - self.bits)) as usize]
     }
 
+    /// The number of prefix bits, and the segment of each prefix.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn entries(&self) -> (u32, &[u32]) {
+        (self.bits, &self.entries)
+    }
+
+    /// Whether no segment owns more than one entry.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn is_even(&self, segments: usize) -> bool {
+        self.entries.len() == segments
+    }
+
     /// The segments in the order of their hashes, each with its prefix (in the high bits of a u64).
     pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut last = None;

@@ -68,13 +68,13 @@ pub(crate) enum Resolution {
 pub(crate) struct Shape {
     pub(crate) buckets: u64,
     pub(crate) depth: u32,
-    hash_mask: u64,
+    pub(crate) hash_mask: u64,
     /// Resolution of a representative within the segment: bits of the hash after the prefix.
     suffix_bits: u32,
-    top_bits: u32,
-    low_bits: u32,
+    pub(crate) top_bits: u32,
+    pub(crate) low_bits: u32,
     /// Values of the fingerprint's low part, 2^`low_bits` - 1.
-    low_range: u64,
+    pub(crate) low_range: u64,
     pub(crate) lanes: Lanes,
 }
 
@@ -186,6 +186,9 @@ impl Geometry {
 }
 
 impl Shape {
+    /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
+    pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
     /// From hash to buckets and slot value. The caller has found the segment.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
@@ -212,7 +215,7 @@ impl Shape {
     /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
     #[inline(always)]
     fn offset(&self, fingerprint: u64) -> u64 {
-        ((fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.buckets) >> 32
+        ((fingerprint.wrapping_mul(Self::OFFSET_FACTOR) >> 32) * self.buckets) >> 32
     }
 
     /// The other place of a slot value found in `bucket` (its own, position removed): the partner

@@ -17,6 +17,8 @@
 //! A key passes each module once, downwards: bytes -> [`KeyHash`] -> geometry (segment, buckets,
 //! fingerprint) -> table (words) -> bucket (slots in a word) -> answer. `ARCHITECTURE.md` has the map.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod arch;
 mod batch;
 mod bloom;
 mod bucket;

@@ -36,6 +36,14 @@ impl CuckooFilter {
         &self.shapes[self.table.segments[segment as usize].level as usize]
     }
 
+    /// The shape of all segments, if they have the same depth.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn only_shape(&self) -> Option<&Shape> {
+        self.directory
+            .is_even(self.table.segments.len())
+            .then(|| self.shape_of(0))
+    }
+
     #[inline(always)]
     pub(crate) fn prefetch(&self, probe: &Probe) {
         let segment = &self.table.segments[probe.segment as usize];

@@ -99,6 +99,10 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// Where the address of a segment's memory lies in this struct.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
+
     #[inline(always)]
     #[expect(
         unsafe_code,
