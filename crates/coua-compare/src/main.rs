@@ -2,31 +2,49 @@
 //!
 //! `cargo run --release -p coua-compare -- help` lists the comparisons.
 
-#![expect(clippy::print_stderr, reason = "a program speaks to people")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program speaks to people"
+)]
 
+mod chart;
+mod contestant;
+mod filters;
 mod generate;
+mod host;
+mod keys;
+mod machine;
+mod markdown;
+mod measure;
+mod output;
+mod peers;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use output::Failure;
+
 /// Coua beside its peers, measured in one process and one run.
 #[derive(Debug, Parser)]
-#[command(version, disable_help_subcommand = false)]
+#[command(version)]
 enum Command {
     /// Write lines to de-duplicate to standard output.
     Generate(generate::Lines),
+    Filters(filters::Filters),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
-        Command::Generate(lines) => lines.write_to(io::stdout().lock()),
+        Command::Generate(lines) => lines.write_to(io::stdout().lock()).map_err(Failure::from),
+        Command::Filters(filters) => filters.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("coua-compare: {error}");
+        Err(failure) => {
+            eprintln!("coua-compare: {failure}");
             ExitCode::FAILURE
         }
     }

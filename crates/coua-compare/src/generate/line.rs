@@ -8,7 +8,7 @@ use super::random::{mix, scale};
 
 /// What lines look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Web addresses, about 65 bytes with the line break, ten thousand hosts.
     Urls,
     /// Record numbers, 20 bytes with the line break.
@@ -40,7 +40,7 @@ const ENDINGS: [&str; 8] = [
 impl Kind {
     /// Appends the line of this index, with its line break. Indices lie below 2^40.
     #[inline]
-    pub fn write(self, seed: u64, index: u64, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, seed: u64, index: u64, out: &mut Vec<u8>) {
         match self {
             Self::Urls => write_url(seed, index, out),
             Self::Short => write_short(seed, index, out),
@@ -48,7 +48,7 @@ impl Kind {
     }
 
     /// The index of a line without its line break, if this kind with this seed has such a line.
-    pub fn index_of(self, seed: u64, line: &[u8]) -> Option<u64> {
+    pub(crate) fn index_of(self, seed: u64, line: &[u8]) -> Option<u64> {
         let id = match self {
             Self::Urls => line
                 .split(|&byte| byte == b'?')

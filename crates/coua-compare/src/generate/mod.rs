@@ -6,37 +6,37 @@ mod random;
 
 use std::io::{self, Write};
 
-pub use line::Kind;
-pub use order::Order;
-pub use random::{Random, mix, scale};
+pub(crate) use line::Kind;
+pub(crate) use order::Order;
+pub(crate) use random::{mix, scale};
 
 /// A file of generated lines.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Lines {
+pub(crate) struct Lines {
     /// What the lines look like.
     #[arg(value_enum)]
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Lines to write.
-    #[arg(long, default_value_t = 20_000_000, value_name = "N")]
-    pub lines: u64,
+    #[arg(long = "lines", default_value_t = 20_000_000, value_name = "N")]
+    pub(crate) count: u64,
     /// Lines in a hundred that repeat an earlier one.
     #[arg(long, default_value_t = 30, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..100))]
-    pub repeats: u8,
+    pub(crate) repeats: u8,
     /// Another seed gives other lines and another order.
     #[arg(long, default_value_t = 1, value_name = "N")]
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Lines {
     /// How many lines repeat an earlier one.
-    pub fn repeated(&self) -> u64 {
-        let exact = u128::from(self.lines) * u128::from(self.repeats) / 100;
-        (exact as u64).min(self.lines.saturating_sub(1))
+    pub(crate) fn repeated(&self) -> u64 {
+        let exact = u128::from(self.count) * u128::from(self.repeats) / 100;
+        (exact as u64).min(self.count.saturating_sub(1))
     }
 
     /// How many distinct lines there are: those of index 0 to this, less one.
-    pub fn unique(&self) -> u64 {
-        self.lines - self.repeated()
+    pub(crate) fn unique(&self) -> u64 {
+        self.count - self.repeated()
     }
 
     /// Writes the file. About 20 ns a line and the time of the output.
@@ -44,10 +44,10 @@ impl Lines {
     /// # Errors
     ///
     /// Those of the output.
-    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+    pub(crate) fn write_to(&self, mut out: impl Write) -> io::Result<()> {
         const BLOCK: usize = 1 << 20;
         let mut block = Vec::with_capacity(BLOCK + 256);
-        for index in Order::new(self.seed, self.lines, self.repeated()) {
+        for index in Order::new(self.seed, self.count, self.repeated()) {
             self.kind.write(self.seed, index, &mut block);
             if block.len() >= BLOCK {
                 out.write_all(&block)?;
@@ -70,7 +70,7 @@ mod tests {
         for kind in [Kind::Urls, Kind::Short] {
             let lines = Lines {
                 kind,
-                lines: 10_000,
+                count: 10_000,
                 repeats: 30,
                 seed: 1,
             };

@@ -9,7 +9,7 @@ use super::random::Random;
 /// probability proportional to 1 / rank within powers of two, which is Zipf's law in steps: the
 /// lines that came first are the popular ones. Integers only, so that every platform agrees.
 #[derive(Debug)]
-pub struct Order {
+pub(crate) struct Order {
     random: Random,
     left: u64,
     repeats_left: u64,
@@ -18,7 +18,7 @@ pub struct Order {
 
 impl Order {
     /// `lines` lines of which `repeats` repeat an earlier one; at least one line is new.
-    pub fn new(seed: u64, lines: u64, repeats: u64) -> Self {
+    pub(crate) fn new(seed: u64, lines: u64, repeats: u64) -> Self {
         let repeats_left = repeats.min(lines.saturating_sub(1));
         Self {
             random: Random::new(seed),

@@ -1,0 +1,196 @@
+//! Line charts as SVG, with a legend beside them.
+
+use std::ops::Range;
+use std::path::Path;
+
+use plotters::backend::SVGBackend;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+
+use crate::markdown::short;
+use crate::output::Failure;
+
+const SIZE: (u32, u32) = (1000, 560);
+const LEGEND: u32 = 260;
+const TEXT: i32 = 14;
+
+/// How values are laid along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Equal distances for equal differences, from zero.
+    Linear,
+    /// Equal distances for equal ratios.
+    Logarithmic,
+}
+
+/// What an axis shows, with its unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    /// What stands beside it.
+    pub(crate) label: &'static str,
+    /// How values are laid along it.
+    pub(crate) scale: Scale,
+}
+
+/// A line with its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// What the legend says.
+    pub(crate) name: String,
+    /// From left to right.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A chart.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    /// What stands above it.
+    pub(crate) title: String,
+    /// To the right.
+    pub(crate) x: Axis,
+    /// Upwards.
+    pub(crate) y: Axis,
+    /// The lines.
+    pub(crate) series: Vec<Series>,
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+impl Chart {
+    /// Draws it, if there is a point to draw.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
+        if self.series.iter().all(|series| series.points.is_empty()) {
+            return Ok(());
+        }
+        self.draw(path)
+            .map_err(|why| Failure::of(path.display(), &why))
+    }
+
+    fn draw(&self, path: &Path) -> Drawn {
+        let root = SVGBackend::new(path, SIZE).into_drawing_area();
+        root.fill(&WHITE)?;
+        let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
+        let (x, y) = (
+            self.range(self.x, |point| point.0),
+            self.range(self.y, |point| point.1),
+        );
+        match (self.x.scale, self.y.scale) {
+            (Scale::Linear, Scale::Linear) => self.plot(&left, x, y),
+            (Scale::Linear, Scale::Logarithmic) => self.plot(&left, x, y.log_scale()),
+            (Scale::Logarithmic, Scale::Linear) => self.plot(&left, x.log_scale(), y),
+            (Scale::Logarithmic, Scale::Logarithmic) => {
+                self.plot(&left, x.log_scale(), y.log_scale())
+            }
+        }?;
+        self.legend(&right)?;
+        root.present()?;
+        Ok(())
+    }
+
+    /// From zero, or the least value on a logarithmic axis, to a little above the most.
+    fn range(&self, axis: Axis, of: impl Fn(&(f64, f64)) -> f64) -> Range<f64> {
+        let values = || {
+            self.series
+                .iter()
+                .flat_map(|series| &series.points)
+                .map(&of)
+        };
+        let most = values().fold(f64::MIN_POSITIVE, f64::max);
+        match axis.scale {
+            Scale::Linear => 0.0..most * 1.05,
+            Scale::Logarithmic => {
+                let least = values().filter(|&value| value > 0.0).fold(most, f64::min);
+                least * 0.9..most * 1.1
+            }
+        }
+    }
+
+    fn plot<X, Y>(&self, area: &Area<'_>, x: X, y: Y) -> Drawn
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64>,
+        Y::CoordDescType: ValueFormatter<f64>,
+    {
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", TEXT + 3))
+            .margin(12)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x, y)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc(self.x.label)
+            .y_desc(self.y.label)
+            .x_label_formatter(&|value| short(*value))
+            .y_label_formatter(&|value| short(*value))
+            .label_style(("sans-serif", TEXT - 1))
+            .draw()?;
+        for (place, series) in self.series.iter().enumerate() {
+            let style = style(place);
+            chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+            // A line of a thousand points needs no marks.
+            if series.points.len() <= 20 {
+                let mark = |&point| Circle::new(point, 3, style.filled());
+                chart.draw_series(series.points.iter().map(mark))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn legend(&self, area: &Area<'_>) -> Drawn {
+        for (place, (series, y)) in self.series.iter().zip((40..).step_by(20)).enumerate() {
+            area.draw(&PathElement::new([(0, y), (22, y)], style(place)))?;
+            let text = ("sans-serif", TEXT - 1).into_font();
+            area.draw(&Text::new(series.name.clone(), (28, y - TEXT / 2), text))?;
+        }
+        Ok(())
+    }
+}
+
+fn style(place: usize) -> ShapeStyle {
+    Palette99::pick(place).stroke_width(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Axis, Chart, Scale, Series};
+
+    #[test]
+    fn a_chart_is_an_svg_with_its_words() {
+        let axis = |label, scale| Axis { label, scale };
+        let points = vec![(1.0, 2.0), (100.0, 3.0)];
+        for (x, y) in [
+            (Scale::Linear, Scale::Linear),
+            (Scale::Logarithmic, Scale::Linear),
+            (Scale::Linear, Scale::Logarithmic),
+            (Scale::Logarithmic, Scale::Logarithmic),
+        ] {
+            let chart = Chart {
+                title: "a title".into(),
+                x: axis("items", x),
+                y: axis("ns", y),
+                series: vec![Series {
+                    name: "coua".into(),
+                    points: points.clone(),
+                }],
+            };
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("chart.svg");
+            chart.save(&path).unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(
+                ["<svg", "a title", "items", "coua"]
+                    .iter()
+                    .all(|word| text.contains(word))
+            );
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a filter must offer to take part.
+
+use crate::keys::Key;
+
+/// A filter that is asked in blocks of keys. How a block is worked off, key by key or all at once,
+/// is the contestant's own affair.
+pub(crate) trait Contestant<K: Key>: Send + Sync {
+    /// Adds the keys. Those that the filter says it has not taken are put into `refused`.
+    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>);
+
+    /// Called once after the last insert: filters that are built from all keys do it here.
+    fn seal(&mut self) {}
+
+    /// How many of the keys the filter says are present.
+    fn contains(&self, keys: &[K]) -> u64;
+
+    /// Removes the keys: how many the filter says were there. None: it cannot remove.
+    fn remove(&mut self, _keys: &[K]) -> Option<u64> {
+        None
+    }
+
+    /// Adds the keys that are absent: how many that were. None: it cannot, in one call.
+    fn insert_unique(&mut self, _keys: &[K]) -> Option<u64> {
+        None
+    }
+
+    /// The side that several threads may use at once, if there is one beyond `contains`.
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        None
+    }
+
+    /// Bytes in use, where the counting allocator does not see them all.
+    fn memory_bytes(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Changes through a shared reference.
+pub(crate) trait Shared<K: Key>: Sync {
+    /// Adds the keys: how many were refused.
+    fn insert(&self, keys: &[K]) -> u64;
+}
+
+/// How large and how exact a filter is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// Items the filter must take.
+    pub(crate) items: u64,
+    /// The false-positive rate asked for. Contestants of fixed width ignore it.
+    pub(crate) rate: f64,
+}
+
+/// A contestant, or why there is none.
+pub(crate) type Made<K> = Result<Box<dyn Contestant<K>>, String>;
+
+/// A line of the table.
+pub(crate) struct Entry<K> {
+    /// The crate, and the way it is used.
+    pub(crate) name: &'static str,
+    /// What a reader must know to compare it.
+    pub(crate) remark: &'static str,
+    /// The most memory it takes while it is built, in bytes a key, for skipping what does not fit.
+    pub(crate) peak: f64,
+    /// It works on blocks, so that single calls say nothing about it.
+    pub(crate) batched: bool,
+    /// It is not run with more items than this, because that takes too long.
+    pub(crate) most_items: u64,
+    /// One whose capacity is stated at once.
+    pub(crate) fixed: Option<fn(Plan) -> Made<K>>,
+    /// One that starts small and grows to the plan's items.
+    pub(crate) growing: Option<fn(Plan) -> Made<K>>,
+}
+
+impl<K: Key> Entry<K> {
+    /// An entry that takes part everywhere.
+    pub(crate) const fn new(name: &'static str, remark: &'static str, peak: f64) -> Self {
+        Self {
+            name,
+            remark,
+            peak,
+            batched: false,
+            most_items: u64::MAX,
+            fixed: None,
+            growing: None,
+        }
+    }
+
+    /// Takes part with a stated capacity.
+    pub(crate) const fn fixed(mut self, make: fn(Plan) -> Made<K>) -> Self {
+        self.fixed = Some(make);
+        self
+    }
+
+    /// Takes part where filters grow.
+    pub(crate) const fn growing(mut self, make: fn(Plan) -> Made<K>) -> Self {
+        self.growing = Some(make);
+        self
+    }
+
+    /// Works on blocks.
+    pub(crate) const fn batched(mut self) -> Self {
+        self.batched = true;
+        self
+    }
+
+    /// Why it does not take part at this size, if it does not.
+    pub(crate) fn excuse(&self, items: u64, memory_limit: u64) -> Option<String> {
+        let wanted = self.peak * items as f64;
+        if items > self.most_items {
+            return Some(format!("takes too long above {} items", self.most_items));
+        }
+        (wanted > memory_limit as f64)
+            .then(|| format!("needs about {:.1} GiB", wanted / f64::from(1 << 30)))
+    }
+}
+
+/// A filter with the usual calls on one key.
+pub(crate) trait OneByOne<K: Key>: Send + Sync {
+    /// Whether [`take`](Self::take) works.
+    const REMOVES: bool = true;
+    /// Whether [`add_if_absent`](Self::add_if_absent) works.
+    const ADDS_IF_ABSENT: bool = false;
+
+    /// Adds the key; false if the filter says it has not taken it.
+    fn add(&mut self, key: &K) -> bool;
+
+    /// Whether the key is present.
+    fn has(&self, key: &K) -> bool;
+
+    /// Removes the key: whether it was there.
+    fn take(&mut self, _key: &K) -> bool {
+        false
+    }
+
+    /// Adds the key unless it is present: whether it was absent.
+    fn add_if_absent(&mut self, _key: &K) -> bool {
+        false
+    }
+
+    /// See [`Contestant::shared`].
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        None
+    }
+
+    /// See [`Contestant::memory_bytes`].
+    fn memory_bytes(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// A loop of single calls.
+#[derive(Debug)]
+pub(crate) struct Calls<P>(pub P);
+
+impl<P> Calls<P> {
+    /// Ready to take part.
+    pub(crate) fn boxed<K: Key>(peer: P) -> Box<dyn Contestant<K>>
+    where
+        P: OneByOne<K> + 'static,
+    {
+        Box::new(Self(peer))
+    }
+}
+
+impl<K: Key, P: OneByOne<K>> Contestant<K> for Calls<P> {
+    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
+        for key in keys {
+            if !self.0.add(key) {
+                refused.push(*key);
+            }
+        }
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        keys.iter().map(|key| u64::from(self.0.has(key))).sum()
+    }
+
+    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+        P::REMOVES.then(|| keys.iter().map(|key| u64::from(self.0.take(key))).sum())
+    }
+
+    fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
+        P::ADDS_IF_ABSENT.then(|| {
+            keys.iter()
+                .map(|key| u64::from(self.0.add_if_absent(key)))
+                .sum()
+        })
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        self.0.shared()
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        self.0.memory_bytes()
+    }
+}

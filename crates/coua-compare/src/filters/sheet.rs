@@ -1,0 +1,180 @@
+//! One table: contestants under equal conditions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::turn::{Facts, Step, Turn};
+use crate::contestant::Plan;
+use crate::markdown::{Table, cell, short};
+use crate::measure::Summary;
+use crate::peers::REFERENCE;
+
+/// A contestant's figures over all rounds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    /// The crate, and the way it is used.
+    pub(crate) name: &'static str,
+    /// What a reader must know to compare it.
+    pub(crate) remark: &'static str,
+    /// Bits allocated for each key that was taken.
+    pub(crate) bits_per_key: f64,
+    /// Bits above log2(1 / rate), which no filter can go below; none for exact sets.
+    pub(crate) bits_above_limit: Option<f64>,
+    /// Counts of the last round.
+    #[serde(flatten)]
+    pub(crate) facts: Facts,
+    /// Nanoseconds a key.
+    pub(crate) nanoseconds: BTreeMap<Step, Summary>,
+}
+
+/// All rounds of one size.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sheet {
+    /// What keys they were.
+    pub(crate) keys: &'static str,
+    /// How many were inserted.
+    pub(crate) items: u64,
+    /// The rate asked for.
+    pub(crate) rate: f64,
+    /// Rounds measured.
+    pub(crate) rounds: usize,
+    /// Threads of the steps with threads.
+    pub(crate) threads: u64,
+    /// Bytes in which the machine's own limits were measured.
+    pub(crate) ground_bytes: u64,
+    /// The machine's own limits, in nanoseconds a key.
+    pub(crate) machine: BTreeMap<&'static str, Summary>,
+    /// The contestants.
+    pub(crate) lines: Vec<Line>,
+    /// Those that did not run, and why.
+    pub(crate) absent: Vec<(&'static str, String)>,
+}
+
+/// Turns of one contestant.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// See [`Line::name`].
+    pub(crate) name: &'static str,
+    /// See [`Line::remark`].
+    pub(crate) remark: &'static str,
+    /// One a round.
+    pub(crate) turns: Vec<Turn>,
+}
+
+impl Played {
+    fn times(&self, step: Step) -> Vec<f64> {
+        let of = |turn: &Turn| {
+            turn.times
+                .iter()
+                .find(|(known, _)| *known == step)
+                .map(|t| t.1)
+        };
+        self.turns.iter().filter_map(of).collect()
+    }
+}
+
+/// Summarises the turns; times are related to the reference's in the same round.
+pub(crate) fn lines(plan: Plan, played: &[Played]) -> Vec<Line> {
+    let reference = played.iter().find(|played| played.name == REFERENCE);
+    played
+        .iter()
+        .filter_map(|contestant| {
+            let last = contestant.turns.last()?;
+            let nanoseconds = last.times.iter().map(|&(step, _)| {
+                let base = reference.map(|reference| reference.times(step));
+                let times = contestant.times(step);
+                let base = base.filter(|base| base.len() == times.len());
+                (step, Summary::new(&times, base.as_deref()))
+            });
+            let taken = plan.items - last.facts.refused;
+            let bits = last.facts.bytes as f64 * 8.0 / taken.max(1) as f64;
+            Some(Line {
+                name: contestant.name,
+                remark: contestant.remark,
+                bits_per_key: bits,
+                bits_above_limit: (last.facts.rate > 0.0).then(|| bits + last.facts.rate.log2()),
+                facts: last.facts,
+                nanoseconds: nanoseconds.collect(),
+            })
+        })
+        .collect()
+}
+
+impl Sheet {
+    fn steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = self
+            .lines
+            .iter()
+            .flat_map(|line| line.nanoseconds.keys().copied())
+            .collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
+    }
+
+    fn table(&self) -> Table {
+        let steps = self.steps();
+        let facts = [
+            "bits/key",
+            "above limit",
+            "rate",
+            "lost",
+            "refused",
+            "not removed",
+        ];
+        let heads = std::iter::once("contestant".to_owned())
+            .chain(steps.iter().map(Step::to_string))
+            .chain(facts.map(str::to_owned));
+        let mut table = Table::new(heads);
+        for line in &self.lines {
+            let times = steps.iter().map(|step| cell(line.nanoseconds.get(step)));
+            let facts = [
+                short(line.bits_per_key),
+                line.bits_above_limit.map_or("-".into(), short),
+                short(line.facts.rate),
+                line.facts.lost.to_string(),
+                line.facts.refused.to_string(),
+                line.facts.not_removed.to_string(),
+            ];
+            table.row(
+                std::iter::once(line.name.to_owned())
+                    .chain(times)
+                    .chain(facts),
+            );
+        }
+        table
+    }
+}
+
+impl fmt::Display for Sheet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "### {} keys ({}), rate asked {}, {} rounds, {} thread(s)\n",
+            self.items, self.keys, self.rate, self.rounds, self.threads
+        )?;
+        write!(
+            out,
+            "ns a key: median, half the spread, ratio to `{REFERENCE}`. "
+        )?;
+        let mebibytes = self.ground_bytes as f64 / f64::from(1 << 20);
+        write!(
+            out,
+            "The machine in the same run, {} MiB in huge pages:",
+            short(mebibytes)
+        )?;
+        for (what, time) in &self.machine {
+            write!(out, " {what} {};", cell(Some(time)))?;
+        }
+        writeln!(out, "\n\n{}", self.table())?;
+        for line in &self.lines {
+            writeln!(out, "- {}: {}", line.name, line.remark)?;
+        }
+        for (name, reason) in &self.absent {
+            writeln!(out, "- {name}: not run, {reason}")?;
+        }
+        Ok(())
+    }
+}

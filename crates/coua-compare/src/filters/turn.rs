@@ -1,0 +1,203 @@
+//! One contestant's turn in one round: it is built, filled, asked, emptied.
+
+use std::fmt;
+use std::hint::black_box;
+
+use serde::Serialize;
+
+use crate::contestant::{Contestant, Entry, Made, Plan};
+use crate::generate::Order;
+use crate::host;
+use crate::keys::{Key, Row};
+use crate::measure::{thread_time, timed, timed_threads};
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Step {
+    /// All items, from empty to the stated capacity.
+    Insert,
+    /// Lookups of all that was inserted.
+    Present,
+    /// Lookups of strangers.
+    Absent,
+    /// Lookups of one or the other at random.
+    Half,
+    /// Removal of all items.
+    Remove,
+    /// Insert if absent: a stream of which 57 in 100 are repeats.
+    UniqueMixed,
+    /// Insert if absent: new keys only.
+    UniqueNew,
+    /// Insert if absent: nothing new.
+    UniqueRepeats,
+    /// Inserts by several threads at once.
+    InsertThreads,
+    /// Lookups of strangers by several threads at once.
+    AbsentThreads,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Insert => "insert",
+            Self::Present => "present",
+            Self::Absent => "absent",
+            Self::Half => "half",
+            Self::Remove => "remove",
+            Self::UniqueMixed => "unique, 57 % repeats",
+            Self::UniqueNew => "unique, new",
+            Self::UniqueRepeats => "unique, repeats",
+            Self::InsertThreads => "insert, threads",
+            Self::AbsentThreads => "absent, threads",
+        })
+    }
+}
+
+/// What is counted rather than timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Facts {
+    /// Bytes allocated when all items are in.
+    pub(crate) bytes: usize,
+    /// By how much the process grew.
+    pub(crate) resident_bytes: u64,
+    /// The share of strangers taken for members.
+    pub(crate) rate: f64,
+    /// Inserts that the contestant says it refused.
+    pub(crate) refused: u64,
+    /// Keys it took, and then says are absent.
+    pub(crate) lost: u64,
+    /// Keys it holds by its own word, and then cannot remove.
+    pub(crate) not_removed: u64,
+}
+
+/// What one turn yields.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// Nanoseconds a key.
+    pub(crate) times: Vec<(Step, f64)>,
+    /// Counts.
+    pub(crate) facts: Facts,
+}
+
+impl Turn {
+    /// Plays it.
+    pub(crate) fn play<K: Key>(entry: &Entry<K>, plan: Plan, threads: u64) -> Result<Self, String> {
+        let make = entry.fixed.ok_or("it only grows")?;
+        let mut turn = Self::default();
+        turn.whole_life(make, plan)?;
+        turn.unique(make, plan)?;
+        if threads > 1 {
+            turn.threads(make, plan, threads)?;
+        }
+        Ok(turn)
+    }
+
+    fn whole_life<K: Key>(&mut self, make: fn(Plan) -> Made<K>, plan: Plan) -> Result<(), String> {
+        let before = (host::allocated(), host::resident().unwrap_or(0));
+        let mut contestant = make(plan)?;
+        let refused = self.fill(contestant.as_mut(), plan);
+        let bytes = host::allocated().saturating_sub(before.0);
+        self.facts.bytes = contestant.memory_bytes().unwrap_or(bytes);
+        self.facts.resident_bytes = host::resident().unwrap_or(0).saturating_sub(before.1);
+        self.facts.refused = refused.len() as u64;
+        let missing = plan.items - self.ask(contestant.as_ref(), plan);
+        let rightly = self.facts.refused - contestant.contains(&refused);
+        self.facts.lost = missing.saturating_sub(rightly);
+        self.empty(contestant.as_mut(), plan.items - missing);
+        Ok(())
+    }
+
+    /// Inserts everything; the keys that were refused come back.
+    fn fill<K: Key>(&mut self, contestant: &mut dyn Contestant<K>, plan: Plan) -> Vec<K> {
+        let mut refused = Vec::new();
+        let keys = Row::Present.keys(0..plan.items);
+        let insert = timed(keys, |block| contestant.insert(block, &mut refused));
+        // Filters that are built at once take their time here.
+        let start = thread_time();
+        contestant.seal();
+        let seal = thread_time().saturating_sub(start).as_secs_f64() * 1e9 / plan.items as f64;
+        self.times.push((Step::Insert, insert + seal));
+        refused
+    }
+
+    /// Looks up members, strangers and both; how many members were found.
+    fn ask<K: Key>(&mut self, contestant: &dyn Contestant<K>, plan: Plan) -> u64 {
+        let mut lookups = |step, row: Row, keys: u64| {
+            let mut found = 0;
+            let time = timed(row.keys(0..keys), |block| {
+                found += contestant.contains(block);
+            });
+            self.times.push((step, time));
+            found
+        };
+        // Enough strangers for a rate within a few hundredths, and no more.
+        let strangers = (plan.items * 4).min(20_000_000);
+        let members = lookups(Step::Present, Row::Present, plan.items);
+        let wrong = lookups(Step::Absent, Row::Absent, strangers);
+        lookups(Step::Half, Row::Half, strangers.min(plan.items));
+        self.facts.rate = wrong as f64 / strangers as f64;
+        members
+    }
+
+    fn empty<K: Key>(&mut self, contestant: &mut dyn Contestant<K>, members: u64) {
+        if contestant.remove(&[]).is_none() {
+            return;
+        }
+        let mut removed = 0;
+        // As many removals as members; those of keys that it never had would take strangers away.
+        let time = timed(Row::Present.keys(0..members), |block| {
+            removed += contestant.remove(block).unwrap_or(0);
+        });
+        self.times.push((Step::Remove, time));
+        self.facts.not_removed = members - removed;
+    }
+
+    fn unique<K: Key>(&mut self, make: fn(Plan) -> Made<K>, plan: Plan) -> Result<(), String> {
+        let mut contestant = make(plan)?;
+        if contestant.insert_unique(&[]).is_none() {
+            return Ok(());
+        }
+        for step in [Step::UniqueNew, Step::UniqueRepeats] {
+            let time = timed(Row::Present.keys(0..plan.items), |block| {
+                black_box(contestant.insert_unique(block));
+            });
+            self.times.push((step, time));
+        }
+        drop(contestant);
+        let mut contestant = make(plan)?;
+        let stream = Order::new(1, plan.items * 100 / 43, plan.items * 100 / 43 - plan.items);
+        let time = timed(stream.map(K::nth), |block| {
+            black_box(contestant.insert_unique(block));
+        });
+        self.times.push((Step::UniqueMixed, time));
+        Ok(())
+    }
+
+    fn threads<K: Key>(
+        &mut self,
+        make: fn(Plan) -> Made<K>,
+        plan: Plan,
+        threads: u64,
+    ) -> Result<(), String> {
+        let mut contestant = make(plan)?;
+        if let Some(shared) = contestant.shared() {
+            let (time, _) = timed_threads(threads, Row::Present, plan.items, |block| {
+                shared.insert(block)
+            });
+            self.times.push((Step::InsertThreads, time));
+        } else {
+            let mut refused = Vec::new();
+            timed(Row::Present.keys(0..plan.items), |block| {
+                contestant.insert(block, &mut refused);
+            });
+            contestant.seal();
+        }
+        let strangers = plan.items.min(20_000_000);
+        let (time, _) = timed_threads(threads, Row::Absent, strangers, |block| {
+            contestant.contains(block)
+        });
+        self.times.push((Step::AbsentThreads, time));
+        Ok(())
+    }
+}

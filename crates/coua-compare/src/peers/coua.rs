@@ -1,0 +1,225 @@
+//! Coua itself: key by key, in batches, both layouts, growing, shared.
+
+use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
+
+use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Plan};
+use crate::keys::Key;
+
+pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+    let mut all = vec![
+        Entry::new(super::REFERENCE, "buckets of 4, key by key", 16.0)
+            .fixed(|plan| Ok(Calls::boxed(build(fixed(plan))?)))
+            .growing(|plan| Ok(Calls::boxed(build(growing(plan))?))),
+        Entry::new("coua, batches", "the same filter, asked in batches", 16.0)
+            .fixed(|plan| Batches::boxed(fixed(plan)))
+            .growing(|plan| Batches::boxed(growing(plan)))
+            .batched(),
+        Entry::new("coua windows, batches", "overlapping windows of two", 16.0)
+            .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
+            .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
+            .batched(),
+        Entry::new(
+            "coua default, batches",
+            "keeps all 64 bits of the hash",
+            24.0,
+        )
+        .growing(|_| Batches::boxed(CuckooFilter::builder()))
+        .batched(),
+    ];
+    // Keys of type u64 are uniform, and so serve as their own hash.
+    if K::NAME == u64::NAME {
+        all.push(
+            Entry::new(
+                "coua, hashed keys",
+                "batches of keys that are hashed already",
+                16.0,
+            )
+            .fixed(|plan| Hashed::boxed(fixed(plan)))
+            .growing(|plan| Hashed::boxed(growing(plan)))
+            .batched(),
+        );
+    }
+    all
+}
+
+fn fixed(plan: Plan) -> CuckooFilterBuilder {
+    CuckooFilter::builder()
+        .capacity(plan.items)
+        .rate(plan.rate)
+        .when_full(WhenFull::Refuse)
+}
+
+fn growing(plan: Plan) -> CuckooFilterBuilder {
+    CuckooFilter::builder()
+        .capacity(0)
+        .max_items(plan.items)
+        .rate(plan.rate)
+}
+
+fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
+    builder.build().map_err(|error| error.to_string())
+}
+
+impl<K: Key> OneByOne<K> for CuckooFilter {
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher())).is_ok()
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains_hash(key.hashed(self.hasher()))
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.remove_hash(key.hashed(self.hasher()))
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.insert_unique_hash(key.hashed(self.hasher())) == Ok(Insertion::Inserted)
+    }
+
+    /// Large tables are mappings, which the counting allocator does not see.
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(Self::memory_bytes(self))
+    }
+}
+
+/// Hashes a block and hands it over whole.
+struct Batches {
+    filter: CuckooFilter,
+    hashes: Vec<KeyHash>,
+    answers: Vec<bool>,
+    outcomes: Vec<Insertion>,
+}
+
+impl Batches {
+    fn boxed<K: Key>(builder: CuckooFilterBuilder) -> Made<K> {
+        Ok(Box::new(Self::new(build(builder)?)))
+    }
+
+    fn new(filter: CuckooFilter) -> Self {
+        Self {
+            filter,
+            hashes: Vec::new(),
+            answers: Vec::new(),
+            outcomes: Vec::new(),
+        }
+    }
+
+    fn hash<K: Key>(&mut self, keys: &[K]) {
+        let hasher = self.filter.hasher();
+        self.hashes.clear();
+        self.hashes
+            .extend(keys.iter().map(|key| key.hashed(hasher)));
+    }
+
+    fn insert_hashes<K: Key>(&mut self, keys: &[K], refused: &mut Vec<K>) {
+        let mut at = 0;
+        while let Err(full) = self.filter.insert_hash_batch(&self.hashes[at..]) {
+            at += full.done;
+            refused.push(keys[at]);
+            at += 1;
+        }
+    }
+
+    fn remove_hashes(&mut self) -> u64 {
+        self.filter
+            .remove_hash_batch(&self.hashes, &mut self.answers);
+        count(&self.answers)
+    }
+
+    fn insert_unique_hashes(&mut self) -> u64 {
+        // A refusal ends the batch, and fewer answers show it; none is expected below capacity.
+        match self
+            .filter
+            .insert_unique_hash_batch(&self.hashes, &mut self.outcomes)
+        {
+            Ok(()) | Err(_) => {}
+        }
+        self.outcomes
+            .iter()
+            .filter(|&&outcome| outcome == Insertion::Inserted)
+            .count() as u64
+    }
+}
+
+/// `contains` takes `&self`, so that threads share it: the buffers are its own.
+fn contains_hashes(filter: &CuckooFilter, hashes: &[KeyHash]) -> u64 {
+    let mut answers = Vec::with_capacity(hashes.len());
+    filter.contains_hash_batch(hashes, &mut answers);
+    count(&answers)
+}
+
+fn count(answers: &[bool]) -> u64 {
+    answers.iter().map(|&answer| u64::from(answer)).sum()
+}
+
+impl<K: Key> Contestant<K> for Batches {
+    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
+        self.hash(keys);
+        self.insert_hashes(keys, refused);
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        let ready: Vec<_> = keys
+            .iter()
+            .map(|key| key.hashed(self.filter.hasher()))
+            .collect();
+        contains_hashes(&self.filter, &ready)
+    }
+
+    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+        self.hash(keys);
+        Some(self.remove_hashes())
+    }
+
+    fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
+        self.hash(keys);
+        Some(self.insert_unique_hashes())
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(self.filter.memory_bytes())
+    }
+}
+
+/// Batches of keys that serve as their own hash: the filter alone, without hashing.
+struct Hashed(Batches);
+
+impl Hashed {
+    fn boxed<K: Key>(builder: CuckooFilterBuilder) -> Made<K> {
+        Ok(Box::new(Self(Batches::new(build(builder)?))))
+    }
+
+    fn take_over<K: Key>(&mut self, keys: &[K]) {
+        self.0.hashes.clear();
+        self.0.hashes.extend(keys.iter().map(Key::ready));
+    }
+}
+
+impl<K: Key> Contestant<K> for Hashed {
+    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
+        self.take_over(keys);
+        self.0.insert_hashes(keys, refused);
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        let hashes: Vec<_> = keys.iter().map(Key::ready).collect();
+        contains_hashes(&self.0.filter, &hashes)
+    }
+
+    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+        self.take_over(keys);
+        Some(self.0.remove_hashes())
+    }
+
+    fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
+        self.take_over(keys);
+        Some(self.0.insert_unique_hashes())
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(self.0.filter.memory_bytes())
+    }
+}

@@ -1,0 +1,143 @@
+//! Coua's own Bloom filters: no removal.
+
+use coua::{
+    BlockedBloomFilter, BloomBuildError, BloomFilter, Insertion, KeyHash, ScalableBloomFilter,
+};
+
+use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Shared};
+use crate::keys::Key;
+
+/// Where growing filters start.
+const SMALL: u64 = 1024;
+
+pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+    vec![
+        Entry::new("coua BloomFilter", "key by key, threads", 8.0)
+            .fixed(|plan| made(BloomFilter::with_capacity(plan.items, plan.rate))),
+        Entry::new("coua BlockedBloomFilter", "split blocks, key by key", 16.0)
+            .fixed(|plan| made(BlockedBloomFilter::with_capacity(plan.items, plan.rate))),
+        Entry::new("coua BlockedBloomFilter, batches", "split blocks", 16.0)
+            .fixed(|plan| {
+                let filter = BlockedBloomFilter::with_capacity(plan.items, plan.rate);
+                Ok(Box::new(BlockedBatches(
+                    filter.map_err(|error| error.to_string())?,
+                )))
+            })
+            .batched(),
+        Entry::new("coua ScalableBloomFilter", "a chain when it grows", 16.0)
+            .growing(|plan| made(ScalableBloomFilter::with_capacity(SMALL, plan.rate))),
+    ]
+}
+
+fn made<K: Key, P>(filter: Result<P, BloomBuildError>) -> Made<K>
+where
+    P: OneByOne<K> + 'static,
+{
+    filter.map(Calls::boxed).map_err(|error| error.to_string())
+}
+
+struct BlockedBatches(BlockedBloomFilter);
+
+impl BlockedBatches {
+    fn hashes<K: Key>(&self, keys: &[K]) -> Vec<KeyHash> {
+        let hasher = self.0.hasher();
+        keys.iter().map(|key| key.hashed(hasher)).collect()
+    }
+}
+
+impl<K: Key> Contestant<K> for BlockedBatches {
+    fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
+        let hashes = self.hashes(keys);
+        self.0
+            .insert_hash_batch(&hashes, &mut Vec::with_capacity(keys.len()));
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        let mut answers = Vec::with_capacity(keys.len());
+        self.0.contains_hash_batch(&self.hashes(keys), &mut answers);
+        answers.iter().map(|&answer| u64::from(answer)).sum()
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(self.0.memory_bytes())
+    }
+}
+
+impl<K: Key> OneByOne<K> for BloomFilter {
+    const REMOVES: bool = false;
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher()));
+        true
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains_hash(key.hashed(self.hasher()))
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher())) == Insertion::Inserted
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        Some(self)
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(Self::memory_bytes(self))
+    }
+}
+
+impl<K: Key> Shared<K> for BloomFilter {
+    fn insert(&self, keys: &[K]) -> u64 {
+        for key in keys {
+            self.insert_hash(key.hashed(self.hasher()));
+        }
+        0
+    }
+}
+
+impl<K: Key> OneByOne<K> for BlockedBloomFilter {
+    const REMOVES: bool = false;
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher()));
+        true
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains_hash(key.hashed(self.hasher()))
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher())) == Insertion::Inserted
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(Self::memory_bytes(self))
+    }
+}
+
+impl<K: Key> OneByOne<K> for ScalableBloomFilter {
+    const REMOVES: bool = false;
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher())).is_ok()
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains_hash(key.hashed(self.hasher()))
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hashed(self.hasher()))
+            .is_ok_and(|done| done == Insertion::Inserted)
+    }
+
+    fn memory_bytes(&self) -> Option<usize> {
+        Some(Self::memory_bytes(self))
+    }
+}

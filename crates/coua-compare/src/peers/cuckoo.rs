@@ -1,0 +1,260 @@
+//! Cuckoo filters.
+
+use std::hash::RandomState;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Plan, Shared};
+use crate::keys::Key;
+
+/// The crate's default; it wants it named.
+#[expect(clippy::disallowed_types, reason = "the peer is measured as it comes")]
+type Sip = std::collections::hash_map::DefaultHasher;
+
+type Plain = cuckoofilter::CuckooFilter<Sip>;
+type Scalable<K> =
+    scalable_cuckoo_filter::ScalableCuckooFilter<K, scalable_cuckoo_filter::DefaultHasher, StdRng>;
+type Autoscale<K> = autoscale_cuckoo_filter::CuckooFilter<K>;
+type Atomic = atomic_cuckoo_filter::CuckooFilter<Sip>;
+type Clock = cuckoo_clock::CuckooFilter<RandomState>;
+
+/// Where growing filters start.
+const SMALL: usize = 1024;
+
+pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+    vec![
+        Entry::new(
+            "cuckoofilter",
+            "8-bit fingerprints, SipHash, power of two",
+            3.0,
+        )
+        .fixed(|plan| Ok(Calls::boxed(Plain::with_capacity(plan.items as usize)))),
+        Entry::new(
+            "scalable_cuckoo_filter",
+            "SipHash, power of two, a chain when it grows",
+            24.0,
+        )
+        .fixed(|plan| Ok(Calls::boxed(scalable::<K>(plan.items as usize, plan.rate))))
+        .growing(|plan| Ok(Calls::boxed(scalable::<K>(SMALL, plan.rate)))),
+        Entry::new(
+            "autoscale_cuckoo_filter",
+            "MuseAir hash, power of two, a chain",
+            24.0,
+        )
+        .fixed(|plan| {
+            Ok(Calls::boxed(Autoscale::<K>::new(
+                plan.items as usize,
+                plan.rate,
+            )))
+        })
+        .growing(|plan| Ok(Calls::boxed(Autoscale::<K>::new(SMALL, plan.rate)))),
+        Entry::new(
+            "autoscale_cuckoo_filter, batches",
+            "its own batch lookup",
+            24.0,
+        )
+        .fixed(|plan| {
+            Ok(Box::new(AutoscaleBatch(Autoscale::<K>::new(
+                plan.items as usize,
+                plan.rate,
+            ))))
+        })
+        .batched(),
+        Entry::new(
+            "atomic-cuckoo-filter",
+            "8, 16 or 32 bits, SipHash, power of two, threads",
+            8.0,
+        )
+        .fixed(atomic),
+        Entry::new(
+            "cuckoo-clock",
+            "SipHash, a mutex for every bucket, power of two, threads",
+            60.0,
+        )
+        .fixed(clock),
+    ]
+}
+
+/// The default but for its random source, which is bound to one thread: this is the same one with a
+/// fixed seed.
+fn scalable<K: Key>(items: usize, rate: f64) -> Scalable<K> {
+    scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+        .initial_capacity(items)
+        .false_positive_probability(rate)
+        .rng(StdRng::seed_from_u64(1))
+        .finish()
+}
+
+/// Bits that keep `rate` with two buckets of four slots.
+fn fingerprint_bits(rate: f64) -> u32 {
+    (8.0 / rate).log2().ceil() as u32
+}
+
+fn atomic<K: Key>(plan: Plan) -> Made<K> {
+    let wanted = fingerprint_bits(plan.rate);
+    let width = [4, 8, 16, 32]
+        .into_iter()
+        .find(|&bits| bits >= wanted)
+        .unwrap_or(32);
+    let filter = Atomic::builder()
+        .capacity(plan.items as usize)
+        .fingerprint_size(width as usize)
+        .build()
+        .map_err(|error| error.to_string())?;
+    Ok(Calls::boxed(filter))
+}
+
+fn clock<K: Key>(plan: Plan) -> Made<K> {
+    // Slots take whole bytes, so the bits up to the next byte cost nothing.
+    let width = fingerprint_bits(plan.rate).next_multiple_of(8).min(32);
+    let bits = (width as usize)
+        .try_into()
+        .map_err(|_| format!("no width {width}"))?;
+    let configuration = cuckoo_clock::config::CuckooConfiguration::builder(plan.items as usize)
+        .fingerprint_bits(bits)
+        .build()
+        .map_err(|error| error.to_string())?;
+    Ok(Calls::boxed(Clock::new_random(configuration)))
+}
+
+impl<K: Key> OneByOne<K> for Plain {
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        Self::add(self, key).is_ok()
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.delete(key)
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.test_and_add(key).unwrap_or(false)
+    }
+}
+
+impl<K: Key> OneByOne<K> for Scalable<K> {
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert(key);
+        true
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.remove(key)
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        !self.insert_if_not_contained(key)
+    }
+}
+
+impl<K: Key> OneByOne<K> for Autoscale<K> {
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        Self::add(self, key);
+        true
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.remove(key)
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        !self.add_if_not_exist(key)
+    }
+}
+
+struct AutoscaleBatch<K: Key>(Autoscale<K>);
+
+impl<K: Key> Contestant<K> for AutoscaleBatch<K> {
+    fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
+        for key in keys {
+            self.0.add(key);
+        }
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        let mut answers = vec![false; keys.len()];
+        self.0.contains_batch_into(keys, &mut answers);
+        answers.iter().map(|&answer| u64::from(answer)).sum()
+    }
+
+    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+        Some(keys.iter().map(|key| u64::from(self.0.remove(key))).sum())
+    }
+}
+
+impl<K: Key> OneByOne<K> for Atomic {
+    const ADDS_IF_ABSENT: bool = true;
+
+    fn add(&mut self, key: &K) -> bool {
+        self.insert(key).is_ok()
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.remove(key)
+    }
+
+    fn add_if_absent(&mut self, key: &K) -> bool {
+        self.insert_unique(key).unwrap_or(false)
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        Some(self)
+    }
+}
+
+impl<K: Key> Shared<K> for Atomic {
+    fn insert(&self, keys: &[K]) -> u64 {
+        keys.iter()
+            .map(|key| u64::from(Self::insert(self, key).is_err()))
+            .sum()
+    }
+}
+
+/// An insert that finds no room evicts some key and names its fingerprint.
+impl<K: Key> OneByOne<K> for Clock {
+    fn add(&mut self, key: &K) -> bool {
+        self.insert(key).is_none()
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn take(&mut self, key: &K) -> bool {
+        self.remove(key)
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        Some(self)
+    }
+}
+
+impl<K: Key> Shared<K> for Clock {
+    fn insert(&self, keys: &[K]) -> u64 {
+        keys.iter()
+            .map(|key| u64::from(Self::insert(self, key).is_some()))
+            .sum()
+    }
+}

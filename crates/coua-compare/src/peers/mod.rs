@@ -1,0 +1,91 @@
+//! Who takes part, one file a family.
+
+mod bloom;
+mod coua;
+mod coua_bloom;
+mod cuckoo;
+mod exact;
+mod fuse;
+mod quotient;
+
+use crate::contestant::Entry;
+use crate::keys::Key;
+
+/// What every other time is divided by: Coua asked key by key, as most peers must be.
+pub(crate) const REFERENCE: &str = "coua";
+
+/// All contestants, Coua first.
+pub(crate) fn entries<K: Key>() -> Vec<Entry<K>> {
+    let mut all = coua::entries();
+    all.extend(cuckoo::entries());
+    all.extend(quotient::entries());
+    all.extend(bloom::entries());
+    all.extend(coua_bloom::entries());
+    all.extend(fuse::entries());
+    all.extend(exact::entries());
+    all
+}
+
+/// The reference, and the others whose name contains one of these words; all if there are none.
+pub(crate) fn chosen<K: Key>(words: &[String]) -> Vec<Entry<K>> {
+    let named = |name: &str| words.iter().any(|word| name.contains(word.as_str()));
+    let mut all = entries();
+    all.retain(|entry| words.is_empty() || entry.name == REFERENCE || named(entry.name));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{REFERENCE, entries};
+    use crate::contestant::{Entry, Plan};
+    use crate::keys::{Key, Row, Text};
+
+    const ITEMS: u64 = 10_000;
+
+    /// Every entry keeps what it took and finds few strangers.
+    fn honest<K: Key>(entry: &Entry<K>, make: fn(Plan) -> crate::contestant::Made<K>) {
+        let mut contestant = make(Plan {
+            items: ITEMS,
+            rate: 0.001,
+        })
+        .unwrap();
+        let keys = |row: Row| (0..ITEMS).map(|n| row.key(n)).collect::<Vec<K>>();
+        let mut refused = Vec::new();
+        contestant.insert(&keys(Row::Present), &mut refused);
+        contestant.seal();
+        // A crate that displaces a stranger when it is full, or loses fingerprints, shows here; that
+        // is what the table counts, so a few are let through.
+        let found = contestant.contains(&keys(Row::Present));
+        assert!(found >= ITEMS - 100, "{}: {found}", entry.name);
+        let strangers = contestant.contains(&keys(Row::Absent));
+        assert!(strangers < 600, "{}: {strangers}", entry.name);
+        if let Some(removed) = contestant.remove(&keys(Row::Present)) {
+            assert!(removed >= ITEMS - 200, "{}: {removed}", entry.name);
+        }
+    }
+
+    fn all_honest<K: Key>() {
+        let entries = entries::<K>();
+        assert_eq!(entries[0].name, REFERENCE);
+        assert_eq!(
+            entries.iter().map(|e| e.name).collect::<HashSet<_>>().len(),
+            entries.len()
+        );
+        for entry in &entries {
+            assert!(entry.fixed.is_some() || entry.growing.is_some());
+            entry
+                .fixed
+                .into_iter()
+                .chain(entry.growing)
+                .for_each(|make| honest(entry, make));
+        }
+    }
+
+    #[test]
+    fn every_contestant_is_used_as_its_documents_say() {
+        all_honest::<u64>();
+        all_honest::<Text>();
+    }
+}
