@@ -23,6 +23,25 @@ use std::arch::x86_64::{
     _mm512_xor_epi64,
 };
 
+/// Runs `work` compiled for processors that count and find bits in one instruction (x86-64-v2 and
+/// BMI), if this is one.
+#[inline]
+pub(crate) fn with_bit_instructions<R>(work: impl FnOnce() -> R) -> R {
+    #[target_feature(enable = "popcnt,bmi1,bmi2")]
+    fn compiled_for_them<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+    let able = is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2");
+    if able {
+        // SAFETY: the processor has the instructions.
+        unsafe { compiled_for_them(work) }
+    } else {
+        work()
+    }
+}
+
 /// Keys in a vector.
 const LANES: usize = 8;
 /// Vectors of keys whose memory is on its way: 64 keys.

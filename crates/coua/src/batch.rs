@@ -15,6 +15,15 @@ use crate::geometry::Probe;
 use crate::prepared::{Accepted, Copies};
 use crate::relocate::{Relocation, Room, Step};
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::arch::with_bit_instructions;
+
+/// Other processors have one set of instructions.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn with_bit_instructions<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// Keys in flight: enough to cover the latency of memory, few enough to stay in the first cache.
 const AHEAD: usize = 32;
 /// Relocations under way at most.
@@ -95,6 +104,7 @@ impl Pending {
         self.queue.push_back(relocation);
     }
 
+    #[inline(always)]
     fn step_first(&mut self, filter: &mut CuckooFilter) {
         if let Some(mut relocation) = self.queue.pop_front() {
             match filter.step(&mut relocation) {
@@ -107,7 +117,7 @@ impl Pending {
     }
 
     /// Does a key's share of the work.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, filter: &mut CuckooFilter) {
         for _ in 0..self.queue.len() / KEYS_PER_STEP {
             self.step_first(filter);
@@ -301,6 +311,16 @@ impl CuckooFilter {
         &mut self,
         hashes: &[KeyHash],
         copies: Copies,
+        each: impl FnMut(Insertion),
+    ) -> Result<(), BatchFull> {
+        with_bit_instructions(|| self.insert_in_order(hashes, copies, each))
+    }
+
+    #[inline(always)]
+    fn insert_in_order(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
         mut each: impl FnMut(Insertion),
     ) -> Result<(), BatchFull> {
         let mut pending = Pending::new();
@@ -372,9 +392,11 @@ impl CuckooFilter {
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((_, probe)) = ahead.next(self) {
-            removed.push(self.take_away(&probe));
-        }
+        with_bit_instructions(|| {
+            let mut ahead = Lookahead::new(self, hashes);
+            while let Some((_, probe)) = ahead.next(self) {
+                removed.push(self.take_away(&probe));
+            }
+        });
     }
 }

@@ -92,7 +92,7 @@ pub(crate) struct Probe {
 }
 
 /// Choice bit of a slot value.
-const PARTNER: u64 = 1;
+pub(crate) const PARTNER: u64 = 1;
 
 impl Probe {
     #[inline(always)]

@@ -10,7 +10,7 @@ use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Layout, Probe, Resolution};
 use crate::prepared::Copies;
 use crate::relocate::{Relocation, Step};
-use crate::sizing::{self, MAX_SEGMENT_SLOTS, fitted};
+use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
 /// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
 /// somebody who knows the seed) end in `Full`, not in endless splitting.
@@ -67,7 +67,7 @@ impl CuckooFilter {
     /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
     fn is_small(&self) -> bool {
         // The shards of a shared filter must keep segments of one size.
-        self.is_resizable() && self.whole.depth == 0 && self.slots() <= MAX_SEGMENT_SLOTS
+        self.is_resizable() && self.whole.depth == 0 && self.slots() <= GROWING_SEGMENT_SLOTS
     }
 
     /// Makes room in a segment: splits it, or doubles a small filter. Places found before are stale.

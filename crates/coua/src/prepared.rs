@@ -108,16 +108,21 @@ impl CuckooFilter {
     }
 
     /// Everything an insert does before it has to move other items.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         let here = lanes.matches(segment, probe.primary, probe.value);
         let there = lanes.matches(segment, probe.partner, probe.partner_value());
-        let held = here.count() + there.count();
-        if held > 0 && copies == Copies::Keep {
+        let is_held = here.any() | there.any();
+        if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
+        let held = if is_held {
+            here.count() + there.count()
+        } else {
+            0
+        };
         if (held >= lanes.slots || segment.spilled)
             && let Some(insertion) = self.accept_aside(probe, copies, held)
         {
@@ -164,7 +169,7 @@ impl CuckooFilter {
     }
 
     /// Takes one copy away, from the side table first: slots are the cheaper place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_away(&mut self, probe: &Probe) -> bool {
         if self.table.segments[probe.segment as usize].spilled && self.take_aside(probe) {
             return true;

@@ -11,7 +11,7 @@
 
 use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
-use crate::geometry::{Probe, Resolution};
+use crate::geometry::{PARTNER, Probe, Resolution};
 use crate::side::Aside;
 
 /// An item on its way to `bucket`.
@@ -102,11 +102,11 @@ impl CuckooFilter {
         let lanes = &self.shapes[segment.level as usize].lanes;
         let primary = lanes.empties(segment, probe.primary);
         let partner = lanes.empties(segment, probe.partner);
-        let (bucket, empties, value) = if primary.count() >= partner.count() {
-            (probe.primary, primary, probe.value)
-        } else {
-            (probe.partner, partner, probe.partner_value())
-        };
+        // Branch-free: which bucket is emptier cannot be foretold.
+        let to_partner = u64::from(partner.count() > primary.count());
+        let empties = if to_partner == 1 { partner } else { primary };
+        let bucket = probe.primary ^ ((probe.primary ^ probe.partner) & to_partner.wrapping_neg());
+        let value = probe.value | (to_partner * PARTNER);
         let Some(position) = lanes.first(empties) else {
             return Step::Again;
         };
@@ -126,7 +126,7 @@ impl CuckooFilter {
     }
 
     /// Moves one item, and asks for the memory that the next step needs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, relocation: &mut Relocation) -> Step {
         let Relocation {
             segment,

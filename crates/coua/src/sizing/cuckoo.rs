@@ -6,9 +6,13 @@ use crate::geometry::{
 };
 use crate::table::Segment;
 
-/// Segments have at most this many slots. Larger ones reach no higher load; smaller ones vary more
-/// in the number of items that fall to them.
-pub(crate) const MAX_SEGMENT_SLOTS: u64 = 1 << 16;
+/// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
+/// smaller ones vary more in the number of items that fall to them.
+const FIXED_SEGMENT_SLOTS: u64 = 1 << 16;
+/// Segments of a growing filter have at most this many slots. That they vary more does little harm
+/// there, for a full one splits; a split takes a quarter of the time, and a batch finds four times as
+/// many segments to work in.
+pub(crate) const GROWING_SEGMENT_SLOTS: u64 = 1 << 14;
 
 /// How full (items / slots) a filter is meant to become.
 pub(crate) struct Loads {
@@ -75,11 +79,21 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
     }
 }
 
-/// Segments (as a depth) and buckets of a segment for `items` items at this load.
-fn dimensions(items: u64, load: f64, layout: Layout, slots_per_bucket: u32) -> (u32, u64) {
+/// Segments (as a depth) and buckets of a segment, for `like` to hold `items` items.
+fn dimensions(like: &Geometry, items: u64) -> (u32, u64) {
+    let Geometry {
+        layout,
+        slots_per_bucket,
+        ..
+    } = *like;
+    let load = design_load(like);
+    let most_slots = match like.resolution {
+        Resolution::Cells { .. } => FIXED_SEGMENT_SLOTS,
+        Resolution::Prefix { .. } => GROWING_SEGMENT_SLOTS,
+    };
     // One bucket more than the load asks for: with few items chance weighs more.
     let slots = (items.max(1) as f64 / load).ceil() + f64::from(slots_per_bucket);
-    let depth = (slots / MAX_SEGMENT_SLOTS as f64).max(1.0).log2().ceil() as u32;
+    let depth = (slots / most_slots as f64).max(1.0).log2().ceil() as u32;
     let segment = (slots / f64::from(depth).exp2()).ceil() as u64;
     (depth, buckets_of(segment, layout, slots_per_bucket))
 }
@@ -98,25 +112,28 @@ pub(crate) fn exact(
     layout: Layout,
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
-    let (base_depth, buckets) = dimensions(
-        items,
-        loads(layout, slots_per_bucket).fixed,
+    let wanted = items.max(1) as f64 / rate;
+    let like = Geometry {
         layout,
         slots_per_bucket,
-    );
-    let wanted = items.max(1) as f64 / rate;
+        buckets: 1,
+        base_depth: 0,
+        low_bits: LOW_BITS,
+        resolution: Resolution::Cells { top_bits: 0 },
+    };
+    let (base_depth, buckets) = dimensions(&like, items);
     (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
         .map(|fingerprint_bits| {
             let low_bits = fingerprint_bits.min(LOW_BITS);
+            let resolution = Resolution::Cells {
+                top_bits: fingerprint_bits - low_bits,
+            };
             Geometry {
-                layout,
-                slots_per_bucket,
                 buckets,
                 base_depth,
                 low_bits,
-                resolution: Resolution::Cells {
-                    top_bits: fingerprint_bits - low_bits,
-                },
+                resolution,
+                ..like
             }
         })
         .find(|geometry| geometry.cells() >= wanted)
@@ -133,12 +150,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     let Resolution::Prefix { bits } = like.resolution else {
         return like;
     };
-    let (depth, mut buckets) = dimensions(
-        items,
-        design_load(&like),
-        like.layout,
-        like.slots_per_bucket,
-    );
+    let (depth, mut buckets) = dimensions(&like, items);
     // A representative has at most 63 bits after the prefix.
     let depth_wanted = depth.max(bits.saturating_sub(63)).min(bits);
     if depth_wanted < depth {

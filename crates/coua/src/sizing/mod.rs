@@ -9,5 +9,6 @@ mod cuckoo;
 
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
-    MAX_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted, loads,
+    GROWING_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
+    loads,
 };
