@@ -1,0 +1,314 @@
+//! Files read by `docs/format.md` alone: a plain twin of the reader, and of the place of every key.
+
+use std::collections::BTreeMap;
+
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+fn hash(n: u64) -> u64 {
+    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::xxh3(0).hash(bytes).to_u64()
+}
+
+struct File {
+    bytes: Vec<u8>,
+}
+
+impl File {
+    fn number(&self, offset: u64, bytes: usize) -> u64 {
+        let mut value = [0; 8];
+        let at = offset as usize;
+        value[..bytes].copy_from_slice(&self.bytes[at..at + bytes]);
+        u64::from_le_bytes(value)
+    }
+
+    fn u32(&self, offset: u64) -> u64 {
+        self.number(offset, 4)
+    }
+
+    fn u64(&self, offset: u64) -> u64 {
+        self.number(offset, 8)
+    }
+
+    fn part(&self, offset: u64, length: u64) -> &[u8] {
+        &self.bytes[offset as usize..(offset + length) as usize]
+    }
+
+    /// `count` bits of the segment at `offset`, bit by bit.
+    fn bits(&self, offset: u64, first: u64, count: u64) -> u64 {
+        (0..count).fold(0, |value, n| {
+            let bit = first + n;
+            let byte = self.bytes[(offset + bit / 8) as usize];
+            value | u64::from(byte >> (bit % 8) & 1) << n
+        })
+    }
+}
+
+/// The numbers of section 4 for one segment.
+#[derive(Clone, Copy)]
+struct Segment {
+    prefix: u64,
+    depth: u64,
+    m: u64,
+    g: u64,
+    t: u64,
+    /// S.
+    suffix_bits: u64,
+    /// H, or 64.
+    hash_bits: u64,
+}
+
+fn power(exponent: u64) -> u128 {
+    1 << exponent
+}
+
+fn product(a: u64, b: u64) -> (u64, u64) {
+    let wide = u128::from(a) * u128::from(b);
+    ((wide >> 64) as u64, wide as u64)
+}
+
+impl Segment {
+    fn of(file: &File, depth: u64, prefix: u64) -> Self {
+        let (m, base, g, bits) = (file.u64(48), file.u32(56), file.u32(60), file.u32(68));
+        let cells = u128::from(m) * (power(g) - 1);
+        let (t, hash_bits) = if file.u32(64) == 0 {
+            let t = (0..64).find(|&t| cells << t >= power(bits - depth));
+            (t.unwrap(), bits)
+        } else {
+            (base + bits - depth, 64)
+        };
+        let suffix_bits = hash_bits - depth;
+        Self {
+            prefix,
+            depth,
+            m,
+            g,
+            t,
+            suffix_bits,
+            hash_bits,
+        }
+    }
+
+    /// Primary bucket and fingerprint.
+    fn place(&self, hash: u64) -> (u64, u64) {
+        let known = hash & (u64::MAX << (64 - self.hash_bits));
+        let (primary, r) = product(known << self.depth, self.m);
+        let top = (u128::from(r) >> (64 - self.t)) as u64;
+        let (low, _) = product(r << self.t, (1 << self.g) - 1);
+        (primary, (top << self.g) + low + 1)
+    }
+
+    fn offset(&self, fingerprint: u64) -> u64 {
+        (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.m >> 32
+    }
+
+    fn representative(&self, primary: u64, fingerprint: u64) -> u64 {
+        let range = power(self.g) - 1;
+        let (top, low) = (fingerprint >> self.g, u128::from(fingerprint) & range);
+        let c = (u128::from(primary) * power(self.t) + u128::from(top)) * range + low - 1;
+        let cells = u128::from(self.m) * range * power(self.t);
+        let smallest = (c << self.suffix_bits).div_ceil(cells) as u64;
+        self.prefix + (smallest << (64 - self.depth - self.suffix_bits))
+    }
+
+    /// The bits of slot `i` of the segment at `offset`.
+    fn value(&self, file: &File, offset: u64, i: u64) -> u64 {
+        let (b, s) = (file.u32(44), self.slot_bits(file));
+        let whole = b * s;
+        let z = if whole.is_multiple_of(8) {
+            0
+        } else {
+            8 - (1 << whole.trailing_zeros())
+        };
+        if file.u32(40) == 1 || whole + z <= 64 {
+            return file.bits(offset, i * s, s);
+        }
+        let (bucket, slot, w) = (i / b * whole, i % b, 57 / b);
+        let low = file.bits(offset, bucket + slot * w, w);
+        low | file.bits(offset, bucket + b * w + slot * (s - w), s - w) << w
+    }
+
+    fn slot_bits(&self, file: &File) -> u64 {
+        self.t + self.g + 1 + file.u32(40)
+    }
+}
+
+/// Checks the rules of sections 1, 2, 5 and 6, and returns the segments with their offsets.
+fn checked(file: &File) -> Vec<(Segment, u64)> {
+    assert_eq!(file.part(0, 8), b"\x89COUA\r\n\x1a");
+    assert_eq!(
+        (file.number(8, 2), file.number(10, 2), file.u32(12)),
+        (1, 1, 192)
+    );
+    assert_eq!(file.u64(184), checksum(file.part(0, 184)));
+    for reserved in [32, 160, 168, 176] {
+        assert_eq!((file.u64(reserved), file.u32(20)), (0, 0));
+    }
+    let (segments, entries, length) = (file.u64(112), file.u64(120), file.u64(128));
+    let (table, first, side) = (file.u64(136), file.u64(144), file.u64(152));
+    assert_eq!((table, length), (192, file.bytes.len() as u64));
+    assert_eq!(first, (192 + 32 * segments).next_multiple_of(4096));
+    assert_eq!(length, side + 24 * entries + 32);
+    assert!(
+        file.part(192 + 32 * segments, first - 192 - 32 * segments)
+            .iter()
+            .all(|&b| b == 0)
+    );
+    let trailer = length - 32;
+    assert_eq!(file.u64(trailer), checksum(file.part(192, 32 * segments)));
+    assert_eq!(
+        file.u64(trailer + 8),
+        checksum(file.part(side, 24 * entries))
+    );
+    let whole = [file.part(0, 192), file.part(trailer, 16)].concat();
+    assert_eq!(file.u64(trailer + 16), checksum(&whole));
+    assert_eq!(file.part(trailer + 24, 8), b"COUA-END");
+    let (mut offset, mut prefix) = (first, 0u64);
+    let row = |number| {
+        let row = 192 + 32 * number;
+        let segment = Segment::of(file, file.u32(row), prefix);
+        assert_eq!((file.u64(row + 16), file.u32(row + 12)), (offset, 0));
+        let slots = slots(file);
+        let bytes = ((slots * segment.slot_bits(file)).div_ceil(8) + 8).next_multiple_of(64);
+        assert_eq!(file.u64(row + 24), checksum(file.part(offset, bytes)));
+        let found = (segment, offset);
+        offset += bytes;
+        prefix = prefix.wrapping_add(power(64 - segment.depth) as u64);
+        found
+    };
+    let rows = (0..segments).map(row).collect();
+    assert_eq!((offset, prefix), (side, 0));
+    rows
+}
+
+fn slots(file: &File) -> u64 {
+    let m = file.u64(48);
+    if file.u32(40) == 1 {
+        m + 1
+    } else {
+        m * file.u32(44)
+    }
+}
+
+/// All items of the file as their cells' representatives, with their numbers of copies.
+fn items(file: &File) -> BTreeMap<u64, u64> {
+    let mut items = BTreeMap::new();
+    for (number, (segment, offset)) in (0..).zip(checked(file)) {
+        let mut used = 0;
+        for slot in 0..slots(file) {
+            let value = segment.value(file, offset, slot);
+            if value == 0 {
+                continue;
+            }
+            used += 1;
+            let windows = file.u32(40);
+            let bucket = if windows == 1 {
+                slot - (value >> 1 & 1)
+            } else {
+                slot / file.u32(44)
+            };
+            let fingerprint = value >> (1 + windows);
+            let back = if value & 1 == 1 {
+                segment.m - segment.offset(fingerprint)
+            } else {
+                0
+            };
+            let primary = (bucket + back) % segment.m;
+            *items
+                .entry(segment.representative(primary, fingerprint))
+                .or_default() += 1;
+        }
+        assert_eq!(file.u32(192 + 32 * number + 4), used);
+    }
+    assert_eq!(items.values().sum::<u64>() + file.u64(104), file.u64(96));
+    let side = file.u64(152);
+    for entry in 0..file.u64(120) {
+        let [hash, extra, homeless] = [0, 8, 16].map(|field| file.u64(side + 24 * entry + field));
+        *items.entry(hash).or_default() += extra + homeless;
+    }
+    assert_eq!(items.values().sum::<u64>(), file.u64(88));
+    items
+}
+
+/// The representative of a key's cell, found as a reader would.
+fn expected(segments: &[(Segment, u64)], hash: u64) -> u64 {
+    let after = segments.partition_point(|(segment, _)| segment.prefix <= hash);
+    let segment = segments[after - 1].0;
+    let (primary, fingerprint) = segment.place(hash);
+    segment.representative(primary, fingerprint)
+}
+
+fn builders() -> Vec<CuckooFilterBuilder> {
+    let builder = CuckooFilter::builder;
+    let mut all = vec![
+        builder(),
+        builder().hash_bits(27),
+        builder().hash_bits(44).capacity(300_000),
+        builder().layout(Layout::Windows),
+        builder().layout(Layout::Windows).hash_bits(33),
+        builder().capacity(30_000).rate(1e-4).max_items(1_000_000),
+        builder()
+            .capacity(150_000)
+            .rate(1e-5)
+            .layout(Layout::Windows),
+        builder()
+            .capacity(150_000)
+            .rate(0.3)
+            .when_full(WhenFull::Refuse),
+        builder()
+            .capacity(150_000)
+            .rate(1e-12)
+            .hasher(KeyHasher::xxh3(7)),
+    ];
+    for slots in [1, 2, 8] {
+        all.push(builder().slots_per_bucket(slots));
+        all.push(
+            builder()
+                .slots_per_bucket(slots)
+                .capacity(150_000)
+                .rate(0.001),
+        );
+    }
+    all
+}
+
+#[test]
+fn files_are_what_the_document_says() {
+    for builder in builders() {
+        let mut filter = builder.build().unwrap();
+        let keys: Vec<u64> = (0..140_000).map(hash).chain([hash(0); 40]).collect();
+        for &key in &keys {
+            filter.insert_hash(KeyHash::from_u64(key)).unwrap();
+        }
+        let mut bytes = Vec::new();
+        filter.write_to(&mut bytes).unwrap();
+        let file = File { bytes };
+        let segments = checked(&file);
+        let mut wanted = BTreeMap::new();
+        for &key in &keys {
+            *wanted.entry(expected(&segments, key)).or_default() += 1;
+        }
+        assert!(items(&file) == wanted, "{filter:?}");
+    }
+}
+
+#[test]
+fn a_secret_key_is_not_in_the_file() {
+    let secret = *b"0123456789abcdef";
+    let hasher = KeyHasher::siphash13(secret);
+    let filter = CuckooFilter::builder().hasher(hasher).build().unwrap();
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).unwrap();
+    assert!(!bytes.windows(16).any(|window| window == secret));
+    let file = File { bytes };
+    assert_eq!(
+        (file.u32(16), file.u64(24)),
+        (2, hasher.hash(b"coua key check").to_u64())
+    );
+}
