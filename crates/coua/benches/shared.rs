@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use coua::{CuckooFilter, KeyHash, SharedCuckooFilter, WhenFull};
 
-/// The n-th of a row of distinct uniform hashes (SplitMix64).
+/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
 fn hash(n: u64) -> KeyHash {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,60 +62,69 @@ fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows
         .when_full(WhenFull::Refuse)
         .build_shared()
         .expect("memory for the filter");
-    let (stored, absent) = hashes.split_at(items as usize);
-    let seen: &SharedCuckooFilter = &seen;
+    let stored = &hashes[..items as usize];
     let mut row = |what: &str, rate| rows.add(format!("{what}, {threads} threads"), rate);
-    row(
-        "insert to 95 %",
-        rate(stored, batch, threads, || {
-            |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room")
-        }),
-    );
-    row(
-        "lookup present and absent",
-        rate(hashes, batch, threads, || {
-            let mut present = Vec::new();
-            move |part: &[KeyHash]| {
-                seen.contains_hash_batch(part, &mut present);
-                black_box(&present);
-            }
-        }),
-    );
+    row("insert to 95 %", inserted(&seen, stored, (batch, threads)));
+    looked_up(&seen, hashes, (batch, threads), &mut row);
+    let repeats = || {
+        let (seen, mut outcomes) = (&seen, Vec::new());
+        move |part: &[KeyHash]| {
+            seen.insert_unique_hash_batch(part, &mut outcomes)
+                .expect("room");
+        }
+    };
     row(
         "insert_unique, all repeats",
-        rate(stored, batch, threads, || {
-            let mut outcomes = Vec::new();
-            move |part: &[KeyHash]| {
-                seen.insert_unique_hash_batch(part, &mut outcomes)
-                    .expect("room")
-            }
-        }),
+        rate(stored, batch, threads, repeats),
     );
-    row(
-        "single lookups",
-        rate(&absent[..absent.len() / 4], batch, threads, || {
-            |part: &[KeyHash]| {
-                black_box(
-                    part.iter()
-                        .filter(|&&hash| seen.contains_hash(hash))
-                        .count(),
-                );
-            }
-        }),
-    );
-    row(
-        "remove",
-        rate(stored, batch, threads, || {
-            let mut removed = Vec::new();
-            move |part: &[KeyHash]| seen.remove_hash_batch(part, &mut removed)
-        }),
-    );
+    let removals = || {
+        let (seen, mut removed) = (&seen, Vec::new());
+        move |part: &[KeyHash]| seen.remove_hash_batch(part, &mut removed)
+    };
+    row("remove", rate(stored, batch, threads, removals));
     let growing = SharedCuckooFilter::new();
     row(
         "growing, insert",
-        rate(stored, batch, threads, || {
-            |part: &[KeyHash]| growing.insert_hash_batch(part).expect("room")
-        }),
+        inserted(&growing, stored, (batch, threads)),
+    );
+}
+
+fn inserted(
+    seen: &SharedCuckooFilter,
+    hashes: &[KeyHash],
+    (batch, threads): (usize, usize),
+) -> f64 {
+    rate(hashes, batch, threads, || {
+        |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room")
+    })
+}
+
+fn looked_up(
+    seen: &SharedCuckooFilter,
+    hashes: &[KeyHash],
+    (batch, threads): (usize, usize),
+    row: &mut impl FnMut(&str, f64),
+) {
+    let batches = || {
+        let mut present = Vec::new();
+        move |part: &[KeyHash]| {
+            seen.contains_hash_batch(part, &mut present);
+            black_box(&present);
+        }
+    };
+    row(
+        "lookup present and absent",
+        rate(hashes, batch, threads, batches),
+    );
+    let singles = || {
+        |part: &[KeyHash]| {
+            black_box(part.iter().filter(|&&key| seen.contains_hash(key)).count());
+        }
+    };
+    let some = &hashes[hashes.len() * 7 / 8..];
+    row(
+        "single lookups, absent",
+        rate(some, batch, threads, singles),
     );
 }
 
@@ -130,17 +139,17 @@ fn plain(items: u64, hashes: &[KeyHash], batch: usize, rows: &mut Rows) {
     };
     let (mut present, mut removed) = (Vec::new(), Vec::new());
     timed("insert to 95 %", stored, &mut |part| {
-        seen.insert_hash_batch(part).expect("room")
+        seen.insert_hash_batch(part).expect("room");
     });
     timed("lookup present and absent", hashes, &mut |part| {
         seen.contains_hash_batch(part, &mut present);
     });
     timed("remove", stored, &mut |part| {
-        seen.remove_hash_batch(part, &mut removed)
+        seen.remove_hash_batch(part, &mut removed);
     });
     let mut growing = CuckooFilter::new();
     timed("growing, insert", stored, &mut |part| {
-        growing.insert_hash_batch(part).expect("room")
+        growing.insert_hash_batch(part).expect("room");
     });
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// Distinct uniform numbers: `SplitMix64` (Steele, Lea, Flood 2014).
 fn hash(n: u64) -> u64 {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -79,7 +79,7 @@ impl Segment {
         let cells = u128::from(m) * (power(g) - 1);
         let (t, hash_bits) = if file.u32(64) == 0 {
             let t = (0..64).find(|&t| cells << t >= power(bits - depth));
-            (t.unwrap(), bits)
+            (t.expect("some width is wide enough"), bits)
         } else {
             (base + bits - depth, 64)
         };
@@ -105,7 +105,7 @@ impl Segment {
     }
 
     fn offset(&self, fingerprint: u64) -> u64 {
-        (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.m >> 32
+        ((fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.m) >> 32
     }
 
     fn representative(&self, primary: u64, fingerprint: u64) -> u64 {
@@ -117,21 +117,23 @@ impl Segment {
         self.prefix + (smallest << (64 - self.depth - self.suffix_bits))
     }
 
-    /// The bits of slot `i` of the segment at `offset`.
-    fn value(&self, file: &File, offset: u64, i: u64) -> u64 {
-        let (b, s) = (file.u32(44), self.slot_bits(file));
-        let whole = b * s;
-        let z = if whole.is_multiple_of(8) {
+    /// The value of a slot of the segment at `offset`.
+    fn value(&self, file: &File, offset: u64, slot: u64) -> u64 {
+        let (in_bucket, width) = (file.u32(44), self.slot_bits(file));
+        let bits = in_bucket * width;
+        let odd = if bits.is_multiple_of(8) {
             0
         } else {
-            8 - (1 << whole.trailing_zeros())
+            8 - (1 << bits.trailing_zeros())
         };
-        if file.u32(40) == 1 || whole + z <= 64 {
-            return file.bits(offset, i * s, s);
+        if file.u32(40) == 1 || bits + odd <= 64 {
+            return file.bits(offset, slot * width, width);
         }
-        let (bucket, slot, w) = (i / b * whole, i % b, 57 / b);
-        let low = file.bits(offset, bucket + slot * w, w);
-        low | file.bits(offset, bucket + b * w + slot * (s - w), s - w) << w
+        let (bucket, slot) = (slot / in_bucket * bits, slot % in_bucket);
+        let (low, rest) = (57 / in_bucket, width - 57 / in_bucket);
+        let rests = bucket + in_bucket * low;
+        file.bits(offset, bucket + slot * low, low)
+            | file.bits(offset, rests + slot * rest, rest) << low
     }
 
     fn slot_bits(&self, file: &File) -> u64 {

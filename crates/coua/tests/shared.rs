@@ -1,5 +1,7 @@
 //! `SharedCuckooFilter`: one answer for every interleaving of threads.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,7 +13,7 @@ use coua::{
 
 const THREADS: u64 = 8;
 
-/// The n-th of a row of distinct uniform hashes (SplitMix64).
+/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
 fn hash(n: u64) -> KeyHash {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -136,7 +138,11 @@ fn counts_add_up_after_any_interleaving() {
         for (key, count) in models.into_iter().flatten() {
             *model.entry(key).or_default() += count;
         }
-        assert_eq!(seen.len() as i64, model.values().sum::<i64>(), "{seen:?}");
+        assert_eq!(
+            seen.len().cast_signed(),
+            model.values().sum::<i64>(),
+            "{seen:?}"
+        );
         let (keys, held): (Vec<u64>, Vec<i64>) = model.into_iter().unzip();
         let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
         let mut counts = Vec::new();
@@ -145,7 +151,7 @@ fn counts_add_up_after_any_interleaving() {
             counts
                 .iter()
                 .zip(&held)
-                .all(|(&count, &held)| count as i64 >= held),
+                .all(|(&count, &held)| count.cast_signed() >= held),
             "{seen:?}"
         );
         let plain = seen.into_filter();
