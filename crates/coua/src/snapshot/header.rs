@@ -216,12 +216,12 @@ impl Header {
             side,
             end,
         } = self.places;
+        let side_bytes = self.side_entries.saturating_mul(ENTRY_BYTES);
         let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
             && self.segments < 1 << MAX_DEPTH
             && first == first_segment(self.segments)
             && side > first
-            && self.side_entries <= end / ENTRY_BYTES
-            && side.checked_add(self.side_entries * ENTRY_BYTES + TRAILER_BYTES) == Some(end)
+            && side.checked_add(side_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
             && side - first >= 64 * self.segments;
@@ -414,6 +414,9 @@ impl Reader<'_> {
 /// Whether all arithmetic on this geometry stays within its limits.
 fn is_sound(geometry: &Geometry) -> bool {
     let depth = geometry.base_depth;
+    if depth >= MAX_DEPTH {
+        return false;
+    }
     let within_limits = match geometry.resolution {
         Resolution::Prefix { bits } => {
             geometry.low_bits == LOW_BITS
@@ -430,7 +433,6 @@ fn is_sound(geometry: &Geometry) -> bool {
     };
     within_limits
         && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
-        && depth < MAX_DEPTH
         && (1..MAX_BUCKETS).contains(&geometry.buckets)
         && geometry.shape(depth).is_some()
 }

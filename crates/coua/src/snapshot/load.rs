@@ -21,6 +21,9 @@ use crate::snapshot::header::{
 };
 use crate::table::Table;
 
+/// Rows of the segment table that are read before they are checked.
+const ROWS_AT_A_TIME: u64 = 4096;
+
 /// One row of the segment table.
 struct Row {
     depth: u32,
@@ -142,9 +145,8 @@ fn load<R: Read>(
         });
     }
     let hasher = header.hash.hasher(key)?;
-    let rows_bytes = read_exactly(&mut input, header.segments * ROW_BYTES)?;
     let shapes = header.shapes();
-    let rows = rows_of(&rows_bytes, &header, &shapes)?;
+    let (rows_bytes, rows) = rows_of(&mut input, &header, &shapes)?;
     let padding = header.places.first_segment - (head.len() + rows_bytes.len()) as u64;
     if read_exactly(&mut input, padding)?
         .iter()
@@ -202,6 +204,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         splits: 0,
         whole: Whole::default(),
     };
+    let most = filter.geometry.slots_per_bucket;
     let mut extra = 0u64;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
@@ -218,7 +221,8 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         let sound = last.replace(hash) < Some(hash)
             && aside != Aside::default()
             && filter.representative(&probe) == hash
-            && aside.homeless <= header.homeless;
+            // Copies beyond a bucket's worth are extra ones, never homeless.
+            && aside.homeless <= u64::from(most - filter.slots_holding(&probe).min(most));
         if !sound {
             return Err(LoadError::Field {
                 name: "side table entry",
@@ -262,52 +266,74 @@ fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError>
     }
 }
 
-fn rows_of(bytes: &[u8], header: &Header, shapes: &[Shape]) -> Result<Vec<Row>, LoadError> {
-    let base = header.geometry.base_depth;
+/// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
+/// but holds nothing (a sparse one) ends here.
+fn rows_of(
+    input: &mut impl Read,
+    header: &Header,
+    shapes: &[Shape],
+) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
     let slots = header.geometry.segment_slots();
     let mut offset = header.places.first_segment;
-    let mut rows = Vec::new();
-    for bytes in bytes.chunks_exact(ROW_BYTES as usize) {
-        let mut fields = Reader { bytes, at: 0 };
-        let depth = fields.u32();
-        let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
-        let (at, checksum) = (fields.u64(), fields.u64());
-        let shape = depth
-            .checked_sub(base)
-            .and_then(|level| shapes.get(level as usize));
-        let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
-            return Err(LoadError::Field {
-                name: "segment depth",
-                found: u64::from(depth),
-            });
-        };
-        if at != offset || flags > 1 || reserved != 0 {
-            return Err(LoadError::Field {
-                name: "segment offset",
-                found: at,
-            });
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    while (rows.len() as u64) < header.segments {
+        let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
+        let bytes = read_exactly(input, some * ROW_BYTES)?;
+        for row in bytes.chunks_exact(ROW_BYTES as usize) {
+            let (row, shape) = row_of(row, offset, header, shapes)?;
+            rows.push(row);
+            offset = offset
+                .checked_add(shape.bytes(slots))
+                .ok_or(LoadError::Field {
+                    name: "segment offset",
+                    found: offset,
+                })?;
         }
-        rows.push(Row {
-            depth,
-            occupied,
-            overfull: flags == 1,
-            checksum,
-        });
-        offset = offset
-            .checked_add(shape.bytes(slots))
-            .ok_or(LoadError::Field {
-                name: "segment offset",
-                found: at,
-            })?;
+        all.extend_from_slice(&bytes);
     }
     if offset == header.places.side {
-        Ok(rows)
+        Ok((all, rows))
     } else {
         Err(LoadError::Field {
             name: "side table offset",
             found: header.places.side,
         })
     }
+}
+
+fn row_of<'a>(
+    bytes: &[u8],
+    offset: u64,
+    header: &Header,
+    shapes: &'a [Shape],
+) -> Result<(Row, &'a Shape), LoadError> {
+    let mut fields = Reader { bytes, at: 0 };
+    let depth = fields.u32();
+    let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
+    let (at, checksum) = (fields.u64(), fields.u64());
+    let level = depth.checked_sub(header.geometry.base_depth);
+    let shape = level.and_then(|level| shapes.get(level as usize));
+    let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
+        return Err(LoadError::Field {
+            name: "segment depth",
+            found: u64::from(depth),
+        });
+    };
+    if at != offset || flags > 1 || reserved != 0 {
+        return Err(LoadError::Field {
+            name: "segment offset",
+            found: at,
+        });
+    }
+    Ok((
+        Row {
+            depth,
+            occupied,
+            overfull: flags == 1,
+            checksum,
+        },
+        shape,
+    ))
 }
 
 fn segments_of(

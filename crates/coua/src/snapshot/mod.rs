@@ -14,7 +14,7 @@ mod load;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use error::{LoadError, Part};
 
@@ -23,6 +23,8 @@ use crate::table::Segment;
 use header::{Header, checksum_of};
 
 const END_MAGIC: [u8; 8] = *b"COUA-END";
+/// Symbolic links that a path may lead through, as in Linux.
+const MOST_LINKS: usize = 40;
 
 impl CuckooFilter {
     /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
@@ -113,16 +115,9 @@ impl CuckooFilter {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let target = if existing.is_some() {
-            fs::canonicalize(path)?
-        } else {
-            path.to_owned()
-        };
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let mut temporary = new_file_in(folder)?;
+        let target = followed(path)?;
+        let folder = folder_of(&target);
+        let mut temporary = new_file_in(folder, existing.as_ref())?;
         self.write_to(temporary.as_file_mut())?;
         if let Some(permissions) = existing {
             temporary.as_file().set_permissions(permissions)?;
@@ -133,14 +128,42 @@ impl CuckooFilter {
     }
 }
 
-fn new_file_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// Where symbolic links lead, also to a file that does not exist yet.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = folder_of(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// With the permissions of the file it will replace from the start, so that a private filter is
+/// never readable for others.
+fn new_file_in(
+    folder: &Path,
+    permissions: Option<&fs::Permissions>,
+) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".coua-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any new file, less the umask; the default would be private to the user.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+    if let Some(permissions) = permissions {
+        builder.permissions(permissions.clone());
+    } else {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As any new file, less the umask; the default would be private to the user.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
     }
     builder.tempfile_in(folder)
 }

@@ -1,0 +1,280 @@
+//! Snapshots as files.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use coua::{CuckooFilter, LoadError};
+
+use crate::counting::measured;
+use crate::forge::Forgery;
+use crate::samples::{bytes_of, samples};
+
+fn filter_of(keys: std::ops::Range<u32>) -> CuckooFilter {
+    let builder = CuckooFilter::builder().capacity(2_000).rate(0.001);
+    let mut filter = builder.build().expect("valid");
+    for key in keys {
+        filter.insert(key.to_le_bytes()).expect("room");
+    }
+    filter
+}
+
+/// Names in a folder, to see that no temporary file stays.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("readable");
+    entries
+        .map(|entry| {
+            entry
+                .expect("readable")
+                .file_name()
+                .into_string()
+                .expect("ASCII")
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_saved_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, filter) in samples() {
+        let path = folder.path().join(name);
+        filter.save_atomically(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == bytes_of(&filter), "{name}");
+        for loaded in [
+            CuckooFilter::read(&path),
+            CuckooFilter::read_from(File::open(&path).unwrap()),
+        ] {
+            assert!(bytes_of(&loaded.unwrap()) == bytes_of(&filter), "{name}");
+        }
+    }
+    assert_eq!(names_in(folder.path()).len(), samples().len());
+}
+
+#[test]
+fn files_that_cannot_be_read_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [
+        folder.path().join("missing"),
+        folder.path().to_owned(),
+        "".into(),
+    ] {
+        let error = CuckooFilter::read(&path).unwrap_err();
+        assert!(matches!(error, LoadError::Io(_)), "{error}");
+    }
+    let empty = folder.path().join("empty");
+    fs::write(&empty, b"").unwrap();
+    assert!(matches!(
+        CuckooFilter::read(&empty),
+        Err(LoadError::NotAFilter)
+    ));
+}
+
+#[test]
+fn saving_replaces_and_keeps_what_a_failure_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    filter_of(0..10).save_atomically(&path).unwrap();
+    filter_of(0..20).save_atomically(&path).unwrap();
+    assert_eq!(CuckooFilter::read(&path).unwrap().len(), 20);
+    assert!(
+        filter_of(0..1)
+            .save_atomically(&folder.path().join("no/such/folder"))
+            .is_err()
+    );
+    assert!(filter_of(0..1).save_atomically(folder.path()).is_err());
+    assert_eq!(names_in(folder.path()), ["seen.coua"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_are_refused_and_stay() {
+    use std::os::unix::fs::FileTypeExt;
+    for device in ["/dev/full", "/dev/null"] {
+        if let Ok(before) = fs::metadata(device) {
+            assert!(filter_of(0..10).save_atomically(Path::new(device)).is_err());
+            assert!(before.file_type().is_char_device());
+            assert!(fs::metadata(device).unwrap().file_type().is_char_device());
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    assert!(filter_of(0..10).write_to(full).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay_and_links_are_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    filter_of(0..10).save_atomically(&path).unwrap();
+    for mode in [0o600, 0o640, 0o444] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        filter_of(0..20).save_atomically(&path).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            mode
+        );
+    }
+    fs::create_dir(folder.path().join("links")).unwrap();
+    let link = folder.path().join("links/link");
+    symlink("../seen.coua", &link).unwrap();
+    filter_of(0..30).save_atomically(&link).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(CuckooFilter::read(&path).unwrap().len(), 30);
+    let dangling = folder.path().join("links/dangling");
+    symlink("../later.coua", &dangling).unwrap();
+    filter_of(0..40).save_atomically(&dangling).unwrap();
+    assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
+    assert_eq!(
+        CuckooFilter::read(&folder.path().join("later.coua"))
+            .unwrap()
+            .len(),
+        40
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_the_right_to_write_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    filter_of(0..10).save_atomically(&path).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser may write anyway.
+    if File::create(folder.path().join("probe")).is_err() {
+        assert!(filter_of(0..20).save_atomically(&path).is_err());
+        assert_eq!(CuckooFilter::read(&path).unwrap().len(), 10);
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs itself again under a limit on the size of files, which fails as a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    const NAME: &str = "files::a_full_disk_leaves_the_old_file";
+    if let Some(path) = std::env::var_os("COUA_SAVE_UNDER_LIMIT") {
+        assert!(
+            filter_of(0..1_500)
+                .save_atomically(Path::new(&path))
+                .is_err()
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    filter_of(0..10).save_atomically(&path).unwrap();
+    let old = fs::read(&path).unwrap();
+    let status = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"",
+        ])
+        .arg(std::env::current_exe().unwrap())
+        .arg(NAME)
+        .env("COUA_SAVE_UNDER_LIMIT", &path)
+        .output()
+        .unwrap();
+    assert!(
+        status.status.success(),
+        "{}",
+        String::from_utf8_lossy(&status.stdout)
+    );
+    assert!(fs::read(&path).unwrap() == old);
+    assert_eq!(names_in(folder.path()), ["seen.coua"]);
+}
+
+#[test]
+fn readers_see_the_old_or_the_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let (small, large) = (filter_of(0..10), filter_of(0..1_500));
+    small.save_atomically(&path).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut reads = 0;
+            while !done.load(Ordering::Relaxed) {
+                let len = CuckooFilter::read(&path)
+                    .expect("the file is whole at any time")
+                    .len();
+                assert!(len == 10 || len == 1_500);
+                reads += 1;
+            }
+            reads
+        });
+        for _ in 0..40 {
+            large.save_atomically(&path).unwrap();
+            small.save_atomically(&path).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+    assert_eq!(names_in(folder.path()), ["seen.coua"]);
+}
+
+/// A few blocks on the disk, but terabytes by its length.
+#[cfg(unix)]
+#[test]
+fn a_sparse_file_costs_no_more_than_what_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.coua");
+    for segments in [1u64, 1 << 20, 1 << 26] {
+        let mut forged = Forgery(bytes_of(&filter_of(0..10)));
+        let first = (192 + 32 * segments).next_multiple_of(4096);
+        let end = 1u64 << 40;
+        let side = end - 32;
+        forged
+            .set("segments", segments)
+            .set("first segment", first)
+            .set("end", end);
+        forged
+            .set("side entries", 0)
+            .set("side table offset", side)
+            .set("base depth", 0);
+        forged.seal();
+        let mut file = File::create(&path).unwrap();
+        file.write_all(&forged.0[..192]).unwrap();
+        if file.set_len(end).is_err() {
+            continue; // a file system without sparse files
+        }
+        let (result, cost) = measured(|| CuckooFilter::read(&path));
+        assert!(result.is_err());
+        assert!(cost.heap < 10_000_000, "{segments}: {} bytes", cost.heap);
+        assert!(
+            cost.time < Duration::from_secs(1),
+            "{segments}: {:?}",
+            cost.time
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_fails_is_an_error_of_its_own() {
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("unplugged"))
+        }
+    }
+    let error = CuckooFilter::read_from(Broken).unwrap_err();
+    assert!(matches!(error, LoadError::Io(_)) && error.to_string().contains("unplugged"));
+    let bytes = bytes_of(&filter_of(0..10));
+    let broken = std::io::Read::chain(&bytes[..5_000], Broken);
+    assert!(matches!(
+        CuckooFilter::read_from(broken),
+        Err(LoadError::Io(_))
+    ));
+}

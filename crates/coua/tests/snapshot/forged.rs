@@ -1,0 +1,370 @@
+//! Forged bytes, with correct checksums: an error, or a filter that answers wrongly but does nothing
+//! worse: no panic, no endless loop, no memory without end.
+
+use std::time::{Duration, Instant};
+
+use coua::{Conversion, CuckooFilter, Layout, LoadError};
+
+use crate::counting::measured;
+use crate::forge::{FIELDS, Forgery, HEADER, ROW};
+use crate::random::Random;
+use crate::samples::{bytes_of, samples, segmented};
+
+fn forgeries() -> Vec<(&'static str, Forgery)> {
+    samples()
+        .into_iter()
+        .map(|(name, filter)| (name, Forgery(bytes_of(&filter))))
+        .collect()
+}
+
+/// Values that break arithmetic: zeros, ones, powers of two and their neighbours, the ends.
+fn extremes(real: u64) -> impl Iterator<Item = u64> {
+    let near = [
+        real.wrapping_sub(1),
+        real.wrapping_add(1),
+        real.wrapping_mul(2),
+        real / 2,
+    ];
+    let powers = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]);
+    near.into_iter()
+        .chain(powers)
+        .chain([u64::MAX, u64::MAX / 24, u64::MAX - 31, u64::MAX - 191])
+}
+
+/// Loads forged bytes; what loads is put to every use.
+fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
+    let (result, cost) = measured(|| CuckooFilter::from_bytes(bytes));
+    assert!(
+        cost.heap < 8 * bytes.len() as u64 + 100_000,
+        "{}: {} bytes",
+        what(),
+        cost.heap
+    );
+    assert!(cost.mapped < 1 << 30, "{}: {} bytes", what(), cost.mapped);
+    assert!(
+        cost.time < Duration::from_secs(1),
+        "{}: {:?}",
+        what(),
+        cost.time
+    );
+    let Ok(filter) = result else { return false };
+    let start = Instant::now();
+    exercise(filter, &mut Random::new(9));
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{}: {:?}",
+        what(),
+        start.elapsed()
+    );
+    true
+}
+
+/// Every operation once or a few times; only panics and endless work are wrong.
+fn exercise(mut filter: CuckooFilter, random: &mut Random) {
+    let hashes = random.hashes(100);
+    let (mut answers, mut counts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    filter.contains_hash_batch(&hashes, &mut answers);
+    filter.count_hash_batch(&hashes, &mut counts);
+    assert!(format!("{filter:?}").len() < 1000);
+    let loaded = CuckooFilter::from_bytes(&bytes_of(&filter));
+    assert!(loaded.is_ok(), "what loads must save and load again");
+    if let Ok(copy) = filter.try_clone() {
+        let _refused = filter.merge(&copy);
+    }
+    for to in [
+        Conversion::HashBits(9),
+        Conversion::Rate(0.5),
+        Conversion::Layout {
+            layout: Layout::Windows,
+            slots_per_bucket: 2,
+        },
+    ] {
+        drop(filter.convert(to));
+    }
+    let _refused = filter.insert_hash_batch(&hashes);
+    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
+    for &hash in &hashes {
+        for _ in 0..3 {
+            let _refused = filter.insert_hash(hash);
+        }
+    }
+    filter.remove_hash_batch(&hashes, &mut answers);
+    let _refused = filter.reserve(1_000);
+    filter.compact();
+    for &hash in &hashes[..50] {
+        while filter.count_hash(hash) < 1_000 && filter.remove_hash(hash) {}
+    }
+    let _refused = filter.insert_hash_batch(&hashes);
+    filter.clear();
+    assert!(filter.is_empty());
+}
+
+/// Fields of which another value may make another sound filter of the same bytes.
+const MAY_DIFFER: [&str; 10] = [
+    "seed",
+    "layout",
+    "slots per bucket",
+    "buckets",
+    "low bits",
+    "resolution",
+    "bits",
+    "when full",
+    "max relocations",
+    "max items",
+];
+
+#[test]
+fn every_field_with_every_extreme_value() {
+    for (name, original) in forgeries() {
+        for (field, at, width) in FIELDS {
+            let real = original.read(at, width);
+            let mask = u64::MAX >> (64 - 8 * width);
+            for value in extremes(real)
+                .map(|value| value & mask)
+                .filter(|&value| value != real)
+            {
+                let mut forged = original.clone();
+                forged.write(at, width, value);
+                let what = || format!("{name}: {field} {real} -> {value}");
+                let loaded = survive(forged.seal(), &what);
+                assert!(
+                    !loaded || MAY_DIFFER.contains(&field),
+                    "{} was loaded",
+                    what()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn two_fields_with_extreme_values() {
+    let random = &mut Random::new(3);
+    let forgeries = forgeries();
+    for _ in 0..20_000 {
+        let (name, original) = &forgeries[random.below(5) as usize];
+        let mut forged = original.clone();
+        let mut changes = Vec::new();
+        for _ in 0..2 + random.below(3) {
+            let (field, at, width) = random.pick(&FIELDS);
+            let values: Vec<u64> = extremes(original.read(at, width)).collect();
+            let value = random.pick(&values);
+            forged.write(at, width, value);
+            changes.push((field, value));
+        }
+        survive(forged.seal(), &|| format!("{name}: {changes:?}"));
+    }
+}
+
+#[test]
+fn headers_that_fit_together_but_lie() {
+    let lies: [(&str, &[(&str, u64)]); 8] = [
+        ("2^60 segments", &[("segments", 1 << 60), ("end", 1 << 63)]),
+        (
+            "2^27 segments",
+            &[("segments", 1 << 27), ("first segment", (1 << 32) + 4096)],
+        ),
+        ("no segments", &[("segments", 0), ("first segment", 4096)]),
+        ("no fingerprint", &[("low bits", 0), ("bits", 0)]),
+        (
+            "an end beyond 2^64",
+            &[("end", u64::MAX), ("side entries", u64::MAX / 24)],
+        ),
+        ("counts that lie", &[("len", 1 << 40), ("stored", 1 << 40)]),
+        (
+            "homeless that lie",
+            &[("homeless", 1 << 40), ("stored", 1 << 41)],
+        ),
+        ("2^31 buckets", &[("buckets", 1 << 31)]),
+    ];
+    for (name, original) in forgeries() {
+        for (lie, changes) in lies {
+            let mut forged = original.clone();
+            for &(field, value) in changes {
+                forged.set(field, value);
+            }
+            assert!(
+                !survive(forged.seal(), &|| format!("{name}: {lie}")),
+                "{name}: {lie}"
+            );
+        }
+    }
+}
+
+#[test]
+fn depths_that_do_not_cover_the_hashes() {
+    let original = Forgery(bytes_of(&segmented()));
+    for row in 0..original.rows() {
+        let real = original.read(HEADER + row * ROW, 4);
+        for depth in [
+            0,
+            real.wrapping_sub(1),
+            real + 1,
+            28,
+            29,
+            63,
+            64,
+            u64::from(u32::MAX),
+        ] {
+            let mut forged = original.clone();
+            forged.write(HEADER + row * ROW, 4, depth);
+            assert!(
+                CuckooFilter::from_bytes(forged.seal()).is_err(),
+                "row {row}: depth {depth}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_with_extreme_values() {
+    for (name, original) in forgeries() {
+        for row in 0..original.rows() {
+            for (at, width) in [(0, 4), (4, 4), (8, 4), (12, 4), (16, 8)] {
+                let at = HEADER + row * ROW + at;
+                for value in extremes(original.read(at, width)) {
+                    let mut forged = original.clone();
+                    forged.write(at, width, value);
+                    survive(forged.seal(), &|| {
+                        format!("{name}: row {row} at {at}: {value}")
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The samples with a side table, and where it begins.
+fn with_side() -> Vec<(&'static str, Forgery, usize)> {
+    let place = |(name, forgery): (_, Forgery)| {
+        let side = forgery.get("side table offset") as usize;
+        (forgery.get("side entries") > 0).then_some((name, forgery, side))
+    };
+    let found: Vec<_> = forgeries().into_iter().filter_map(place).collect();
+    assert!(found.len() >= 3);
+    found
+}
+
+#[test]
+fn side_tables_out_of_order_or_of_nothing() {
+    for (name, original, side) in with_side() {
+        let entries = original.get("side entries") as usize;
+        for entry in 0..entries {
+            let at = side + 24 * entry;
+            let mut nothing = original.clone();
+            nothing.write(at + 8, 8, 0);
+            nothing.write(at + 16, 8, 0);
+            assert!(
+                CuckooFilter::from_bytes(nothing.seal()).is_err(),
+                "{name}: an empty entry"
+            );
+            // With all 64 bits every hash is a cell of its own.
+            if name != "wide" {
+                let mut elsewhere = original.clone();
+                elsewhere.write(at, 8, original.read(at, 8) + 1);
+                let loaded = CuckooFilter::from_bytes(elsewhere.seal());
+                assert!(loaded.is_err(), "{name}: no cell begins with this hash");
+            }
+            if entry > 0 {
+                let mut swapped = original.clone();
+                swapped.0.copy_within(at..at + 24, at - 24);
+                swapped.0[at..at + 24].copy_from_slice(&original.0[at - 24..at]);
+                assert!(
+                    CuckooFilter::from_bytes(swapped.seal()).is_err(),
+                    "{name}: order"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn side_tables_with_extreme_counts() {
+    for (name, original, side) in with_side() {
+        for at in [side + 8, side + 16] {
+            let real = original.read(at, 8);
+            for value in extremes(real) {
+                let mut forged = original.clone();
+                forged.write(at, 8, value);
+                let more = value.wrapping_sub(real);
+                // The counts in the header lie in the same way.
+                forged.set("len", original.get("len").wrapping_add(more));
+                if at == side + 16 {
+                    forged.set("homeless", original.get("homeless").wrapping_add(more));
+                    forged.set("stored", original.get("stored").wrapping_add(more));
+                }
+                survive(forged.seal(), &|| {
+                    format!("{name}: side table at {at}: {value}")
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn homeless_copies_that_no_filter_has_are_refused() {
+    for (name, original, side) in with_side() {
+        let mut forged = original.clone();
+        let more = 1 << 40;
+        for (at, width) in [Forgery::field("len"), Forgery::field("stored")] {
+            forged.write(at, width, original.read(at, width) + more);
+        }
+        forged.set("homeless", original.get("homeless") + more);
+        forged.write(side + 16, 8, original.read(side + 16, 8) + more);
+        let refused = CuckooFilter::from_bytes(forged.seal());
+        assert!(matches!(refused, Err(LoadError::Field { .. })), "{name}");
+    }
+}
+
+#[test]
+fn segments_of_other_bytes() {
+    let random = &mut Random::new(4);
+    let forgeries = forgeries();
+    let mut loaded = 0;
+    for round in 0..2_000 {
+        let (name, original) = &forgeries[random.below(forgeries.len() as u64 - 1) as usize];
+        let mut forged = original.clone();
+        let row = random.below(forged.rows() as u64) as usize;
+        let range = forged.segment(row).expect("the original's rows are right");
+        forged.scramble(random, range);
+        loaded += u64::from(load_with_right_counts(&mut forged, row, &|| {
+            format!("{name}: round {round}")
+        }));
+    }
+    assert!(loaded > 200, "only {loaded} forgeries came past the checks");
+}
+
+#[test]
+fn large_segments_of_other_bytes() {
+    let random = &mut Random::new(5);
+    let original = Forgery(bytes_of(&segmented()));
+    for round in 0..30 {
+        let mut forged = original.clone();
+        let row = random.below(forged.rows() as u64) as usize;
+        let range = forged.segment(row).expect("the original's rows are right");
+        forged.scramble(random, range);
+        load_with_right_counts(&mut forged, row, &|| format!("segments: round {round}"));
+    }
+}
+
+/// Tries the counts around the real ones: changed bytes fill or empty a few slots.
+fn load_with_right_counts(forged: &mut Forgery, row: usize, what: &dyn Fn() -> String) -> bool {
+    let original = forged.clone();
+    for more in (0..=64).flat_map(|more| [more, -more]) {
+        forged.write(
+            HEADER + row * ROW + 4,
+            4,
+            add(original.read(HEADER + row * ROW + 4, 4), more),
+        );
+        forged.set("len", add(original.get("len"), more));
+        forged.set("stored", add(original.get("stored"), more));
+        if CuckooFilter::from_bytes(forged.seal()).is_ok() {
+            return survive(forged.seal(), what);
+        }
+    }
+    false
+}
+
+fn add(value: u64, more: i64) -> u64 {
+    value.wrapping_add_signed(more)
+}

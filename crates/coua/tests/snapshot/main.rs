@@ -1,0 +1,12 @@
+//! Snapshots: what they must refuse, what they must survive, and what their bytes are.
+
+#[path = "../random/mod.rs"]
+mod random;
+
+mod counting;
+mod damage;
+mod files;
+mod forge;
+mod forged;
+mod golden;
+mod samples;
