@@ -104,7 +104,7 @@ impl SharedCuckooFilter {
         self.shards.len()
     }
 
-    /// The hash that turns keys into [`KeyHash`]es for this filter.
+    /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
     ///
     /// ```
     /// let seen = coua::SharedCuckooFilter::new();
