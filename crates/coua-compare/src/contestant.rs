@@ -1,5 +1,7 @@
 //! What a filter must offer to take part.
 
+use serde::Serialize;
+
 use crate::keys::Key;
 
 /// A filter that is asked in blocks of keys. How a block is worked off, key by key or all at once,
@@ -53,6 +55,19 @@ pub(crate) struct Plan {
 /// A contestant, or why there is none.
 pub(crate) type Made<K> = Result<Box<dyn Contestant<K>>, String>;
 
+/// Makes a contestant for a plan.
+pub(crate) type Make<K> = fn(Plan) -> Made<K>;
+
+/// How a filter comes to hold its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Way {
+    /// Its capacity is stated at once.
+    Stated,
+    /// It starts small and grows.
+    Growing,
+}
+
 /// A line of the table.
 pub(crate) struct Entry<K> {
     /// The crate, and the way it is used.
@@ -66,9 +81,9 @@ pub(crate) struct Entry<K> {
     /// It is not run with more items than this, because that takes too long.
     pub(crate) most_items: u64,
     /// One whose capacity is stated at once.
-    pub(crate) fixed: Option<fn(Plan) -> Made<K>>,
+    pub(crate) fixed: Option<Make<K>>,
     /// One that starts small and grows to the plan's items.
-    pub(crate) growing: Option<fn(Plan) -> Made<K>>,
+    pub(crate) growing: Option<Make<K>>,
 }
 
 impl<K: Key> Entry<K> {
@@ -86,13 +101,13 @@ impl<K: Key> Entry<K> {
     }
 
     /// Takes part with a stated capacity.
-    pub(crate) const fn fixed(mut self, make: fn(Plan) -> Made<K>) -> Self {
+    pub(crate) const fn fixed(mut self, make: Make<K>) -> Self {
         self.fixed = Some(make);
         self
     }
 
     /// Takes part where filters grow.
-    pub(crate) const fn growing(mut self, make: fn(Plan) -> Made<K>) -> Self {
+    pub(crate) const fn growing(mut self, make: Make<K>) -> Self {
         self.growing = Some(make);
         self
     }
@@ -101,6 +116,14 @@ impl<K: Key> Entry<K> {
     pub(crate) const fn batched(mut self) -> Self {
         self.batched = true;
         self
+    }
+
+    /// What makes it, if it takes part in this way.
+    pub(crate) fn make(&self, way: Way) -> Option<Make<K>> {
+        match way {
+            Way::Stated => self.fixed,
+            Way::Growing => self.growing,
+        }
     }
 
     /// Why it does not take part at this size, if it does not.

@@ -16,8 +16,25 @@ pub(crate) fn allocated() -> usize {
 
 /// Bytes of the process that are in memory; None where the system does not tell.
 pub(crate) fn resident() -> Option<u64> {
+    status("VmRSS:")
+}
+
+/// The most bytes the process has had in memory since [`forget_peak`].
+pub(crate) fn peak() -> Option<u64> {
+    status("VmHWM:")
+}
+
+/// Starts a new count for [`peak`].
+pub(crate) fn forget_peak() {
+    // Where the system does not offer it, the peak is that since the program's start.
+    match fs::write("/proc/self/clear_refs", "5") {
+        Ok(()) | Err(_) => {}
+    }
+}
+
+fn status(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
     line.split_whitespace()
         .nth(1)?
         .parse::<u64>()

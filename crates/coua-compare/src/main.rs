@@ -10,8 +10,10 @@
 
 mod chart;
 mod contestant;
+mod dedup;
 mod filters;
 mod generate;
+mod growth;
 mod host;
 mod keys;
 mod machine;
@@ -34,12 +36,16 @@ enum Command {
     /// Write lines to de-duplicate to standard output.
     Generate(generate::Lines),
     Filters(filters::Filters),
+    Dedup(dedup::Dedup),
+    Growth(growth::Growth),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Generate(lines) => lines.write_to(io::stdout().lock()).map_err(Failure::from),
         Command::Filters(filters) => filters.run(),
+        Command::Dedup(dedup) => dedup.run(),
+        Command::Growth(growth) => growth.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use crate::contestant::{Contestant, Entry, Made, Plan};
+use crate::contestant::{Contestant, Entry, Make, Plan};
 use crate::generate::Order;
 use crate::host;
 use crate::keys::{Key, Row};
@@ -93,7 +93,7 @@ impl Turn {
         Ok(turn)
     }
 
-    fn whole_life<K: Key>(&mut self, make: fn(Plan) -> Made<K>, plan: Plan) -> Result<(), String> {
+    fn whole_life<K: Key>(&mut self, make: Make<K>, plan: Plan) -> Result<(), String> {
         let before = (host::allocated(), host::resident().unwrap_or(0));
         let mut contestant = make(plan)?;
         let refused = self.fill(contestant.as_mut(), plan);
@@ -153,7 +153,7 @@ impl Turn {
         self.facts.not_removed = members - removed;
     }
 
-    fn unique<K: Key>(&mut self, make: fn(Plan) -> Made<K>, plan: Plan) -> Result<(), String> {
+    fn unique<K: Key>(&mut self, make: Make<K>, plan: Plan) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if contestant.insert_unique(&[]).is_none() {
             return Ok(());
@@ -174,12 +174,7 @@ impl Turn {
         Ok(())
     }
 
-    fn threads<K: Key>(
-        &mut self,
-        make: fn(Plan) -> Made<K>,
-        plan: Plan,
-        threads: u64,
-    ) -> Result<(), String> {
+    fn threads<K: Key>(&mut self, make: Make<K>, plan: Plan, threads: u64) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if let Some(shared) = contestant.shared() {
             let (time, _) = timed_threads(threads, Row::Present, plan.items, |block| {

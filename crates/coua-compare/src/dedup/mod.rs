@@ -1,0 +1,144 @@
+//! Whole programs beside each other: distinct lines of one file, and remembering lines in a file.
+
+mod check;
+mod place;
+mod run;
+mod sheet;
+mod tools;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::generate::Lines;
+use crate::host::Circumstances;
+use crate::output::{Failure, save};
+use place::Place;
+use run::{Files, check, run};
+use sheet::{Runs, Sheet};
+use tools::{Job, REFERENCE, TOOLS, Tool};
+
+/// Whole programs beside each other: time, memory, lost and left-over lines.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dedup {
+    #[command(flatten)]
+    lines: Lines,
+    /// What the programs have to do.
+    #[arg(long, value_enum, default_value = "distinct")]
+    job: Job,
+    /// Rounds; each runs every program once.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: usize,
+    /// Only programs whose name contains one of these words, beside Coua.
+    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
+    only: Vec<String>,
+    /// Get the peers from their registries first, into `peers` in the build directory.
+    #[arg(long)]
+    install: bool,
+    /// The program to measure [default: the one built beside this one].
+    #[arg(long, value_name = "FILE")]
+    coua: Option<PathBuf>,
+    /// Where input, output and results go.
+    #[arg(long, default_value = "target/compare", value_name = "DIR")]
+    out: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    circumstances: &'a Circumstances,
+    sheet: &'a Sheet,
+}
+
+impl Dedup {
+    /// Measures, prints, writes `dedup-*.json`.
+    ///
+    /// # Errors
+    ///
+    /// If a program fails, or files cannot be written.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let circumstances = Circumstances::now();
+        let place = Place::new(self.coua.clone())?;
+        if self.install {
+            place.install()?;
+        }
+        let files = self.files()?;
+        let sheet = self.measure(&place, &files)?;
+        fs::remove_file(&files.input)?;
+        println!("{}\n{sheet}", circumstances.markdown());
+        let name = format!("dedup-{:?}-{:?}", self.job, self.lines.kind).to_lowercase();
+        save(
+            &self.out,
+            &name,
+            &Report {
+                circumstances: &circumstances,
+                sheet: &sheet,
+            },
+        )
+    }
+
+    /// Writes the input, which also brings it into the cache.
+    fn files(&self) -> Result<Files, Failure> {
+        fs::create_dir_all(&self.out)?;
+        let files = Files {
+            input: self.out.join("lines"),
+            output: self.out.join("distinct"),
+        };
+        let told = |why: &io::Error| Failure::of(files.input.display(), why);
+        let input = File::create(&files.input).map_err(|why| told(&why))?;
+        self.lines.write_to(&input).map_err(|why| told(&why))?;
+        // Otherwise the first programs pay for writing it to the disk.
+        input.sync_all().map_err(|why| told(&why))?;
+        Ok(files)
+    }
+
+    fn measure(&self, place: &Place, files: &Files) -> Result<Sheet, Failure> {
+        let mut absent = Vec::new();
+        let mut chosen = Vec::new();
+        for tool in TOOLS.iter().filter(|tool| self.wants(tool)) {
+            match place.find(tool.program) {
+                Some(program) => chosen.push((tool, program)),
+                None => absent.push((tool.name, format!("{} is not installed", tool.program))),
+            }
+        }
+        let mut runs: Vec<Runs> = chosen
+            .iter()
+            .map(|&(tool, _)| Runs {
+                tool,
+                costs: Vec::new(),
+                verdict: None,
+            })
+            .collect();
+        for round in 1..=self.rounds {
+            for ((tool, program), runs) in chosen.iter().zip(&mut runs) {
+                eprintln!("round {round} of {}: {}", self.rounds, tool.name);
+                runs.costs
+                    .push(run(tool, program, &self.lines, files, place)?);
+                if round == 1 && tool.works {
+                    runs.verdict = Some(check(tool, &self.lines, files)?);
+                }
+                files.clear();
+            }
+        }
+        Ok(Sheet {
+            input: format!("{:?}", self.lines.kind).to_lowercase(),
+            bytes: fs::metadata(&files.input)?.len(),
+            count: self.lines.count,
+            unique: self.lines.unique(),
+            rounds: self.rounds,
+            lines: sheet::lines(&self.lines, &runs),
+            absent,
+        })
+    }
+
+    fn wants(&self, tool: &Tool) -> bool {
+        let named = self.only.is_empty()
+            || tool.name == REFERENCE
+            || self
+                .only
+                .iter()
+                .any(|word| tool.name.contains(word.as_str()));
+        tool.job == self.job && named
+    }
+}

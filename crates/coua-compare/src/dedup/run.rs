@@ -1,0 +1,110 @@
+//! One program doing its job once.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde::Serialize;
+use wait4::Wait4;
+
+use super::check::Verdict;
+use super::place::Place;
+use super::tools::{Job, Tool};
+use crate::generate::Lines;
+use crate::output::Failure;
+
+/// What one run took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Cost {
+    /// Seconds by the clock.
+    pub(crate) wall: f64,
+    /// Seconds of processor time, all threads, user and system.
+    pub(crate) processor: f64,
+    /// The most memory it held, in bytes.
+    pub(crate) peak: u64,
+}
+
+/// Input and output of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    /// The lines.
+    pub(crate) input: PathBuf,
+    /// Where the result goes.
+    pub(crate) output: PathBuf,
+}
+
+impl Files {
+    fn state(&self) -> PathBuf {
+        let mut name = self.output.clone().into_os_string();
+        name.push(".state");
+        name.into()
+    }
+
+    /// Removes what a run has left, before the system spends time on writing it out.
+    pub(crate) fn clear(&self) {
+        for path in [&self.output, &self.state()] {
+            match fs::remove_file(path) {
+                // Not every tool makes both; what cannot be removed, the next run overwrites.
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Runs the program; the output stays for checking.
+///
+/// # Errors
+///
+/// If it cannot be started, or fails.
+pub(crate) fn run(
+    tool: &Tool,
+    program: &Path,
+    lines: &Lines,
+    files: &Files,
+    place: &Place,
+) -> Result<Cost, Failure> {
+    files.clear();
+    let told = |why: &dyn std::fmt::Display| Failure::of(tool.name, &why);
+    let start = Instant::now();
+    let child = Command::new("sh")
+        .args(["-c", tool.script])
+        .env("TOOL", program)
+        .env("IN", &files.input)
+        .env("OUT", &files.output)
+        .env("LINES", lines.count.to_string())
+        .env("SOURCE", tool.source)
+        .env("LD_LIBRARY_PATH", place.libraries())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|why| told(&why))?;
+    let used = child.wait4().map_err(|why| told(&why))?;
+    let wall = start.elapsed().as_secs_f64();
+    if !used.status.success() {
+        return Err(told(&used.status));
+    }
+    let processor = (used.rusage.utime + used.rusage.stime).as_secs_f64();
+    Ok(Cost {
+        wall,
+        processor,
+        peak: used.rusage.maxrss,
+    })
+}
+
+/// Checks what a run has left.
+///
+/// # Errors
+///
+/// If there is no output.
+pub(crate) fn check(tool: &Tool, lines: &Lines, files: &Files) -> Result<Verdict, Failure> {
+    let told = |why: &std::io::Error| Failure::of(tool.name, why);
+    let output =
+        BufReader::with_capacity(1 << 20, File::open(&files.output).map_err(|e| told(&e))?);
+    match tool.job {
+        Job::Distinct => Verdict::of(lines, output),
+        Job::Remember => Verdict::of_all(lines, output),
+    }
+    .map_err(|why| told(&why))
+}
