@@ -201,7 +201,9 @@ impl CuckooFilterBuilder {
                     let geometry = exact(capacity, rate, self.layout, slots_per_bucket)?;
                     return Ok((geometry, max_items));
                 }
-                prefix_bits(max_items, rate)?
+                let load = loads(self.layout, slots_per_bucket).split;
+                let buckets = max_items as f64 / load / stride(self.layout, slots_per_bucket);
+                prefix_bits(max_items, rate)?.max(bits_to_reach(buckets)).min(64)
             }
             (None, bits) => bits.unwrap_or(64),
         };

@@ -14,7 +14,7 @@ impl CuckooFilter {
     /// assert_eq!(coua::CuckooFilter::new().len(), 0);
     /// ```
     pub fn len(&self) -> u64 {
-        self.counters.len
+        u64::try_from(u128::from(self.stored) + self.side.extra()).unwrap_or(u64::MAX)
     }
 
     /// Whether no item is stored.
@@ -23,7 +23,7 @@ impl CuckooFilter {
     /// assert!(coua::CuckooFilter::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.counters.len == 0
+        self.len() == 0
     }
 
     /// Items the memory taken so far is planned for; a growing filter takes more when it needs it.
@@ -127,7 +127,7 @@ impl CuckooFilter {
     /// assert_eq!(coua::CuckooFilter::new().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        (self.counters.stored - self.side.homeless()) as f64 / self.slots() as f64
+        (self.stored - self.side.homeless()) as f64 / self.slots() as f64
     }
 
     /// Bits of every key's hash that the filter remembers. The false-positive rate with n items is
@@ -146,7 +146,7 @@ impl CuckooFilter {
     /// assert_eq!(coua::CuckooFilter::new().false_positive_rate(), 0.0);
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
-        (self.counters.stored as f64 / self.geometry.cells()).min(1.0)
+        (self.stored as f64 / self.geometry.cells()).min(1.0)
     }
 
     /// Whether the filter can be rebuilt to any size: it was made without a rate, or to grow.

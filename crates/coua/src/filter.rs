@@ -36,15 +36,6 @@ pub(crate) struct Policy {
     pub(crate) max_relocations: u32,
 }
 
-/// Counters that a snapshot must carry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    /// Items, every copy counted.
-    pub(crate) len: u64,
-    /// Items that take a slot, and homeless ones: what `max_items` limits.
-    pub(crate) stored: u64,
-}
-
 /// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
 ///
 /// * `contains` is never wrong about a key that was inserted and not removed. About other keys it
@@ -73,7 +64,9 @@ pub struct CuckooFilter {
     pub(crate) directory: Directory,
     pub(crate) table: Table,
     pub(crate) side: Side,
-    pub(crate) counters: Counters,
+    /// Items that take a slot, and homeless ones: what `max_items` limits. Further copies are counted
+    /// in the side table.
+    pub(crate) stored: u64,
     pub(crate) policy: Policy,
     pub(crate) hasher: KeyHasher,
     /// Splits so far: a [`Probe`] is stale once this has changed.
@@ -153,7 +146,7 @@ impl CuckooFilter {
             geometry,
             shapes,
             side: Side::default(),
-            counters: Counters::default(),
+            stored: 0,
             policy,
             hasher,
             splits: 0,
@@ -318,6 +311,6 @@ impl CuckooFilter {
     pub fn clear(&mut self) {
         self.table.segments.iter_mut().for_each(Segment::clear);
         self.side = Side::default();
-        self.counters = Counters::default();
+        self.stored = 0;
     }
 }

@@ -1,14 +1,13 @@
-//! Growth, compaction and conversion, without the keys.
+//! Growth and compaction, without the keys.
 //!
-//! All of it is one idea: a slot's cell has a representative hash, and inserting the representative
-//! into another geometry that tells the same hashes apart gives the same answers. A **split**
-//! rebuilds one segment into two, one bit deeper; everything else rebuilds the whole filter.
+//! Both are one idea: a slot's cell has a representative hash, and putting the representative into
+//! another geometry that tells the same hashes apart gives the same answers. A **split** puts the
+//! items of one segment into two, one bit deeper; everything else moves the whole filter.
 
 use crate::KeyHash;
-use crate::error::{ConvertError, Full, FullReason, OutOfMemory};
+use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Layout, Probe, Resolution};
-use crate::prepared::Copies;
+use crate::geometry::{Geometry, Probe, Resolution};
 use crate::relocate::{Relocation, Step};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
@@ -26,23 +25,6 @@ pub(crate) struct Whole {
     pub(crate) depth: u32,
     /// Segments of the other shards.
     pub(crate) other_segments: usize,
-}
-
-/// What [`CuckooFilter::convert`] makes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Conversion {
-    /// A coarser copy: at most this false-positive rate with the items stored now.
-    Rate(f64),
-    /// A coarser copy that remembers this many bits of the hash, 8..=64.
-    HashBits(u32),
-    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
-    Layout {
-        /// Disjoint buckets or overlapping windows.
-        layout: Layout,
-        /// Slots of a bucket.
-        slots_per_bucket: u32,
-    },
 }
 
 impl CuckooFilter {
@@ -75,14 +57,7 @@ impl CuckooFilter {
         if !self.is_small() {
             return self.split(segment);
         }
-        let geometry = fitted(self.geometry, 2 * self.slots());
-        let mut larger = Self::empty(geometry, self.policy, self.hasher)?;
-        larger.splits = self.splits + 1;
-        larger.absorb(self, Copies::Add).map_err(|_| OutOfMemory {
-            bytes: larger.memory_bytes() as u64,
-        })?;
-        *self = larger;
-        Ok(())
+        self.move_to(fitted(self.geometry, 2 * self.slots()))
     }
 
     /// Splits a segment in two. O(slots of a segment), well under a millisecond.
@@ -137,60 +112,22 @@ impl CuckooFilter {
     }
 
     /// The representatives of all slots in use of a segment.
-    fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let segment = &self.table.segments[index as usize];
+    pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
         let mut hashes = Vec::new();
-        let wanted = segment.occupied as usize;
+        let wanted = self.table.segments[index as usize].occupied as usize;
         hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory {
             bytes: 8 * wanted as u64,
         })?;
+        self.collect_representatives(index, &mut hashes);
+        Ok(hashes)
+    }
+
+    fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
+        let segment = &self.table.segments[index as usize];
         let shape = &self.shapes[usize::from(segment.level)];
         shape.for_each_value(segment, |bucket, value| {
             hashes.push(shape.representative(segment.prefix, bucket, value));
         });
-        Ok(hashes)
-    }
-
-    /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
-    pub(crate) fn absorb(&mut self, other: &Self, copies: Copies) -> Result<(), Full> {
-        for (_, index) in other.directory.in_hash_order() {
-            let hashes = other
-                .representatives(index)
-                .map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_each(&hashes, copies, |_| ())
-                .map_err(|stopped| stopped.full)?;
-        }
-        for (hash, aside) in other.side.iter() {
-            match copies {
-                Copies::Add => self.insert_copies(hash, aside.copies())?,
-                Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
-        let mut left = copies;
-        while left > 0 {
-            let probe = self.locate(hash);
-            if self.slots_holding(&probe) >= self.geometry.slots_per_bucket {
-                self.set_aside(&probe, left);
-                return Ok(());
-            }
-            self.insert_hash(hash)?;
-            left -= 1;
-        }
-        Ok(())
-    }
-
-    /// The same items in another geometry.
-    fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
-        let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
-        let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
-        filter
-            .absorb(self, Copies::Add)
-            .map_err(ConvertError::Full)?;
-        Ok(filter)
     }
 
     /// The geometry that fits `items` and tells the same hashes apart as this filter.
@@ -231,7 +168,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
-        let items = self.counters.stored.saturating_add(additional);
+        let items = self.stored.saturating_add(additional);
         if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
             return Err(self.full(FullReason::MaxItems));
         }
@@ -244,13 +181,8 @@ impl CuckooFilter {
         if self.policy.when_full == WhenFull::Refuse {
             return Err(self.full(FullReason::NoRoom));
         }
-        match self.rebuilt(self.geometry_for(items)) {
-            Ok(larger) => {
-                *self = larger;
-                Ok(())
-            }
-            Err(_) => Err(self.full(FullReason::OutOfMemory)),
-        }
+        self.move_to(self.geometry_for(items))
+            .map_err(|_| self.full(FullReason::OutOfMemory))
     }
 
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
@@ -268,99 +200,52 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn compact(&mut self) {
-        let geometry = self.geometry_for(self.counters.stored);
+        let geometry = self.geometry_for(self.stored);
         let slots = geometry.segment_slots() << geometry.base_depth;
-        if slots < self.slots()
-            && let Ok(smaller) = self.rebuilt(geometry)
-        {
-            *self = smaller;
+        if slots < self.slots() {
+            // Without memory for the smaller table the larger one stays.
+            self.move_to(geometry).ok();
         }
     }
 
-    /// A copy that remembers less of every key, or lies in memory differently. O(items).
-    ///
-    /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
-    /// their fingerprints; filters that grow can take any smaller number of hash bits and any layout.
-    ///
-    /// # Errors
-    ///
-    /// [`ConvertError`] if the target would need bits that the filter does not remember, or cannot be
-    /// built.
-    ///
-    /// ```
-    /// use coua::{Conversion, CuckooFilter};
-    /// let mut exact = CuckooFilter::new();
-    /// exact.insert("a")?;
-    /// let small = exact.convert(Conversion::Rate(0.001))?;
-    /// assert!(small.contains("a") && small.false_positive_rate() <= 0.001);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn convert(&self, to: Conversion) -> Result<Self, ConvertError> {
-        let geometry = match to {
-            Conversion::Rate(rate) => self.coarser(rate)?,
-            Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
-            Conversion::Layout {
-                layout,
-                slots_per_bucket,
-            } => {
-                sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
-                let same = Geometry {
-                    layout,
-                    slots_per_bucket,
-                    ..self.geometry
-                };
-                match self.geometry.resolution {
-                    Resolution::Prefix { .. } => fitted(same, self.capacity()),
-                    Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
-                }
-            }
-        };
-        self.rebuilt(geometry)
-    }
-
-    fn finer(&self, wanted: f64) -> ConvertError {
-        ConvertError::Finer {
-            wanted,
-            remembered: self.hash_bits(),
-        }
-    }
-
-    fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
-        sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
-        match self.geometry.resolution {
-            Resolution::Prefix { bits: remembered } if bits <= remembered => {
-                let resolution = Resolution::Prefix { bits };
-                Ok(fitted(
-                    Geometry {
-                        resolution,
-                        ..self.geometry
-                    },
-                    self.capacity(),
-                ))
-            }
-            _ => Err(self.finer(f64::from(bits))),
-        }
-    }
-
-    /// The coarsest geometry that keeps `rate` with the items stored now.
-    fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
-        sizing::check_rate(rate).map_err(ConvertError::Build)?;
-        let wanted = (self.counters.stored.max(1) as f64 / rate).log2();
-        match self.geometry.resolution {
-            Resolution::Prefix { .. } => self.with_hash_bits((wanted.ceil().max(8.0)) as u32),
-            Resolution::Cells { top_bits } => {
-                let spare = self.hash_bits() - wanted;
-                if spare < 0.0 {
-                    return Err(self.finer(wanted));
-                }
-                let resolution = Resolution::Cells {
-                    top_bits: top_bits.saturating_sub(spare as u32),
-                };
-                Ok(Geometry {
-                    resolution,
-                    ..self.geometry
-                })
+    /// Moves all items to a table of another geometry that tells the same hashes apart. Takes all
+    /// memory before it begins, and then cannot fail; while segments are moved in the order in which
+    /// they lie in memory, the memory behind them is given back.
+    fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
+        let mut target = Self::empty(geometry, self.policy, self.hasher)?;
+        let mut hashes = Vec::new();
+        let fullest = self
+            .table
+            .segments
+            .iter()
+            .map(|segment| segment.occupied)
+            .max();
+        let wanted = fullest.unwrap_or(0) as usize;
+        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory {
+            bytes: 8 * wanted as u64,
+        })?;
+        target.splits = self.splits + 1;
+        target.stored = self.stored;
+        target.side = std::mem::take(&mut self.side);
+        let order: Vec<u32> = self
+            .directory
+            .in_hash_order()
+            .map(|(_, index)| index)
+            .collect();
+        for (number, index) in (0u32..).zip(order) {
+            hashes.clear();
+            self.collect_representatives(index, &mut hashes);
+            target.put_back_batch(&hashes);
+            if index == number {
+                self.table.discard_before(index + 1);
             }
         }
+        target.settle_side(0, 0);
+        for (hash, _) in target.side.iter() {
+            let segment = target.directory.segment_of(hash);
+            target.table.segments[segment as usize].spilled = true;
+        }
+        *self = target;
+        Ok(())
     }
 }

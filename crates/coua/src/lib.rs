@@ -23,6 +23,7 @@ mod batch;
 mod bloom;
 mod bucket;
 mod builder;
+mod convert;
 mod describe;
 mod directory;
 mod error;
@@ -44,12 +45,12 @@ pub use bloom::{
     ClassicBloomFilter, CountingBloomFilter, HashFunction, ScalableBloomFilter,
 };
 pub use builder::CuckooFilterBuilder;
+pub use convert::Conversion;
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
 pub use filter::{CuckooFilter, WhenFull};
 pub use geometry::Layout;
-pub use growth::Conversion;
 pub use hash::{HashAlgorithm, KeyHash, KeyHasher};
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{LoadError, Part};

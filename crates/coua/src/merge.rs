@@ -86,7 +86,7 @@ impl CuckooFilter {
             directory: self.directory.clone(),
             table: self.table.try_clone()?,
             side: self.side.clone(),
-            counters: self.counters,
+            stored: self.stored,
             policy: self.policy,
             hasher: self.hasher,
             splits: self.splits,

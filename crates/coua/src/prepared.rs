@@ -64,7 +64,8 @@ impl CuckooFilter {
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
-        u64::from(self.slots_holding(probe)) + self.side_copies(probe)
+        self.side_copies(probe)
+            .saturating_add(u64::from(self.slots_holding(probe)))
     }
 
     pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
@@ -76,7 +77,7 @@ impl CuckooFilter {
                 .count()
     }
 
-    fn side_copies(&self, probe: &Probe) -> u64 {
+    pub(crate) fn side_copies(&self, probe: &Probe) -> u64 {
         if self.table.segments[probe.segment as usize].spilled {
             self.side.copies(self.representative(probe))
         } else {
@@ -128,17 +129,30 @@ impl CuckooFilter {
         {
             return Ok(Accepted::Done(insertion));
         }
-        if self.counters.stored >= self.policy.max_items
-            && self.policy.when_full != WhenFull::ExceedRate
-        {
-            return Err(self.full(FullReason::MaxItems));
+        if self.is_at_limit() || self.place(probe) == Step::Again {
+            return self.accept_without_slot(probe, held);
         }
-        if self.place(probe) == Step::Again {
-            return Ok(Accepted::NeedsRoom);
-        }
-        self.counters.stored += 1;
-        self.counters.len += 1;
+        self.stored += 1;
         Ok(Accepted::Done(Insertion::Inserted))
+    }
+
+    /// Whether one more item would exceed the stated rate, and may not.
+    #[inline(always)]
+    fn is_at_limit(&self) -> bool {
+        self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
+    }
+
+    /// A key that is there already is never refused, and moves no other for its copies.
+    #[cold]
+    fn accept_without_slot(&mut self, probe: &Probe, held: u32) -> Result<Accepted, Full> {
+        if held > 0 {
+            self.set_aside(probe, 1);
+            Ok(Accepted::Done(Insertion::Inserted))
+        } else if self.is_at_limit() {
+            Err(self.full(FullReason::MaxItems))
+        } else {
+            Ok(Accepted::NeedsRoom)
+        }
     }
 
     /// The part of `accept` that concerns the side table: further copies of a key go there.
@@ -165,7 +179,6 @@ impl CuckooFilter {
             },
         );
         self.table.segments[probe.segment as usize].spilled = true;
-        self.counters.len = self.counters.len.saturating_add(copies);
     }
 
     /// Takes one copy away, from the side table first: slots are the cheaper place.
@@ -184,8 +197,7 @@ impl CuckooFilter {
             if let Some(position) = lanes.first(found) {
                 lanes.put(segment, bucket, position, 0);
                 segment.occupied -= 1;
-                self.counters.stored -= 1;
-                self.counters.len -= 1;
+                self.stored -= 1;
                 return true;
             }
         }
@@ -197,15 +209,14 @@ impl CuckooFilter {
         let Some(taken) = self.side.take(self.representative(probe)) else {
             return false;
         };
-        self.counters.len -= 1;
-        self.counters.stored -= u64::from(taken == Taken::Homeless);
+        self.stored -= u64::from(taken == Taken::Homeless);
         true
     }
 
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
         Full {
-            items: self.counters.len,
+            items: self.len(),
             max_items: self.policy.max_items,
             reason,
         }

@@ -90,8 +90,7 @@ impl CuckooFilter {
     }
 
     pub(crate) fn start_relocation(&mut self, probe: &Probe) -> Relocation {
-        self.counters.stored += 1;
-        self.counters.len += 1;
+        self.stored += 1;
         Relocation::new(probe)
     }
 

@@ -33,6 +33,8 @@ pub(crate) enum Taken {
 pub(crate) struct Side {
     entries: BTreeMap<u64, Aside>,
     homeless: u64,
+    /// Extra copies over all keys.
+    extra: u128,
 }
 
 /// Memory of one entry of the tree: 24 bytes, in nodes that are two thirds full, and pointers.
@@ -47,7 +49,9 @@ impl Side {
 
     pub(crate) fn add(&mut self, representative: KeyHash, aside: Aside) {
         let held = self.entries.entry(representative.to_u64()).or_default();
-        held.extra = held.extra.saturating_add(aside.extra);
+        let extra = held.extra.saturating_add(aside.extra);
+        self.extra += u128::from(extra - held.extra);
+        held.extra = extra;
         held.homeless += aside.homeless;
         self.homeless += aside.homeless;
     }
@@ -64,7 +68,10 @@ impl Side {
             Taken::Homeless
         };
         match taken {
-            Taken::Extra => aside.extra -= 1,
+            Taken::Extra => {
+                aside.extra -= 1;
+                self.extra -= 1;
+            }
             Taken::Homeless => {
                 aside.homeless -= 1;
                 self.homeless -= 1;
@@ -85,6 +92,11 @@ impl Side {
                 entry.remove();
             }
         }
+    }
+
+    /// Copies beyond a bucket's worth, over all keys.
+    pub(crate) fn extra(&self) -> u128 {
+        self.extra
     }
 
     /// Copies without a home, over all keys.

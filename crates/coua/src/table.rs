@@ -12,6 +12,9 @@ use crate::error::OutOfMemory;
 
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 const HUGE_PAGE: usize = 2 << 20;
+/// Memory is given back in pieces of this size.
+#[cfg(unix)]
+const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 /// A growing table takes this fraction of its size at a time, so that memory has no large steps.
 const GROWTH_FRACTION: usize = 64;
 /// No arena is larger, so that a rebuild can give memory back piece by piece.
@@ -62,6 +65,31 @@ impl Arena {
         }
         Ok(Self::Mapped(map))
     }
+
+    /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
+    /// back again, which costs little.
+    #[cfg(unix)]
+    #[expect(
+        unsafe_code,
+        reason = "tells the system that memory is not used any more"
+    )]
+    fn discard_before(&mut self, address: *const u8) {
+        let Self::Mapped(map) = self else { return };
+        let used = (address as usize).wrapping_sub(map.as_ptr() as usize);
+        if used < map.len() {
+            let pages = used / DISCARD_STEP * DISCARD_STEP;
+            let last = pages.saturating_sub(DISCARD_STEP);
+            // SAFETY: the range lies in the mapping, which is private and anonymous, and holds only
+            // segments that the caller does not read again. Failure leaves the memory as it is.
+            unsafe {
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, last, pages - last)
+            }
+            .ok();
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn discard_before(&mut self, _address: *const u8) {}
 
     fn base(&mut self) -> NonNull<u8> {
         match self {
@@ -302,6 +330,21 @@ impl Table {
             all.total += table.total;
             all
         })
+    }
+
+    /// Gives back the memory before a segment, as far as it is mapped: no segment there is used any
+    /// more.
+    pub(crate) fn discard_before(&mut self, index: u32) {
+        let Some(address) = self
+            .segments
+            .get(index as usize)
+            .map(|segment| segment.base.as_ptr())
+        else {
+            return;
+        };
+        for arena in &mut self.arenas {
+            arena.discard_before(address);
+        }
     }
 
     /// Bytes of all arenas and of the list of segments.

@@ -254,9 +254,9 @@ impl SharedCuckooFilter {
             let Some(mut shard) = self.write_unless(group.shard, busy) else {
                 return Visit::Busy;
             };
-            let before = shard.counters.stored;
+            let before = shard.stored;
             shard.remove_hash_batch(group.hashes, &mut part);
-            self.allowance.give_back(before - shard.counters.stored);
+            self.allowance.give_back(before - shard.stored);
             drop(shard);
             group.scatter(0, &part, removed);
             Visit::Done

@@ -61,7 +61,7 @@ impl SharedCuckooFilter {
     /// assert_eq!(coua::SharedCuckooFilter::new().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        let stored = self.sum(|shard| shard.counters.stored - shard.side.homeless());
+        let stored = self.sum(|shard| shard.stored - shard.side.homeless());
         stored as f64 / self.sum(CuckooFilter::slots) as f64
     }
 
@@ -81,7 +81,7 @@ impl SharedCuckooFilter {
     /// assert_eq!(coua::SharedCuckooFilter::new().false_positive_rate(), 0.0);
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
-        let stored: u64 = self.sum(|shard| shard.counters.stored);
+        let stored: u64 = self.sum(|shard| shard.stored);
         (stored as f64 / self.geometry.cells()).min(1.0)
     }
 

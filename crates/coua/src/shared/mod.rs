@@ -282,9 +282,9 @@ impl SharedCuckooFilter {
     /// ```
     pub fn remove_hash(&self, hash: KeyHash) -> bool {
         let mut shard = self.write(self.shard_of(hash));
-        let before = shard.counters.stored;
+        let before = shard.stored;
         let removed = shard.remove_hash(self.within(hash));
-        self.allowance.give_back(before - shard.counters.stored);
+        self.allowance.give_back(before - shard.stored);
         removed
     }
 
@@ -300,7 +300,7 @@ impl SharedCuckooFilter {
     pub fn clear(&self) {
         for index in 0..self.shards.len() {
             let mut shard = self.write(index);
-            self.allowance.give_back(shard.counters.stored);
+            self.allowance.give_back(shard.stored);
             shard.clear();
         }
     }
@@ -425,12 +425,12 @@ impl SharedCuckooFilter {
         grant: &mut allowance::Grant<'_>,
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
-        let (stored, segments) = (shard.counters.stored, shard.table.segments.len());
+        let (stored, segments) = (shard.stored, shard.table.segments.len());
         shard.policy.max_items = stored.saturating_add(grant.items());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
         shard.whole.other_segments = self.segments.load(Ordering::Relaxed) - segments;
         let done = insert(shard);
-        grant.spend(shard.counters.stored - stored);
+        grant.spend(shard.stored - stored);
         self.segments
             .fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
         done

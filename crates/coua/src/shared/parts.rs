@@ -6,7 +6,7 @@
 
 use crate::directory::Directory;
 use crate::error::{ConvertError, OutOfMemory};
-use crate::filter::{Counters, CuckooFilter, WhenFull};
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
 use crate::growth::Whole;
 use crate::hash::KeyHash;
@@ -73,7 +73,7 @@ impl SharedCuckooFilter {
             geometry: filter.geometry,
             policy: filter.policy,
             hasher: filter.hasher,
-            allowance: Allowance::new(max_items, filter.counters.stored),
+            allowance: Allowance::new(max_items, filter.stored),
             segments: AtomicUsize::new(filter.table.segments.len()),
         })
     }
@@ -81,7 +81,7 @@ impl SharedCuckooFilter {
     /// The plain filter of these shards.
     pub(super) fn joined(&self, parts: Vec<CuckooFilter>) -> CuckooFilter {
         let mut side = Side::default();
-        let mut counters = Counters::default();
+        let mut stored = 0;
         let mut tables = Vec::with_capacity(parts.len());
         for (number, mut part) in (0..).zip(parts) {
             let prefix = prefix_of(number, self.bits);
@@ -93,8 +93,7 @@ impl SharedCuckooFilter {
                 let smallest = hash.to_u64().div_ceil(1 << self.bits);
                 side.add(KeyHash::from_u64(prefix | smallest), aside);
             }
-            counters.len = counters.len.saturating_add(part.counters.len);
-            counters.stored += part.counters.stored;
+            stored += part.stored;
             tables.push(part.table);
         }
         let mut table = Table::joined(tables);
@@ -107,7 +106,7 @@ impl SharedCuckooFilter {
             directory: directory_of(&table, self.geometry.base_depth),
             table,
             side,
-            counters,
+            stored,
             policy: self.policy,
             hasher: self.hasher,
             splits: 0,
@@ -159,10 +158,7 @@ fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilte
         geometry,
         table,
         side: Side::default(),
-        counters: Counters {
-            len: occupied,
-            stored: occupied,
-        },
+        stored: occupied,
         policy: filter.policy,
         hasher: filter.hasher,
         splits: 0,
@@ -181,8 +177,7 @@ fn set_aside(shard: &mut CuckooFilter, hash: KeyHash, aside: Aside) {
     // The cell's smallest hash in the finer steps that a shard counts in.
     let representative = shard.representative(&shard.locate(hash));
     shard.side.add(representative, aside);
-    shard.counters.len = shard.counters.len.saturating_add(aside.copies());
-    shard.counters.stored += aside.homeless;
+    shard.stored += aside.homeless;
 }
 
 /// The geometry of a shard: the same segments, `bits` bits less deep.

@@ -3,7 +3,7 @@
 //! `docs/format.md` is the normative description.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::filter::{Counters, CuckooFilter, Policy, WhenFull};
+use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::geometry::{
     Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, Shape,
 };
@@ -34,7 +34,9 @@ pub(super) struct Header {
     pub(super) hash: StoredHash,
     pub(super) geometry: Geometry,
     pub(super) policy: Policy,
-    pub(super) counters: Counters,
+    /// Items, copies included.
+    pub(super) len: u64,
+    pub(super) stored: u64,
     pub(super) homeless: u64,
     pub(super) segments: u64,
     pub(super) side_entries: u64,
@@ -100,7 +102,8 @@ impl Header {
             hash: StoredHash::of(filter.hasher),
             geometry: filter.geometry,
             policy: filter.policy,
-            counters: filter.counters,
+            len: filter.len(),
+            stored: filter.stored,
             homeless: filter.side.homeless(),
             segments,
             side_entries,
@@ -144,8 +147,8 @@ impl Header {
         });
         out.u32(self.policy.max_relocations);
         out.u64(self.policy.max_items);
-        out.u64(self.counters.len);
-        out.u64(self.counters.stored);
+        out.u64(self.len);
+        out.u64(self.stored);
         out.u64(self.homeless);
         out.u64(self.segments);
         out.u64(self.side_entries);
@@ -179,10 +182,7 @@ impl Header {
         let hash = fields.hash()?;
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
-        let counters = Counters {
-            len: fields.u64(),
-            stored: fields.u64(),
-        };
+        let (len, stored) = (fields.u64(), fields.u64());
         let homeless = fields.u64();
         let segments = fields.u64();
         let side_entries = fields.u64();
@@ -192,7 +192,8 @@ impl Header {
             hash,
             geometry,
             policy,
-            counters,
+            len,
+            stored,
             homeless,
             segments,
             side_entries,

@@ -198,14 +198,13 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         directory: parts.directory,
         table: parts.table,
         side: Side::default(),
-        counters: header.counters,
+        stored: header.stored,
         policy: header.policy,
         hasher: parts.hasher,
         splits: 0,
         whole: Whole::default(),
     };
     let most = filter.geometry.slots_per_bucket;
-    let mut extra = 0u64;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
         let mut fields = Reader {
@@ -229,7 +228,6 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
                 found: hash.to_u64(),
             });
         }
-        extra = extra.saturating_add(aside.extra);
         filter.side.add(hash, aside);
         filter.table.segments[probe.segment as usize].spilled = true;
     }
@@ -240,14 +238,14 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         .map(|s| u64::from(s.occupied))
         .sum();
     let counted = filter.side.homeless() == header.homeless
-        && occupied.checked_add(header.homeless) == Some(header.counters.stored)
-        && header.counters.stored.saturating_add(extra) == header.counters.len;
+        && occupied.checked_add(header.homeless) == Some(header.stored)
+        && filter.len() == header.len;
     if counted {
         Ok(filter)
     } else {
         Err(LoadError::Field {
             name: "number of items",
-            found: header.counters.len,
+            found: header.len,
         })
     }
 }

@@ -1,0 +1,160 @@
+//! Coarser copies, other layouts, and taking in another filter.
+//!
+//! As in growth, an item's representative hash is inserted elsewhere; but here the target may tell
+//! fewer hashes apart, so that different items become copies of one, and may refuse.
+
+use crate::KeyHash;
+use crate::error::{ConvertError, Full, FullReason};
+use crate::filter::CuckooFilter;
+use crate::geometry::{Geometry, Layout, Resolution};
+use crate::prepared::Copies;
+use crate::sizing::{self, fitted};
+
+/// What [`CuckooFilter::convert`] makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Conversion {
+    /// A coarser copy: at most this false-positive rate with the items stored now.
+    Rate(f64),
+    /// A coarser copy that remembers this many bits of the hash, 8..=64.
+    HashBits(u32),
+    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
+    Layout {
+        /// Disjoint buckets or overlapping windows.
+        layout: Layout,
+        /// Slots of a bucket.
+        slots_per_bucket: u32,
+    },
+}
+
+impl CuckooFilter {
+    /// A copy that remembers less of every key, or lies in memory differently. O(items).
+    ///
+    /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
+    /// their fingerprints; filters that grow can take any smaller number of hash bits and any layout.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`] if the target would need bits that the filter does not remember, or cannot be
+    /// built.
+    ///
+    /// ```
+    /// use coua::{Conversion, CuckooFilter};
+    /// let mut exact = CuckooFilter::new();
+    /// exact.insert("a")?;
+    /// let small = exact.convert(Conversion::Rate(0.001))?;
+    /// assert!(small.contains("a") && small.false_positive_rate() <= 0.001);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn convert(&self, to: Conversion) -> Result<Self, ConvertError> {
+        let geometry = match to {
+            Conversion::Rate(rate) => self.coarser(rate)?,
+            Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
+            Conversion::Layout {
+                layout,
+                slots_per_bucket,
+            } => {
+                sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
+                let same = Geometry {
+                    layout,
+                    slots_per_bucket,
+                    ..self.geometry
+                };
+                match self.geometry.resolution {
+                    Resolution::Prefix { .. } => fitted(same, self.capacity()),
+                    Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
+                }
+            }
+        };
+        self.rebuilt(geometry)
+    }
+
+    fn finer(&self, wanted: f64) -> ConvertError {
+        ConvertError::Finer {
+            wanted,
+            remembered: self.hash_bits(),
+        }
+    }
+
+    fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
+        sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
+        match self.geometry.resolution {
+            Resolution::Prefix { bits: remembered } if bits <= remembered => {
+                let resolution = Resolution::Prefix { bits };
+                Ok(fitted(
+                    Geometry {
+                        resolution,
+                        ..self.geometry
+                    },
+                    self.capacity(),
+                ))
+            }
+            _ => Err(self.finer(f64::from(bits))),
+        }
+    }
+
+    /// The coarsest geometry that keeps `rate` with the items stored now.
+    fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
+        sizing::check_rate(rate).map_err(ConvertError::Build)?;
+        let wanted = (self.stored.max(1) as f64 / rate).log2();
+        match self.geometry.resolution {
+            Resolution::Prefix { .. } => self.with_hash_bits((wanted.ceil().max(8.0)) as u32),
+            Resolution::Cells { top_bits } => {
+                let spare = self.hash_bits() - wanted;
+                if spare < 0.0 {
+                    return Err(self.finer(wanted));
+                }
+                let resolution = Resolution::Cells {
+                    top_bits: top_bits.saturating_sub(spare as u32),
+                };
+                Ok(Geometry {
+                    resolution,
+                    ..self.geometry
+                })
+            }
+        }
+    }
+
+    /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
+    pub(crate) fn absorb(&mut self, other: &Self, copies: Copies) -> Result<(), Full> {
+        for (_, index) in other.directory.in_hash_order() {
+            let hashes = other
+                .representatives(index)
+                .map_err(|_| self.full(FullReason::OutOfMemory))?;
+            self.insert_each(&hashes, copies, |_| ())
+                .map_err(|stopped| stopped.full)?;
+        }
+        for (hash, aside) in other.side.iter() {
+            match copies {
+                Copies::Add => self.insert_copies(hash, aside.copies())?,
+                Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
+        let mut left = copies;
+        while left > 0 {
+            let probe = self.locate(hash);
+            let full_house = self.slots_holding(&probe) >= self.geometry.slots_per_bucket;
+            if full_house || self.side_copies(&probe) > 0 {
+                self.set_aside(&probe, left);
+                return Ok(());
+            }
+            self.insert_hash(hash)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The same items in another geometry.
+    fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
+        let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
+        let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
+        filter
+            .absorb(self, Copies::Add)
+            .map_err(ConvertError::Full)?;
+        Ok(filter)
+    }
+}
