@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::geometry::{Geometry, LOW_BITS, Layout, Resolution};
 use crate::hash::KeyHasher;
-use crate::sizing::{check_hash_bits, check_rate, check_slots, exact, fitted};
+use crate::sizing::{check_hash_bits, check_rate, check_slots, exact, fitted, loads};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
@@ -201,9 +201,11 @@ impl CuckooFilterBuilder {
                     let geometry = exact(capacity, rate, self.layout, slots_per_bucket)?;
                     return Ok((geometry, max_items));
                 }
-                let load = loads(self.layout, slots_per_bucket).split;
-                let buckets = max_items as f64 / load / stride(self.layout, slots_per_bucket);
-                prefix_bits(max_items, rate)?.max(bits_to_reach(buckets)).min(64)
+                let least = match self.when_full {
+                    WhenFull::Refuse => 8,
+                    _ => bits_to_grow_to(max_items, self.layout, slots_per_bucket),
+                };
+                prefix_bits(max_items, rate)?.max(least)
             }
             (None, bits) => bits.unwrap_or(64),
         };
@@ -231,4 +233,19 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
         });
     }
     Ok((bits as u32).max(8))
+}
+
+/// Hash bits without which a filter could not grow to `items` items, however coarse its rate: a
+/// segment can split while its fingerprints have more than their low part, that is while the hash
+/// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
+/// once more than the others.
+fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
+    let stride = if layout == Layout::Windows {
+        1
+    } else {
+        slots_per_bucket
+    };
+    let slots = items as f64 / loads(layout, slots_per_bucket).split;
+    let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
+    (cells.log2().ceil() as u32).clamp(8, 64)
 }

@@ -13,6 +13,10 @@ use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
 use crate::geometry::{PARTNER, Probe, Resolution};
 use crate::side::Aside;
+use crate::table::Segment;
+
+/// A segment with less than this part of its slots in use does not split.
+const LEAST_USE: u64 = 4;
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +57,16 @@ impl CuckooFilter {
     /// What to do in a segment both of whose buckets are full; `pending` relocations may yet fail.
     pub(crate) fn room_in(&self, segment: u32, pending: usize) -> Room {
         let no_homes = self.side.homeless() + pending as u64 >= self.homeless_limit();
+        let Segment {
+            occupied, overfull, ..
+        } = self.table.segments[segment as usize];
+        let occupied = u64::from(occupied);
+        // Keys made to collide fill two buckets, not a segment: they must not buy memory.
+        let is_used = occupied >= self.geometry.segment_slots() / LEAST_USE;
         let crowded = match self.geometry.resolution {
             // Of exactly planned size: splits only when it must.
-            Resolution::Cells { .. } => no_homes,
-            Resolution::Prefix { .. } => {
-                let segment = &self.table.segments[segment as usize];
-                segment.overfull || u64::from(segment.occupied) >= self.split_at()
-            }
+            Resolution::Cells { .. } => no_homes && is_used,
+            Resolution::Prefix { .. } => overfull && is_used || occupied >= self.split_at(),
         };
         if crowded && self.may_grow(segment) {
             Room::Grow
