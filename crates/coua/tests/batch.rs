@@ -1,0 +1,282 @@
+//! One by one or in batches: the same answers and the same bytes, whatever the batch size.
+
+mod random;
+
+use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
+use random::Random;
+
+const LAYOUTS: [(Layout, u32); 5] = [
+    (Layout::Buckets, 1),
+    (Layout::Buckets, 2),
+    (Layout::Buckets, 4),
+    (Layout::Buckets, 8),
+    (Layout::Windows, 2),
+];
+
+/// The same filter twice: one takes keys singly, the other in batches.
+struct Pair {
+    single: CuckooFilter,
+    batched: CuckooFilter,
+    refused: u64,
+}
+
+impl Pair {
+    fn new(builder: &CuckooFilterBuilder) -> Self {
+        let build = || builder.clone().build().expect("a valid description");
+        Self {
+            single: build(),
+            batched: build(),
+            refused: 0,
+        }
+    }
+
+    /// After a refusal both go on with the key after the refused one.
+    fn insert(&mut self, keys: &[KeyHash]) {
+        let mut left = keys;
+        while !left.is_empty() {
+            let (done, full) = match self.batched.insert_hash_batch(left) {
+                Ok(()) => (left.len(), None),
+                Err(stopped) => (stopped.done, Some(stopped.full)),
+            };
+            for &key in &left[..done] {
+                assert_eq!(self.single.insert_hash(key), Ok(()));
+            }
+            left = &left[done..];
+            if let Some(full) = full {
+                assert_eq!(self.single.insert_hash(left[0]), Err(full));
+                left = &left[1..];
+                self.refused += 1;
+            }
+        }
+    }
+
+    fn insert_unique(&mut self, keys: &[KeyHash]) {
+        let mut left = keys;
+        let mut outcomes = Vec::new();
+        while !left.is_empty() {
+            let full = self
+                .batched
+                .insert_unique_hash_batch(left, &mut outcomes)
+                .err();
+            assert_eq!(
+                outcomes.len(),
+                full.map_or(left.len(), |stopped| stopped.done)
+            );
+            for (&key, &outcome) in left.iter().zip(&outcomes) {
+                assert_eq!(self.single.insert_unique_hash(key), Ok(outcome));
+            }
+            left = &left[outcomes.len()..];
+            if let Some(stopped) = full {
+                assert_eq!(self.single.insert_unique_hash(left[0]), Err(stopped.full));
+                left = &left[1..];
+                self.refused += 1;
+            }
+        }
+    }
+
+    fn remove(&mut self, keys: &[KeyHash]) {
+        let mut removed = Vec::new();
+        self.batched.remove_hash_batch(keys, &mut removed);
+        assert_eq!(removed.len(), keys.len());
+        for (&key, &removed) in keys.iter().zip(&removed) {
+            assert_eq!(self.single.remove_hash(key), removed);
+        }
+    }
+
+    fn look(&self, keys: &[KeyHash]) {
+        let (mut present, mut counts) = (Vec::new(), Vec::new());
+        self.batched.contains_hash_batch(keys, &mut present);
+        self.batched.count_hash_batch(keys, &mut counts);
+        assert_eq!((present.len(), counts.len()), (keys.len(), keys.len()));
+        for (at, &key) in keys.iter().enumerate() {
+            assert_eq!(self.single.contains_hash(key), present[at]);
+            assert_eq!(self.single.count_hash(key), counts[at]);
+        }
+    }
+
+    fn compare(&self) {
+        assert_eq!(self.single.len(), self.batched.len());
+        let bytes = [&self.single, &self.batched].map(|filter| {
+            let mut bytes = Vec::new();
+            filter
+                .write_to(&mut bytes)
+                .expect("memory takes every byte");
+            bytes
+        });
+        assert!(bytes[0] == bytes[1], "other bytes: {:?}", self.batched);
+    }
+}
+
+/// A batch of this size: new keys, old ones, and repeats inside the batch.
+fn batch(random: &mut Random, size: usize, old: &[KeyHash]) -> Vec<KeyHash> {
+    let mut keys: Vec<KeyHash> = Vec::with_capacity(size);
+    for _ in 0..size {
+        let key = match random.below(10) {
+            0 if !keys.is_empty() => random.pick(&keys),
+            1 if !old.is_empty() => random.pick(old),
+            _ => random.hash(),
+        };
+        keys.push(key);
+    }
+    keys
+}
+
+/// Fills a filter with batches of one size, and drains it a little; compares at the end.
+fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
+    let mut pair = Pair::new(builder);
+    let random = &mut Random::new(size as u64);
+    let mut held = Vec::new();
+    let mut done = 0;
+    while done < items {
+        let keys = batch(random, size, &held);
+        match random.below(8) {
+            0..4 => pair.insert(&keys),
+            4..7 => pair.insert_unique(&keys),
+            _ => pair.remove(&batch(random, size, &held)),
+        }
+        if random.once_in(4) {
+            pair.look(&keys);
+        }
+        held.extend(keys.iter().step_by(3));
+        done += size;
+    }
+    pair.compare();
+    pair
+}
+
+#[test]
+fn every_batch_size_while_a_filter_grows() {
+    for size in 1..=1000 {
+        let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let bits = [64, 40, 24, 12][size % 4];
+        let pair = run(&builder.capacity(1).hash_bits(bits), size, 6_000);
+        assert!(pair.refused == 0 || bits == 12);
+    }
+}
+
+#[test]
+fn every_batch_size_to_refusal() {
+    for size in 1..=1000 {
+        let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let builder = builder.max_relocations([500, 20, 1, 0][size % 4]);
+        let fixed = builder
+            .clone()
+            .capacity(1_500)
+            .rate(0.001)
+            .when_full(WhenFull::Refuse);
+        assert!(run(&fixed, size, 4_000).refused > 0);
+        let prefix = builder
+            .capacity(1_500)
+            .hash_bits(32)
+            .when_full(WhenFull::Refuse);
+        assert!(run(&prefix, size, 5_000).refused > 0);
+    }
+}
+
+/// Many segments, so that many relocations are under way at once; every size in turn.
+#[test]
+fn every_batch_size_in_many_segments() {
+    for (at, (layout, slots)) in LAYOUTS.into_iter().enumerate() {
+        let capacity = 430_000;
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let builder = match at {
+            0 => builder.capacity(capacity).hash_bits(64).max_relocations(3),
+            1 => builder.capacity(capacity / 3).hash_bits(50),
+            2 => builder
+                .capacity(capacity)
+                .rate(0.001)
+                .when_full(WhenFull::Refuse),
+            3 => builder
+                .capacity(capacity)
+                .hash_bits(40)
+                .when_full(WhenFull::Refuse),
+            _ => builder.capacity(capacity).rate(1e-5),
+        };
+        let mut pair = Pair::new(&builder);
+        assert!(pair.single.segments() > 1);
+        let random = &mut Random::new(17);
+        for size in 1..=1000 {
+            let keys = batch(random, size, &[]);
+            if size % 2 == 0 {
+                pair.insert(&keys)
+            } else {
+                pair.insert_unique(&keys)
+            }
+            if size % 100 == 0 {
+                pair.remove(&keys[..size / 10]);
+                pair.look(&keys);
+                pair.compare();
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn large_filters_to_refusal_and_through_growth() {
+    for (layout, slots) in LAYOUTS {
+        for (size, max_relocations) in [(4096, 500), (100_000, 20), (997, 2)] {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let builder = builder.max_relocations(max_relocations);
+            let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
+            run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
+            run(&builder.capacity(100_000).hash_bits(64), size, 4_000_000);
+        }
+    }
+}
+
+#[test]
+fn batches_of_keys_are_batches_of_their_hashes() {
+    let mut by_key = CuckooFilter::new();
+    let mut by_hash = CuckooFilter::new();
+    let keys: Vec<String> = (0..500)
+        .map(|number| format!("key {}", number % 300))
+        .collect();
+    let hashes: Vec<KeyHash> = keys
+        .iter()
+        .map(|key| by_key.hasher().hash(key.as_bytes()))
+        .collect();
+    by_key.insert_batch(&keys).unwrap();
+    by_hash.insert_hash_batch(&hashes).unwrap();
+    let (mut outcomes, mut answers, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    by_key.insert_unique_batch(&keys, &mut outcomes).unwrap();
+    assert!(
+        outcomes
+            .iter()
+            .all(|&outcome| outcome == Insertion::AlreadyPresent)
+    );
+    by_key.count_batch(&keys, &mut counts);
+    assert!(
+        counts
+            .iter()
+            .zip(0..)
+            .all(|(&count, at)| count == 1 + u64::from(at % 300 < 200))
+    );
+    by_key.contains_batch(&keys, &mut answers);
+    assert!(answers.iter().all(|&present| present) && by_hash.len() == 500);
+    by_key.remove_batch(&keys, &mut answers);
+    assert!(answers.iter().all(|&removed| removed) && by_key.is_empty());
+}
+
+#[test]
+fn empty_batches_do_nothing() {
+    let mut filter = CuckooFilter::new();
+    let (mut answers, mut counts, mut outcomes) = (vec![true], vec![3], vec![Insertion::Inserted]);
+    filter.insert_hash_batch(&[]).unwrap();
+    filter.insert_unique_hash_batch(&[], &mut outcomes).unwrap();
+    filter.remove_hash_batch(&[], &mut answers);
+    assert!(answers.is_empty());
+    filter.contains_batch::<&str>(&[], &mut answers);
+    filter.count_hash_batch(&[], &mut counts);
+    assert!(outcomes.is_empty() && answers.is_empty() && counts.is_empty() && filter.is_empty());
+}

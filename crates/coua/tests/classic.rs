@@ -1,0 +1,463 @@
+//! The classic failures of cuckoo filters, each as a test that the usual implementations fail.
+
+mod random;
+
+use std::time::Duration;
+
+use coua::{
+    BuildError, Conversion, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher, Layout,
+    MergeError, WhenFull,
+};
+use random::Random;
+
+const LAYOUTS: [(Layout, u32); 5] = [
+    (Layout::Buckets, 1),
+    (Layout::Buckets, 2),
+    (Layout::Buckets, 4),
+    (Layout::Buckets, 8),
+    (Layout::Windows, 2),
+];
+
+fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter
+        .write_to(&mut bytes)
+        .expect("memory takes every byte");
+    bytes
+}
+
+#[test]
+fn nine_equal_inserts() {
+    for (layout, slots) in LAYOUTS {
+        for capacity in [1, 2, 9, 1000] {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let mut filter = builder.capacity(capacity).rate(0.001).build().unwrap();
+            for copies in 1..=9 {
+                filter.insert("kestrel").unwrap();
+                assert_eq!(filter.count("kestrel"), copies);
+                assert_eq!(filter.len(), copies);
+            }
+            for left in (0..9).rev() {
+                assert!(filter.contains("kestrel"));
+                assert!(filter.remove("kestrel"));
+                assert_eq!(filter.count("kestrel"), left);
+            }
+            assert!(!filter.contains("kestrel") && !filter.remove("kestrel"));
+            assert!(filter.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_million_equal_inserts_and_removes() {
+    let filters = [
+        CuckooFilter::with_capacity(10, 0.01).unwrap(),
+        CuckooFilter::builder()
+            .capacity(10)
+            .hash_bits(40)
+            .build()
+            .unwrap(),
+        CuckooFilter::new(),
+    ];
+    for mut filter in filters {
+        let before = (filter.memory_bytes(), filter.slots());
+        for _ in 0..1_000_000 {
+            filter.insert("kestrel").unwrap();
+        }
+        assert_eq!(filter.len(), 1_000_000);
+        assert_eq!(filter.count("kestrel"), 1_000_000);
+        assert_eq!(filter.slots(), before.1, "equal keys made the filter grow");
+        assert!(filter.memory_bytes() < before.0 + 100);
+        for _ in 0..1_000_000 {
+            assert!(filter.remove("kestrel"));
+        }
+        assert!(!filter.remove("kestrel"));
+        assert_eq!(filter.memory_bytes(), before.0);
+    }
+}
+
+#[test]
+fn floods_of_a_few_equal_keys_do_not_grow_the_filter() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let mut filter = builder.capacity(10_000).hash_bits(64).build().unwrap();
+        let before = filter.slots();
+        let keys = Random::new(7).hashes(100);
+        for _ in 0..100 {
+            for _ in 0..100 {
+                filter.insert_hash_batch(&keys).unwrap();
+            }
+        }
+        assert_eq!(filter.len(), 1_000_000);
+        assert_eq!(filter.slots(), before);
+        assert!(keys.iter().all(|&key| filter.count_hash(key) == 10_000));
+    }
+}
+
+#[test]
+fn after_inserts_to_refusal_every_earlier_key_is_there() {
+    for (layout, slots) in LAYOUTS {
+        for (capacity, max_relocations) in [(1, 500), (100, 0), (5_000, 20), (200_000, 500)] {
+            let mut filter = CuckooFilter::builder()
+                .capacity(capacity)
+                .hash_bits(36)
+                .layout(layout)
+                .slots_per_bucket(slots)
+                .max_relocations(max_relocations)
+                .when_full(WhenFull::Refuse)
+                .build()
+                .unwrap();
+            let mut random = Random::new(capacity);
+            let mut keys = Vec::new();
+            let full = loop {
+                let key = random.hash();
+                match filter.insert_hash(key) {
+                    Ok(()) => keys.push(key),
+                    Err(full) => break full,
+                }
+            };
+            assert_eq!(full.reason, FullReason::NoRoom);
+            assert_eq!(full.items, keys.len() as u64);
+            assert!(
+                keys.len() as u64 >= capacity || max_relocations < 500,
+                "{filter:?}"
+            );
+            for _ in 0..1000 {
+                let key = random.hash();
+                if filter.insert_hash(key).is_ok() {
+                    assert!(filter.remove_hash(key));
+                }
+                assert!(filter.insert_unique_hash(keys[0]) == Ok(Insertion::AlreadyPresent));
+            }
+            assert_eq!(filter.len(), keys.len() as u64);
+            assert!(keys.iter().all(|&key| filter.contains_hash(key)));
+            for key in keys {
+                assert!(filter.remove_hash(key));
+            }
+            assert!(filter.is_empty());
+        }
+    }
+}
+
+#[test]
+fn removing_an_absent_key_is_false_and_changes_nothing() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let mut filter = builder.capacity(2_000).rate(0.05).build().unwrap();
+        let mut random = Random::new(3);
+        filter.insert_hash_batch(&random.hashes(1_990)).unwrap();
+        let before = bytes_of(&filter);
+        let mut refused = 0;
+        for _ in 0..5_000 {
+            let key = random.hash();
+            if filter.count_hash(key) == 0 {
+                assert!(!filter.remove_hash(key));
+                refused += 1;
+            }
+        }
+        assert!(refused > 4_500);
+        assert!(before == bytes_of(&filter));
+    }
+}
+
+#[test]
+fn filters_of_different_seeds_do_not_merge() {
+    let hashers = [
+        KeyHasher::xxh3(0),
+        KeyHasher::xxh3(1),
+        KeyHasher::siphash13([0; 16]),
+        KeyHasher::siphash13([1; 16]),
+    ];
+    let filter = |hasher| {
+        let mut filter = CuckooFilter::builder().hasher(hasher).build().unwrap();
+        filter.insert("a").unwrap();
+        filter
+    };
+    for (at, into) in hashers.into_iter().enumerate() {
+        for (from_at, from) in hashers.into_iter().enumerate() {
+            let mut union = filter(into);
+            let before = bytes_of(&union);
+            let merged = union.merge(&filter(from));
+            if at == from_at {
+                assert_eq!(merged, Ok(()));
+                assert_eq!(union.count("a"), 2);
+            } else {
+                assert_eq!(merged, Err(MergeError::Hasher));
+                assert!(before == bytes_of(&union));
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_of_different_resolution_do_not_merge_upwards() {
+    let bits = |bits| CuckooFilter::builder().hash_bits(bits).build().unwrap();
+    let (mut coarse, mut fine) = (bits(30), bits(31));
+    fine.insert("a").unwrap();
+    coarse.insert("b").unwrap();
+    assert!(matches!(
+        fine.merge(&coarse),
+        Err(MergeError::Resolution { .. })
+    ));
+    assert!(!fine.contains("b"));
+    coarse.merge(&fine).unwrap();
+    assert!(coarse.contains("a") && coarse.contains("b"));
+    let mut fixed = CuckooFilter::with_capacity(1000, 0.01).unwrap();
+    assert!(matches!(
+        fixed.merge(&coarse),
+        Err(MergeError::Resolution { .. })
+    ));
+    assert!(matches!(
+        coarse.merge(&fixed),
+        Err(MergeError::Resolution { .. })
+    ));
+    fixed.merge(&CuckooFilter::from_iter(["c"])).unwrap();
+    assert!(fixed.contains("c"));
+}
+
+#[test]
+fn a_capacity_that_is_a_power_of_two_is_reached() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let mut filter = builder
+            .capacity(65_536)
+            .rate(0.001)
+            .when_full(WhenFull::Refuse)
+            .build()
+            .unwrap();
+        for key in 0..65_536u32 {
+            filter.insert(key.to_le_bytes()).unwrap();
+        }
+        // Keys that the filter takes for copies of others need no room of their own.
+        let more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
+        let full = more
+            .filter_map(Result::err)
+            .next()
+            .expect("refused within 1,000 more");
+        assert_eq!(full.reason, FullReason::MaxItems);
+        assert!((0..65_536u32).all(|key| filter.contains(key.to_le_bytes())));
+    }
+}
+
+#[test]
+fn two_halves_of_a_capacity_merge() {
+    for (layout, slots) in LAYOUTS {
+        for items in [2u64, 100, 10_000, 300_000] {
+            let build = || {
+                let builder = CuckooFilter::builder()
+                    .layout(layout)
+                    .slots_per_bucket(slots);
+                builder
+                    .capacity(items)
+                    .rate(0.01)
+                    .when_full(WhenFull::Refuse)
+                    .build()
+                    .unwrap()
+            };
+            let (mut left, mut right) = (build(), build());
+            let keys = Random::new(items).hashes(items as usize);
+            let (lower, upper) = keys.split_at(keys.len() / 2);
+            left.insert_hash_batch(lower).unwrap();
+            right.insert_hash_batch(upper).unwrap();
+            left.merge(&right).unwrap();
+            assert_eq!(left.len(), items);
+            assert!(keys.iter().all(|&key| left.contains_hash(key)));
+        }
+    }
+}
+
+/// Sixty-four doublings of one key's count pass 2^64.
+#[test]
+fn counts_beyond_64_bits_saturate_without_a_panic() {
+    let mut filter = CuckooFilter::with_capacity(100, 0.01).unwrap();
+    filter.insert("a").unwrap();
+    for _ in 0..66 {
+        let copy = filter.clone();
+        filter.merge(&copy).unwrap();
+    }
+    assert!(filter.count("a") > 1 << 63);
+    filter.insert("a").unwrap();
+    filter.insert("b").unwrap();
+    assert!(filter.len() > 1 << 63);
+    assert!(filter.remove("b") && !filter.contains("b"));
+    assert!(filter.remove("a") && filter.contains("a"));
+    filter.compact();
+    let copy = CuckooFilter::from_bytes(&bytes_of(&filter)).unwrap();
+    assert_eq!(copy.count("a"), filter.count("a"));
+}
+
+/// Merging moves counts, it does not count them one by one.
+#[test]
+fn merging_a_large_count_takes_no_time() {
+    let build = || {
+        let builder = CuckooFilter::builder()
+            .capacity(1)
+            .hash_bits(8)
+            .slots_per_bucket(1);
+        builder
+            .when_full(WhenFull::Refuse)
+            .max_relocations(0)
+            .build()
+            .unwrap()
+    };
+    let merge_all = move || {
+        for key in 0..=255u64 {
+            let hash = KeyHash::from_u64(key << 56);
+            let mut many = build();
+            many.insert_hash(hash).unwrap();
+            for _ in 0..40 {
+                let copy = many.clone();
+                many.merge(&copy).unwrap();
+            }
+            let mut crowded = build();
+            let others = (1..=10u64).map(|other| KeyHash::from_u64((key + other) << 56));
+            let len = others
+                .filter(|&other| crowded.insert_hash(other).is_ok())
+                .count() as u64;
+            if crowded.merge(&many).is_ok() {
+                assert_eq!(crowded.count_hash(hash), 1 << 40);
+                assert_eq!(crowded.len(), len + (1 << 40));
+            }
+        }
+    };
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        merge_all();
+        done.send(()).unwrap();
+    });
+    wait.recv_timeout(Duration::from_secs(10))
+        .expect("a merge takes as long as it has copies");
+}
+
+#[test]
+fn absurd_descriptions_are_errors() {
+    let builder = CuckooFilter::builder;
+    for rate in [
+        f64::NAN,
+        0.0,
+        -0.1,
+        1.0,
+        2.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ] {
+        assert!(
+            matches!(builder().rate(rate).build(), Err(BuildError::Rate { .. })),
+            "{rate}"
+        );
+    }
+    for rate in [f64::MIN_POSITIVE, 1e-300, 1e-20] {
+        let refused = builder().capacity(10).rate(rate).build();
+        assert!(
+            matches!(refused, Err(BuildError::RateTooSmall { .. })),
+            "{rate}"
+        );
+        let refused = builder().max_items(1 << 40).rate(rate).build();
+        assert!(
+            matches!(refused, Err(BuildError::RateTooSmall { .. })),
+            "{rate}"
+        );
+    }
+    for bits in [0, 7, 65, u32::MAX] {
+        assert!(matches!(
+            builder().hash_bits(bits).build(),
+            Err(BuildError::HashBits { .. })
+        ));
+    }
+    for slots in [0, 3, 5, 16, u32::MAX] {
+        let refused = builder().slots_per_bucket(slots).build();
+        assert!(matches!(refused, Err(BuildError::SlotsPerBucket { .. })));
+    }
+    assert!(
+        builder()
+            .layout(Layout::Windows)
+            .slots_per_bucket(4)
+            .build()
+            .is_err()
+    );
+    assert!(
+        builder()
+            .capacity(10)
+            .max_items(9)
+            .rate(0.1)
+            .build()
+            .is_err()
+    );
+    assert!(builder().rate(0.1).hash_bits(20).build().is_err());
+}
+
+#[test]
+fn a_capacity_beyond_all_memory_is_an_error() {
+    for capacity in [1 << 50, u64::MAX / 2, u64::MAX] {
+        for bits in [8, 20, 40, 64] {
+            let refused = CuckooFilter::builder()
+                .capacity(capacity)
+                .hash_bits(bits)
+                .build();
+            assert!(
+                matches!(refused, Err(BuildError::OutOfMemory(_))),
+                "{capacity} {bits}"
+            );
+        }
+        for rate in [0.5, 1e-3] {
+            assert!(
+                CuckooFilter::with_capacity(capacity, rate).is_err(),
+                "{capacity} {rate}"
+            );
+        }
+        let mut filter = CuckooFilter::new();
+        let full = filter.reserve(capacity).unwrap_err();
+        assert_eq!(full.reason, FullReason::OutOfMemory);
+        filter.insert("a").unwrap();
+    }
+}
+
+#[test]
+fn a_tiny_capacity_is_enough_for_itself() {
+    for (layout, slots) in LAYOUTS {
+        for capacity in 0..=20 {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let mut filter = builder.capacity(capacity).rate(0.01).build().unwrap();
+            for key in 0..capacity {
+                filter.insert(key.to_le_bytes()).unwrap();
+            }
+            assert_eq!(
+                filter.insert("more").unwrap_err().reason,
+                FullReason::MaxItems
+            );
+            assert!((0..capacity).all(|key| filter.contains(key.to_le_bytes())));
+        }
+    }
+}
+
+#[test]
+fn converting_to_nonsense_is_an_error() {
+    let mut filter = CuckooFilter::new();
+    filter.insert("a").unwrap();
+    for rate in [f64::NAN, 0.0, 1.0, -1.0, 1e-300] {
+        assert!(filter.convert(Conversion::Rate(rate)).is_err(), "{rate}");
+    }
+    for bits in [0, 7, 65, u32::MAX] {
+        assert!(
+            filter.convert(Conversion::HashBits(bits)).is_err(),
+            "{bits}"
+        );
+    }
+    for slots_per_bucket in [0, 3, 16] {
+        let to = Conversion::Layout {
+            layout: Layout::Buckets,
+            slots_per_bucket,
+        };
+        assert!(filter.convert(to).is_err());
+    }
+}

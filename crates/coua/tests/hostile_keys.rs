@@ -1,0 +1,130 @@
+//! Keys chosen by somebody who knows the hash: they end in `Full` or in bounded memory.
+
+mod random;
+
+use std::time::Instant;
+
+use coua::{CuckooFilter, FullReason, KeyHash, Layout};
+use random::Random;
+
+const BUCKET: u64 = 4;
+
+/// Inserts hashes until one is refused, at most `most`; returns how many are in.
+fn fill(filter: &mut CuckooFilter, most: usize, mut hash: impl FnMut() -> KeyHash) -> usize {
+    let mut keys = Vec::new();
+    while keys.len() < most {
+        let key = hash();
+        match filter.insert_hash(key) {
+            Ok(()) => keys.push(key),
+            Err(full) => {
+                assert_eq!(full.reason, FullReason::NoRoom);
+                break;
+            }
+        }
+    }
+    assert!(keys.iter().all(|&key| filter.contains_hash(key)));
+    keys.len()
+}
+
+#[test]
+fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
+    for layout in [Layout::Buckets, Layout::Windows] {
+        for prefix_bits in [8, 16, 24, 40, 56] {
+            let mut filter = CuckooFilter::builder().layout(layout).build().unwrap();
+            let random = &mut Random::new(prefix_bits);
+            let prefix = random.next() & !(u64::MAX >> prefix_bits);
+            let start = Instant::now();
+            let hash = || KeyHash::from_u64(prefix | (random.next() >> prefix_bits));
+            let held = fill(&mut filter, 300_000, hash);
+            assert!(
+                start.elapsed().as_secs() < 20,
+                "{prefix_bits} {held} {filter:?}"
+            );
+            assert!(
+                filter.memory_bytes() < 20_000_000,
+                "{prefix_bits} {held} {filter:?}"
+            );
+            // Keys far from them still find room.
+            for _ in 0..1000 {
+                let far = (prefix ^ 1 << 63) & 1 << 63 | (random.next() >> 1);
+                filter.insert_hash(KeyHash::from_u64(far)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_that_share_a_suffix_are_ordinary_keys() {
+    let mut filter = CuckooFilter::new();
+    let random = &mut Random::new(1);
+    let held = fill(&mut filter, 200_000, || {
+        KeyHash::from_u64(random.next() << 24 | 0xabcdef)
+    });
+    assert_eq!(held, 200_000);
+    assert!(filter.memory_bytes() < 200_000 * 16);
+}
+
+#[test]
+fn keys_in_order_are_refused_or_held() {
+    let mut filter = CuckooFilter::new();
+    let mut next = 0;
+    let held = fill(&mut filter, 300_000, || {
+        next += 1;
+        KeyHash::from_u64(next)
+    });
+    assert!(
+        held > 100 && filter.memory_bytes() < 20_000_000,
+        "{held} {filter:?}"
+    );
+}
+
+/// Where the format puts a hash: primary and partner bucket (docs/format.md), for 64 hash bits.
+fn buckets_of(hash: u64, buckets: u64, depth: u32) -> (u64, u64) {
+    let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    let suffix = hash << depth;
+    let (primary, rest) = (high(suffix, buckets), suffix.wrapping_mul(buckets));
+    let cells = u128::from(buckets) * 63;
+    let top_bits = (1u128 << (64 - depth))
+        .div_ceil(cells)
+        .next_power_of_two()
+        .trailing_zeros();
+    let fingerprint = (rest >> (64 - top_bits)) << 6 | (high(rest << top_bits, 63) + 1);
+    let offset = ((fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * buckets) >> 32;
+    (primary, (primary + offset) % buckets)
+}
+
+/// Hashes under a prefix that all lie in the same two buckets.
+fn colliding(random: &mut Random, prefix: u64, depth: u32, buckets: u64) -> Vec<KeyHash> {
+    let within = random.next() >> depth;
+    let fixed = prefix | (within & !(u64::MAX >> (depth + 20)));
+    let target = buckets_of(fixed, buckets, depth);
+    let mut found = Vec::new();
+    while found.len() < 3 * BUCKET as usize {
+        let hash = fixed | (random.next() >> (depth + 20));
+        if buckets_of(hash, buckets, depth) == target {
+            found.push(KeyHash::from_u64(hash));
+        }
+    }
+    found
+}
+
+/// A dozen keys for one pair of buckets must not buy a segment of thousands of slots each time.
+#[test]
+fn keys_that_share_two_buckets_do_not_make_the_filter_grow() {
+    let mut filter = CuckooFilter::new();
+    let random = &mut Random::new(11);
+    let mut inserted = 0;
+    for round in 0u64..400 {
+        // Breadth first over all prefixes, so that no part of the filter becomes too deep.
+        let depth = (filter.segments() as u64).ilog2().max(1);
+        let buckets = filter.slots() / filter.segments() as u64 / BUCKET;
+        let prefix = (round % (1 << depth)) << (64 - depth);
+        for key in colliding(random, prefix, depth, buckets) {
+            inserted += u64::from(filter.insert_hash(key).is_ok());
+        }
+    }
+    assert!(
+        filter.memory_bytes() < 2_000_000,
+        "{inserted} keys: {filter:?}"
+    );
+}

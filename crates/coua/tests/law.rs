@@ -1,0 +1,386 @@
+//! The law: with n items, a filter of H hash bits says "yes" to an absent key with probability
+//! n / 2^H. And the plan: a filter made for n items takes them, in the bytes that were planned.
+
+mod random;
+
+use coua::sizing::CuckooPlan;
+use coua::{Conversion, CuckooFilter, Insertion, Layout, WhenFull};
+use random::Random;
+
+const LAYOUTS: [(Layout, u32); 5] = [
+    (Layout::Buckets, 1),
+    (Layout::Buckets, 2),
+    (Layout::Buckets, 4),
+    (Layout::Buckets, 8),
+    (Layout::Windows, 2),
+];
+
+/// Asks for hashes that were never inserted, and compares the share of "yes" with the law.
+///
+/// Two of n items may fall together, so that the exact share is 1 - (1 - 2^-H)^n; n / 2^H is its
+/// first term, and its upper bound.
+fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
+    let random = &mut Random::new(0xfeed);
+    let mut wrong = 0;
+    let (mut hashes, mut answers) = (Vec::new(), Vec::new());
+    for _ in 0..queries.div_ceil(4096) {
+        hashes.clear();
+        hashes.extend((0..4096).map(|_| random.hash()));
+        filter.contains_hash_batch(&hashes, &mut answers);
+        wrong += answers.iter().filter(|&&present| present).count() as u64;
+    }
+    let asked = (queries.div_ceil(4096) * 4096) as f64;
+    let share = filter.len() as f64 / filter.hash_bits().exp2();
+    let exact = -(-share).exp_m1();
+    // Chance in the queries, and in how many of the items fall together.
+    let cells = filter.hash_bits().exp2();
+    let together = cells * ((-share).exp() - (1.0 + share) * (-2.0 * share).exp());
+    let variance = asked * exact * (1.0 - exact) + (asked / cells).powi(2) * together;
+    let deviation = variance.sqrt().max(1.0);
+    let wrong = wrong as f64;
+    assert!(
+        (wrong - asked * exact).abs() < 5.0 * deviation,
+        "{what}: {wrong} wrong of {asked}, {:.1} expected: {filter:?}",
+        asked * exact
+    );
+    assert!(
+        wrong < asked * filter.false_positive_rate() + 5.0 * deviation,
+        "{what}"
+    );
+}
+
+fn fill(filter: &mut CuckooFilter, random: &mut Random, items: u64) {
+    let mut left = items;
+    while left > 0 {
+        let hashes = random.hashes(left.min(10_000) as usize);
+        filter
+            .insert_hash_batch(&hashes)
+            .expect("room for what was planned");
+        left -= hashes.len() as u64;
+    }
+}
+
+#[test]
+fn the_rate_of_a_planned_filter_is_the_stated_one() {
+    let queries = 400_000;
+    for (layout, slots) in LAYOUTS {
+        for (items, rate) in [
+            (100, 0.3),
+            (1_000, 0.05),
+            (1_000, 0.01),
+            (30_000, 0.1),
+            (30_000, 1e-3),
+            (200_000, 1e-4),
+        ] {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let mut filter = builder.capacity(items).rate(rate).build().unwrap();
+            let random = &mut Random::new(items);
+            for _ in 0..3 {
+                fill(&mut filter, random, items / 3);
+                check_rate(&filter, queries, "planned");
+            }
+            assert!(filter.false_positive_rate() <= rate);
+            // Where the narrowest fingerprint does more than asked for, no bit can be saved.
+            let wasted = filter.false_positive_rate() < rate / 2.1;
+            assert!(!wasted || rate > 0.04, "{filter:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rate_stays_with_the_hash_bits_through_growth() {
+    for (layout, slots) in LAYOUTS {
+        for (bits, most) in [(22, 15_000), (28, 920_000), (31, 920_000)] {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let mut filter = builder.capacity(1_000).hash_bits(bits).build().unwrap();
+            let random = &mut Random::new(u64::from(bits));
+            // Before growth, and after 1, 4 and 10 doublings.
+            for items in [900, 1_800, 15_000, 920_000] {
+                if items > most {
+                    break; // the fingerprints would be at their narrowest
+                }
+                let more = items - filter.len();
+                fill(&mut filter, random, more);
+                check_rate(&filter, 400_000, "growth");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
+    for (layout, slots) in LAYOUTS {
+        let build = || {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            builder.capacity(20_000).hash_bits(24).build().unwrap()
+        };
+        let random = &mut Random::new(2);
+        let (mut filter, mut other) = (build(), build());
+        fill(&mut filter, random, 40_000);
+        fill(&mut other, random, 90_000);
+        filter.merge(&other).unwrap();
+        check_rate(&filter, 400_000, "merge");
+        filter.reserve(300_000).unwrap();
+        check_rate(&filter, 400_000, "reserve");
+        let coarse = filter.convert(Conversion::HashBits(21)).unwrap();
+        check_rate(&coarse, 400_000, "convert to 21 bits");
+        let rate = filter.convert(Conversion::Rate(0.05)).unwrap();
+        assert!(rate.false_positive_rate() <= 0.05 && rate.false_positive_rate() > 0.025);
+        check_rate(&rate, 400_000, "convert to a rate");
+        let to = Conversion::Layout {
+            layout: Layout::Buckets,
+            slots_per_bucket: 4,
+        };
+        check_rate(
+            &filter.convert(to).unwrap(),
+            400_000,
+            "convert to buckets of 4",
+        );
+        filter.compact();
+        check_rate(&filter, 400_000, "compact");
+    }
+}
+
+#[test]
+fn the_rate_holds_up_to_max_items() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let builder = builder.capacity(100).max_items(50_000).rate(0.01);
+        let mut filter = builder.clone().build().unwrap();
+        fill(&mut filter, &mut Random::new(3), 50_000);
+        assert!(filter.false_positive_rate() <= 0.01);
+        check_rate(&filter, 400_000, "max_items");
+        // Items in one cell beyond a bucket's worth cost no slot; with one slot that is every second.
+        let hashes = Random::new(4).hashes(2_000);
+        assert!(filter.insert_hash_batch(&hashes).is_err());
+        let builder = builder.rate(1e-4);
+        let mut beyond = builder.when_full(WhenFull::ExceedRate).build().unwrap();
+        fill(&mut beyond, &mut Random::new(3), 150_000);
+        check_rate(&beyond, 400_000, "beyond max_items");
+    }
+}
+
+/// However coarse the rate and small the start: all items that were announced find room.
+fn check_growth(most: u64, start: u64, rate: f64, layout: Layout, slots: u32) {
+    let builder = CuckooFilter::builder()
+        .layout(layout)
+        .slots_per_bucket(slots);
+    let mut filter = builder
+        .capacity(start)
+        .max_items(most)
+        .rate(rate)
+        .build()
+        .unwrap();
+    fill(&mut filter, &mut Random::new(most ^ start), most);
+    assert!(filter.false_positive_rate() <= rate, "{filter:?}");
+}
+
+#[test]
+fn a_growing_filter_reaches_its_max_items() {
+    for (layout, slots) in LAYOUTS {
+        for rate in [0.9, 0.3, 0.1, 0.05, 0.02, 1e-3] {
+            for (most, start) in [(10, 1), (3_000, 1), (3_000, 2_999), (70_000, 100)] {
+                check_growth(most, start, rate, layout, slots);
+            }
+        }
+        check_growth(1_000_000, 1_000, 0.2, layout, slots);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn a_growing_filter_reaches_millions() {
+    for (layout, slots) in LAYOUTS {
+        for rate in [0.9, 0.5, 0.3, 0.2, 0.1, 0.07, 0.05, 0.03, 0.02] {
+            for (most, start) in [(1_300_000, 10_000), (5_000_000, 70_000)] {
+                check_growth(most, start, rate, layout, slots);
+            }
+        }
+    }
+}
+
+/// Items wrongly taken for seen while n distinct ones are de-duplicated: n^2 / 2^(H + 1).
+#[test]
+fn wrongly_dropped_items_are_as_many_as_expected() {
+    for (items, bits) in [(1_000_000u64, 32), (300_000, 29), (1_000_000, 64)] {
+        let mut filter = CuckooFilter::builder().hash_bits(bits).build().unwrap();
+        let random = &mut Random::new(5);
+        let mut dropped = 0;
+        let mut outcomes = Vec::new();
+        for _ in 0..items / 1_000 {
+            filter
+                .insert_unique_hash_batch(&random.hashes(1_000), &mut outcomes)
+                .unwrap();
+            dropped += outcomes
+                .iter()
+                .filter(|&&o| o == Insertion::AlreadyPresent)
+                .count();
+        }
+        let expected = (items as f64).powi(2) / f64::from(bits + 1).exp2();
+        let far = (dropped as f64 - expected).abs();
+        assert!(
+            far < 5.0 * expected.sqrt().max(0.1),
+            "{dropped} dropped, {expected:.1} expected"
+        );
+    }
+}
+
+/// Cells that hold more items than a bucket has slots, by the Poisson distribution.
+fn crowded_cells(filter: &CuckooFilter) -> f64 {
+    let cells = filter.hash_bits().exp2();
+    let mean = filter.len() as f64 / cells;
+    let mut exactly = (-mean).exp();
+    let mut more = 1.0 - exactly;
+    for copies in 1..=filter.slots_per_bucket() {
+        exactly *= mean / f64::from(copies);
+        more -= exactly;
+    }
+    cells * more.max(0.0)
+}
+
+/// Fills a filter made for `items` items; true to plan in items, bytes and bits.
+fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
+    let plan = CuckooPlan::for_rate(items, rate, layout, slots).unwrap();
+    let builder = CuckooFilter::builder()
+        .layout(layout)
+        .slots_per_bucket(slots);
+    let builder = builder
+        .capacity(items)
+        .rate(rate)
+        .when_full(WhenFull::Refuse);
+    let mut filter = builder.build().unwrap();
+    assert!(filter.capacity() >= items && filter.max_items() == items);
+    assert_eq!(filter.slots(), plan.slots);
+    assert_eq!(filter.slot_bits(), plan.slot_bits);
+    fill(&mut filter, &mut Random::new(items ^ 77), items);
+    assert_eq!(filter.len(), items);
+    assert!(filter.false_positive_rate() <= rate && plan.rate <= rate);
+    let used = filter.memory_bytes() as f64;
+    let planned = plan.bytes as f64;
+    // Beyond the plan there is the side table, 40 bytes an entry: cells with more copies than a
+    // bucket has slots, and a few homeless ones.
+    let spare = (0.02 * planned).max(2_000.0) + 44.0 * crowded_cells(&filter);
+    assert!(
+        (used - planned).abs() <= spare,
+        "{items}: {used} bytes, {planned} planned: {filter:?}"
+    );
+    if items >= 1_000_000 {
+        let load = match (layout, slots) {
+            (Layout::Windows, _) => 0.93,
+            (_, 1) => 0.46,
+            (_, 2) => 0.84,
+            (_, 4) => 0.95,
+            _ => 0.97,
+        };
+        let ideal = f64::from(plan.slot_bits) / load;
+        assert!(
+            (plan.bits_per_item() / ideal - 1.0).abs() < 0.01,
+            "{} {ideal}",
+            plan.bits_per_item()
+        );
+    }
+}
+
+#[test]
+fn a_filter_for_n_items_takes_n_items() {
+    for (layout, slots) in LAYOUTS {
+        for rate in [0.1, 1e-3, 1e-9] {
+            for items in [
+                1, 2, 3, 5, 8, 13, 30, 100, 300, 1_000, 3_000, 10_000, 65_536,
+            ] {
+                check_capacity(items, rate, layout, slots);
+            }
+        }
+        check_capacity(1_000_000, 1e-3, layout, slots);
+        check_capacity(130_000, 0.2, layout, slots);
+    }
+}
+
+/// Chance weighs most in small filters: many of each.
+#[test]
+fn small_filters_take_their_items_every_time() {
+    for (layout, slots) in LAYOUTS {
+        for items in 1..=60 {
+            for seed in 0..40 {
+                let builder = CuckooFilter::builder()
+                    .layout(layout)
+                    .slots_per_bucket(slots);
+                let builder = builder
+                    .capacity(items)
+                    .rate(0.001)
+                    .when_full(WhenFull::Refuse);
+                fill(
+                    &mut builder.build().unwrap(),
+                    &mut Random::new(seed << 32 | items),
+                    items,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn a_filter_for_many_items_takes_them() {
+    for (layout, slots) in LAYOUTS {
+        for items in [3_000_000, 10_000_000, 30_000_000] {
+            check_capacity(items, 1e-3, layout, slots);
+        }
+    }
+    check_capacity(100_000_000, 1e-3, Layout::Buckets, 4);
+    check_capacity(100_000_000, 1e-2, Layout::Windows, 2);
+    check_capacity(100_000_000, 1e-6, Layout::Buckets, 8);
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn the_rate_holds_in_large_filters_and_through_many_doublings() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder()
+            .layout(layout)
+            .slots_per_bucket(slots);
+        let mut filter = builder.capacity(1_000).hash_bits(34).build().unwrap();
+        let random = &mut Random::new(6);
+        for items in [10_000_000, 20_000_000, 40_000_000] {
+            let more = items - filter.len();
+            fill(&mut filter, random, more);
+            check_rate(&filter, 20_000_000, "growth");
+        }
+    }
+}
+
+/// A filter of n items from a reserve takes the memory of a plan, not that of a power of two.
+#[test]
+fn reserved_memory_follows_the_items() {
+    for (layout, slots) in LAYOUTS {
+        let mut last = 0.0f64;
+        for items in (1..=16u64).map(|step| step * 50_000) {
+            let builder = CuckooFilter::builder()
+                .layout(layout)
+                .slots_per_bucket(slots);
+            let mut filter = builder.hash_bits(40).build().unwrap();
+            filter.reserve(items).unwrap();
+            let memory = filter.memory_bytes();
+            fill(&mut filter, &mut Random::new(items), items);
+            // One segment may have had to split; then a huge page is taken.
+            assert!(
+                filter.memory_bytes() <= memory + memory / 20 + (2 << 20),
+                "{filter:?}"
+            );
+            let each = memory as f64 / items as f64;
+            assert!(
+                last == 0.0 || (each / last - 1.0).abs() < 0.1,
+                "{items}: {each} {last}"
+            );
+            last = each;
+        }
+    }
+}
