@@ -1,19 +1,27 @@
 //! How much room to make in a filter whose number of items nobody has said.
 //!
-//! Growth by itself is right but costs time: each rebuild or split touches every item again. With
-//! regular files the number of items can be foreseen: what share of the bytes has been read, how
-//! many items they brought, and how many of the latest records were new. First occurrences get rarer
-//! as a stream goes on, so the first forecasts, made of the first records, are taken by less than
-//! half; too much room would never be given back.
+//! A filter grows by itself, but each time it does some of its items are moved, and on average a
+//! quarter of its memory is room for items to come. With regular files the number of items can be
+//! foreseen instead: from the share of the bytes read so far, and from how many of the records are
+//! new. News get rarer as a stream goes on, so the share of new records is taken to go on falling by
+//! the same factor per stretch of input as it fell last. (For records drawn at random from a fixed
+//! set that is exactly right. For word-like frequencies it foresees too few items, which the filter
+//! mends by growing; for a file that repeats itself after a while, too many.)
+//!
+//! A wrong forecast costs time or memory, never an answer; and the memory is bounded by the 6 bytes
+//! or so for each record of the input.
 
-/// No forecast before this many records: the beginning of a file is not typical.
-const FIRST_RECORDS: u64 = 20_000;
-/// Share of a forecast to make room for while little of the input is known.
-const EARLY_TRUST: f64 = 0.4;
-/// Share of the input from which on forecasts are trusted.
-const KNOWN_ENOUGH: f64 = 0.25;
-/// Above this share of its capacity a filter is nearly full.
-const NEARLY_FULL: f64 = 0.97;
+/// The share of the input after which the first forecast is made: late enough to see repeats, early
+/// enough that the table to move is small.
+const FIRST_LOOK: f64 = 1.0 / 16.0;
+/// With fewer records a forecast is worth nothing, and the filter grows in no time.
+const FEWEST_RECORDS: u64 = 50_000;
+/// Room beyond the forecast: its usual error.
+const MARGIN: f64 = 1.01;
+/// From this share of its capacity on a filter is nearly full.
+const NEARLY_FULL: f64 = 0.99;
+/// Less growth than this share of its items a filter is left to do by itself.
+const SMALL_GROWTH: f64 = 0.15;
 
 /// A moment of the run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,49 +38,178 @@ pub(crate) struct Moment {
 /// Foresees the number of items.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    total_bytes: u64,
-    /// The present stretch of the input, over which new items are counted, and the one before.
-    latest: Moment,
-    before: Moment,
+    total_bytes: f64,
+    /// The last moments, at equal distances of input, oldest first.
+    marks: Vec<Moment>,
+    /// Bytes between two marks.
+    step: f64,
+    first_look_done: bool,
 }
 
+/// Marks kept; when there are twice as many, every second one goes.
+const MARKS: usize = 16;
+
 impl Forecast {
-    /// None if the inputs' size is not known.
-    pub(crate) fn new(total_bytes: Option<u64>) -> Option<Self> {
-        let (latest, before) = (Moment::default(), Moment::default());
-        total_bytes.map(|total_bytes| Self {
+    /// None if the inputs' size is not known. `items` are in the filter already.
+    pub(crate) fn new(total_bytes: Option<u64>, items: u64) -> Option<Self> {
+        let total_bytes = total_bytes? as f64;
+        let start = Moment {
+            items,
+            ..Moment::default()
+        };
+        let step = total_bytes * FIRST_LOOK / MARKS as f64;
+        Some(Self {
             total_bytes,
-            latest,
-            before,
+            marks: vec![start],
+            step,
+            first_look_done: false,
         })
     }
 
     /// How many more items to make room for, if it is time for that.
     pub(crate) fn advise(&mut self, now: Moment) -> Option<u64> {
-        // Stretches of a sixteenth: rates of new items are counted over one or two of them.
-        if now.consumed.saturating_sub(self.latest.consumed) > self.total_bytes / 16 {
-            self.before = self.latest;
-            self.latest = now;
-        }
-        let nearly_full = now.items as f64 > now.capacity as f64 * NEARLY_FULL;
-        if !nearly_full || now.records < FIRST_RECORDS {
+        self.mark(now);
+        if now.records < FEWEST_RECORDS {
             return None;
         }
-        let expected = self.expected_more(now);
-        (expected > now.items / 50).then_some(expected)
+        let first_look =
+            !self.first_look_done && now.consumed as f64 >= self.total_bytes * FIRST_LOOK;
+        let nearly_full = now.items as f64 > now.capacity as f64 * NEARLY_FULL;
+        self.first_look_done |= first_look;
+        if !(first_look || (nearly_full && self.first_look_done)) {
+            return None;
+        }
+        let more = self.items_to_come(now)? * MARGIN;
+        let room = now.capacity.saturating_sub(now.items) as f64;
+        (more > room + now.items as f64 * SMALL_GROWTH).then_some(more as u64)
+    }
+
+    fn mark(&mut self, now: Moment) {
+        let last = self.marks.last().map_or(0, |mark| mark.consumed);
+        if ((now.consumed - last) as f64) < self.step {
+            return;
+        }
+        self.marks.push(now);
+        if self.marks.len() > 2 * MARKS {
+            let mut keep = false;
+            self.marks.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.step *= 2.0;
+        }
     }
 
     /// Items that the rest of the input will bring.
-    fn expected_more(&self, now: Moment) -> u64 {
-        let read = now.consumed as f64;
-        let rest = (self.total_bytes as f64 - read).max(0.0);
-        let stretch = (now.consumed - self.before.consumed).max(1) as f64;
-        let fresh = (now.items.saturating_sub(self.before.items)) as f64 / stretch;
-        let expected = rest * fresh;
-        if read < self.total_bytes as f64 * KNOWN_ENOUGH {
-            (expected * EARLY_TRUST) as u64
-        } else {
-            expected as u64
+    fn items_to_come(&self, now: Moment) -> Option<f64> {
+        let first = self.marks.first()?;
+        let middle_at = u64::midpoint(first.consumed, now.consumed);
+        let middle = self
+            .marks
+            .iter()
+            .min_by_key(|mark| mark.consumed.abs_diff(middle_at))?;
+        let before = new_per_byte(first, middle)?;
+        let lately = new_per_byte(middle, &now)?;
+        if lately <= 0.0 {
+            return Some(0.0);
         }
+        // The two stretches' middles are half the input so far apart.
+        let distance = (now.consumed - first.consumed) as f64 / 2.0;
+        let decay = (before / lately).ln().max(0.0) / distance;
+        let rest = (self.total_bytes - now.consumed as f64).max(0.0);
+        // Half a stretch has passed since the middle of the latest one.
+        let half_stretch = (now.consumed - middle.consumed) as f64 / 2.0;
+        let present = lately * (-decay * half_stretch).exp();
+        let stretch = if decay * rest > 1e-9 {
+            -(-decay * rest).exp_m1() / decay
+        } else {
+            rest
+        };
+        Some(present * stretch)
+    }
+}
+
+/// New items for each byte of input between two moments.
+fn new_per_byte(from: &Moment, to: &Moment) -> Option<f64> {
+    let bytes = to
+        .consumed
+        .checked_sub(from.consumed)
+        .filter(|bytes| *bytes > 0)?;
+    Some(to.items.saturating_sub(from.items) as f64 / bytes as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORDS: u64 = 20_000_000;
+    const RECORD_BYTES: u64 = 65;
+
+    /// Runs through an input whose first `r` records hold `items(r)` different ones; returns the
+    /// capacities that forecasts led to.
+    fn capacities(items: impl Fn(f64) -> f64) -> Vec<u64> {
+        let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES), 0).unwrap();
+        let mut capacity = 15_000;
+        let mut reserved = Vec::new();
+        for records in (0..=RECORDS).step_by(4000) {
+            let now_items = items(records as f64) as u64;
+            // By itself, it doubles.
+            while capacity < now_items {
+                capacity *= 2;
+            }
+            let consumed = records * RECORD_BYTES;
+            let now = Moment {
+                consumed,
+                records,
+                items: now_items,
+                capacity,
+            };
+            if let Some(more) = forecast.advise(now) {
+                capacity = capacity.max(now_items + more);
+                reserved.push(capacity);
+            }
+        }
+        reserved
+    }
+
+    #[test]
+    fn draws_from_a_fixed_set_are_foreseen() {
+        let set = 26.2e6;
+        let reserved = capacities(|records| set * (1.0 - (-records / set).exp()));
+        let truth = set * (1.0 - (-(RECORDS as f64) / set).exp());
+        assert_eq!(reserved.len(), 1, "{reserved:?}");
+        let ratio = reserved[0] as f64 / truth;
+        assert!((1.0..1.03).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn only_new_records_are_foreseen() {
+        let reserved = capacities(|records| records);
+        assert_eq!(reserved.len(), 1);
+        assert!(
+            (RECORDS..RECORDS * 102 / 100).contains(&reserved[0]),
+            "{reserved:?}"
+        );
+    }
+
+    #[test]
+    fn only_repeats_need_no_room() {
+        assert!(capacities(|records| records.min(10_000.0)).is_empty());
+    }
+
+    #[test]
+    fn word_like_news_are_followed() {
+        let reserved = capacities(|records| 30.0 * records.powf(0.75));
+        let truth = 30.0 * (RECORDS as f64).powf(0.75);
+        let last = *reserved.last().unwrap() as f64;
+        assert!(last < truth * 1.05, "{reserved:?} for {truth}");
+        assert!(reserved.len() <= 4, "{reserved:?}");
+    }
+
+    #[test]
+    fn unknown_or_empty_inputs_are_left_alone() {
+        assert!(Forecast::new(None, 0).is_none());
+        let mut empty = Forecast::new(Some(0), 5).unwrap();
+        assert_eq!(empty.advise(Moment::default()), None);
     }
 }

@@ -18,6 +18,7 @@ mod progress;
 mod record;
 mod session;
 mod signals;
+mod sink;
 mod stats;
 
 use clap::Parser;

@@ -4,8 +4,9 @@ use crate::input::block::{Block, Ending};
 use crate::input::{Identity, Survey};
 use crate::message::Failure;
 use crate::record::Separator;
+use crate::sink::Sink;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -16,73 +17,68 @@ const BUFFER: usize = 256 * 1024;
 /// is followed by another, the separator is added between them; never at the end.
 #[derive(Debug)]
 pub(crate) struct Output {
-    file: File,
     name: String,
+    /// The regular file that this is, if it is one.
+    regular: Option<Identity>,
+    sink: Sink,
     buffer: Vec<u8>,
     separator: Separator,
     owes_separator: bool,
 }
 
+/// What opening an output needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) separator: &'a Separator,
+    /// An output must not be an input.
+    pub(crate) inputs: &'a Survey,
+    /// Threads that the command may use.
+    pub(crate) threads: usize,
+}
+
 impl Output {
-    /// Standard output.
-    pub(crate) fn stdout(separator: &Separator) -> Result<Self, Failure> {
-        let name = "standard output";
-        let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let file = file.map_err(|error| Failure::io(name, &error))?;
-        Ok(Self::new(file, name.to_owned(), separator))
-    }
-
-    /// A file, emptied if it exists.
-    pub(crate) fn create(
-        path: &Path,
-        separator: &Separator,
-        inputs: &Survey,
-    ) -> Result<Self, Failure> {
+    /// A file, emptied if it exists; or standard output.
+    pub(crate) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            let name = "standard output";
+            let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            return Self::new(name.to_owned(), file, opening);
+        };
         let name = path.display().to_string();
-        if crate::input::regular_file(path).is_some_and(|file| inputs.contains(file)) {
-            return Err(Failure::at(
-                name,
-                "is an input as well: name another output",
-            ));
+        // Before it is emptied.
+        if crate::input::regular_file(path).is_some_and(|file| opening.inputs.contains(file)) {
+            return Err(also_input(&name));
         }
-        let file = File::create(path).map_err(|error| Failure::io(&name, &error))?;
-        Ok(Self::new(file, name, separator))
+        Self::new(name, File::create(path), opening)
     }
 
-    /// Standard output, or the file if there is one.
-    pub(crate) fn open(
-        path: Option<&Path>,
-        separator: &Separator,
-        inputs: &Survey,
-    ) -> Result<Self, Failure> {
-        if let Some(path) = path {
-            return Self::create(path, separator, inputs);
+    fn new(name: String, file: io::Result<File>, opening: Opening<'_>) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::io(&name, &error);
+        let file = file.map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        let regular = metadata.is_file().then(|| Identity::of(&metadata));
+        if regular.is_some_and(|file| opening.inputs.contains(file)) {
+            return Err(also_input(&name));
         }
-        let output = Self::stdout(separator)?;
-        if output.identity().is_some_and(|file| inputs.contains(file)) {
-            return Err(Failure::at(
-                &output.name,
-                "is an input as well: it would be read as fast as it is written",
-            ));
-        }
-        Ok(output)
-    }
-
-    fn new(file: File, name: String, separator: &Separator) -> Self {
-        let separator = separator.clone();
-        Self {
-            file,
+        let sink = match opening.threads {
+            0..=2 => Sink::Direct(file),
+            _ => Sink::beside(file).map_err(failed)?,
+        };
+        let separator = opening.separator.clone();
+        let buffer = Vec::with_capacity(BUFFER);
+        Ok(Self {
             name,
-            buffer: Vec::with_capacity(BUFFER),
+            regular,
+            sink,
+            buffer,
             separator,
             owes_separator: false,
-        }
+        })
     }
 
     /// Which regular file this is, if it is one.
     pub(crate) fn identity(&self) -> Option<Identity> {
-        let metadata = self.file.metadata().ok()?;
-        metadata.is_file().then(|| Identity::of(&metadata))
+        self.regular
     }
 
     /// Writes the selected records of the block.
@@ -130,39 +126,54 @@ impl Output {
             self.owes_separator = false;
             self.buffer.extend_from_slice(self.separator.bytes());
         }
-        if self.buffer.len() + bytes.len() > BUFFER {
-            self.flush()?;
-            if bytes.len() >= BUFFER {
-                let written = self.file.write_all(bytes);
-                return written.map_err(|error| Failure::write(&self.name, &error));
+        // A giant record goes in pieces.
+        for piece in bytes.chunks(BUFFER) {
+            if self.buffer.len() + piece.len() > BUFFER {
+                self.flush()?;
             }
+            self.buffer.extend_from_slice(piece);
         }
-        self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Hands everything to the operating system.
+    /// Hands everything on, to be written as soon as possible.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        let written = self.file.write_all(&self.buffer);
-        self.buffer.clear();
+        let written = self.sink.write(&mut self.buffer);
         written.map_err(|error| Failure::write(&self.name, &error))
     }
 
-    /// Waits until a regular file is on disk: what a filter remembers must be there.
-    pub(crate) fn sync(&mut self) -> Result<(), Failure> {
+    /// Waits until everything is written.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        if self.identity().is_some() {
-            self.file
-                .sync_data()
-                .map_err(|error| Failure::write(&self.name, &error))?;
-        }
-        Ok(())
+        self.sink
+            .finish()
+            .map(drop)
+            .map_err(|error| Failure::write(&self.name, &error))
     }
+
+    /// Waits until everything is written, and if it is a regular file, on disk: what a filter
+    /// remembers must be there.
+    pub(crate) fn finish_on_disk(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        let synced = self
+            .sink
+            .finish()
+            .and_then(|file| match (file, self.regular) {
+                (Some(file), Some(_)) => file.sync_data(),
+                _ => Ok(()),
+            });
+        synced.map_err(|error| Failure::write(&self.name, &error))
+    }
+}
+
+fn also_input(name: &str) -> Failure {
+    Failure::at(name, "is an input as well: name another output")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Coding;
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: Ending) -> Block {
@@ -183,11 +194,20 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let mut output = Output::new(handle, "test".to_owned(), &Separator::Byte(b'\n'));
+        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
+            .survey()
+            .unwrap();
+        let separator = &Separator::Byte(b'\n');
+        let opening = Opening {
+            separator,
+            inputs: &inputs,
+            threads: 1,
+        };
+        let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
         }
-        output.flush().unwrap();
+        output.finish().unwrap();
         let mut bytes = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();

@@ -1,20 +1,22 @@
 //! The threads between input and answers.
 //!
 //! ```text
-//! -j 1   read + split + hash + answer
-//! -j 2   read + split + hash  ->  answer
-//! -j N   read + split  ->  hash (N - 2 threads, in turn)  ->  answer
+//! -j 1   read + split + hash + answer + write
+//! -j 2   read + split + hash  ->  answer + write
+//! -j 3   read + split + hash  ->  answer  ->  write
+//! -j N   read + split  ->  hash (N - 3 threads, in turn)  ->  answer  ->  write
 //! ```
 //!
-//! The thread that answers takes the blocks in the order of the input, whatever N is.
+//! Writing is the business of `sink`. The thread that answers takes the blocks in the order of the input, whatever N is.
 
+use crate::args::input::OnMissing;
 use crate::input::block::{Block, Ending, Keyless, Why};
 use crate::input::reader::BlockReader;
 use crate::key::{Keys, Missing};
 use crate::message::Failure;
 use crate::record::Format;
 use crate::signals::Stop;
-use coua::KeyHasher;
+use coua::{KeyHash, KeyHasher};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 
@@ -44,36 +46,53 @@ pub(crate) struct Hashing {
     pub(crate) format: Format,
     pub(crate) keys: Keys,
     pub(crate) hasher: KeyHasher,
+    pub(crate) on_missing: OnMissing,
 }
 
 impl Hashing {
     fn hash(&mut self, block: &mut Block) {
+        // The vectors are lent out, because the records borrow the block.
         let mut hashes = std::mem::take(&mut block.hashes);
         if self.keys.is_whole_record() {
             let hash = |record| self.hasher.hash(self.format.content(record));
             hashes.extend(block.records().map(hash));
         } else {
             let mut keyless = std::mem::take(&mut block.keyless);
-            if let Some(columns) = &block.columns {
-                self.keys.use_columns(columns);
-            }
-            for (place, record) in block.records().enumerate() {
-                match self.hash_record(block, place, record) {
-                    Ok(hash) => hashes.push(hash),
-                    Err(why) => keyless.push(Keyless { record: place, why }),
-                }
-            }
+            let broken = self.hash_keys(block, &mut hashes, &mut keyless);
             block.keyless = keyless;
+            if let Some((place, missing)) = broken {
+                let number = block.record_number(place);
+                let what = format_args!("record {number}: {missing}");
+                block.failure = Some(Failure::at(&block.name, what));
+                block.cut(place);
+            }
         }
         block.hashes = hashes;
     }
 
-    fn hash_record(
+    /// Stops at a record without a key if such are errors, and tells where and why.
+    fn hash_keys(
         &mut self,
         block: &Block,
-        place: usize,
-        record: &[u8],
-    ) -> Result<coua::KeyHash, Why> {
+        hashes: &mut Vec<KeyHash>,
+        keyless: &mut Vec<Keyless>,
+    ) -> Option<(usize, Missing)> {
+        if let Some(columns) = &block.columns {
+            self.keys.use_columns(columns);
+        }
+        for (place, record) in block.records().enumerate() {
+            match self.hash_record(block, place, record) {
+                Ok(hash) => hashes.push(hash),
+                Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
+                    return Some((place, missing));
+                }
+                Err(why) => keyless.push(Keyless { record: place, why }),
+            }
+        }
+        None
+    }
+
+    fn hash_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<KeyHash, Why> {
         match block.header {
             Some(header) if place == 0 => return Err(Why::Header(header)),
             _ => {}
@@ -97,7 +116,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     match threads {
         0 | 1 => alone(reader, hashing, consumer),
-        2 => thread::scope(|scope| {
+        2 | 3 => thread::scope(|scope| {
             let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
             let (recycle, empty) = mpsc::channel();
             scope.spawn(move || read_and_hash(reader, hashing, &full, &empty));
@@ -106,7 +125,7 @@ pub(crate) fn run(
             stop.cancel();
             result
         }),
-        _ => many(reader, &hashing, threads - 2, stop, consumer),
+        _ => many(reader, &hashing, threads - 3, stop, consumer),
     }
 }
 
@@ -118,7 +137,7 @@ fn alone(
     let mut block = Block::default();
     while reader.next_block(&mut block)? {
         hashing.hash(&mut block);
-        if answer(&block, consumer)? == Flow::Enough {
+        if answer(&mut block, consumer)? == Flow::Enough {
             break;
         }
     }
@@ -170,7 +189,7 @@ fn read_and_hash(
             hashing.hash(&mut block);
             block
         });
-        if hashed.is_err() | full.send(hashed).is_err() {
+        if is_last(&hashed) | full.send(hashed).is_err() {
             return;
         }
     }
@@ -181,7 +200,7 @@ fn read_in_turn(mut reader: BlockReader, workers: &[SyncSender<Passed>], empty: 
         let Some(passed) = read(&mut reader, empty) else {
             return;
         };
-        if passed.is_err() | worker.send(passed).is_err() {
+        if is_last(&passed) | worker.send(passed).is_err() {
             return;
         }
     }
@@ -196,6 +215,13 @@ fn hash_only(mut hashing: Hashing, work: &Receiver<Passed>, full: &SyncSender<Pa
             return;
         }
     }
+}
+
+/// Whether nothing comes after it.
+fn is_last(passed: &Passed) -> bool {
+    passed
+        .as_ref()
+        .map_or(true, |block| block.failure.is_some())
 }
 
 fn read(reader: &mut BlockReader, empty: &Receiver<Block>) -> Option<Passed> {
@@ -213,8 +239,8 @@ fn consume(
     consumer: &mut impl Consumer,
 ) -> Result<(), Failure> {
     while let Some(passed) = next() {
-        let block = passed?;
-        if answer(&block, consumer)? == Flow::Enough {
+        let mut block = passed?;
+        if answer(&mut block, consumer)? == Flow::Enough {
             break;
         }
         // The reader is gone when it has read all: then nobody needs the block.
@@ -223,10 +249,13 @@ fn consume(
     Ok(())
 }
 
-fn answer(block: &Block, consumer: &mut impl Consumer) -> Result<Flow, Failure> {
+fn answer(block: &mut Block, consumer: &mut impl Consumer) -> Result<Flow, Failure> {
     let flow = consumer.block(block)?;
     if block.drained {
         consumer.drained()?;
     }
-    Ok(flow)
+    match block.failure.take() {
+        Some(failure) if flow == Flow::Continue => Err(failure),
+        _ => Ok(flow),
+    }
 }

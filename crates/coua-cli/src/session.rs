@@ -78,6 +78,7 @@ impl Session {
             format: reading.format,
             keys: reading.keys,
             hasher,
+            on_missing: reading.on_missing,
         };
         SourceOfBlocks {
             reader,
@@ -87,9 +88,8 @@ impl Session {
         }
     }
 
-    /// Counts a block, and complains about records without a key if the command line says so. To be
-    /// called before anything is done with the block.
-    pub(crate) fn note(&mut self, block: &Block) -> Result<(), Failure> {
+    /// Counts a block.
+    pub(crate) fn note(&mut self, block: &Block) {
         self.records += block.len() as u64;
         self.bytes += block.size() as u64;
         for keyless in &block.keyless {
@@ -98,15 +98,10 @@ impl Session {
                 continue;
             };
             let number = block.record_number(keyless.record);
-            if self.on_missing == OnMissing::Error {
-                let what = format_args!("record {number}: {missing}");
-                return Err(Failure::at(&block.name, what));
-            }
             self.without_key += 1;
             let words = || format!("{}: record {number}: {missing}", block.name);
             self.first_without_key.get_or_insert_with(words);
         }
-        Ok(())
     }
 
     /// Takes back what was noted about the records from `place` on: they were not answered for.

@@ -8,11 +8,11 @@ use std::thread;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: 2, or 1 on a machine with one processor]
+    /// Threads to use [default: 3, or 1 on a machine with one processor]
     ///
-    /// With 2, reading, splitting and hashing run beside the filter and the output; from 3 on, more
-    /// threads find and hash the keys, which pays for --json, --regex, --csv and --url. Output and
-    /// filter never depend on this number.
+    /// With 2, reading, splitting and hashing run beside the filter; with 3, so does writing; from 4
+    /// on, more threads find and hash the keys, which pays for --json, --regex, --csv and --url.
+    /// Output and filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -56,11 +56,8 @@ pub(crate) enum StatsFormat {
 impl RunArgs {
     /// The number of threads.
     pub(crate) fn threads(&self) -> usize {
-        let machine = || {
-            thread::available_parallelism()
-                .map_or(1, NonZeroUsize::get)
-                .min(2)
-        };
-        self.threads.map_or_else(machine, NonZeroUsize::get)
+        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let default = || if processors() > 1 { 3 } else { 1 };
+        self.threads.map_or_else(default, NonZeroUsize::get)
     }
 }

@@ -82,7 +82,7 @@ struct Add {
 
 impl Consumer for Add {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
-        self.session.note(block)?;
+        self.session.note(block);
         let before = self.filter.len();
         let result = match self.copies {
             Copies::Add => self.filter.insert_hash_batch(&block.hashes),

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::Output;
+use crate::output::{Opening, Output};
 use crate::pipeline::{Consumer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -59,10 +59,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
+    let separator = &reading.format.separator;
+    let opening = Opening {
+        separator,
+        inputs: &inputs,
+        threads: args.run.threads(),
+    };
     let output = if args.printing.count || args.printing.silent {
         None
     } else {
-        Some(Output::open(None, &reading.format.separator, &inputs)?)
+        Some(Output::open(None, opening)?)
     };
     let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
@@ -98,7 +104,7 @@ struct Check {
 
 impl Consumer for Check {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
-        self.session.note(block)?;
+        self.session.note(block);
         self.filter
             .contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
@@ -128,7 +134,7 @@ impl Consumer for Check {
 
 impl Check {
     fn finish(mut self) -> Result<Exit, Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::flush)?;
+        self.output.as_mut().map_or(Ok(()), Output::finish)?;
         if self.printing.count {
             print(&format!("{}\n", self.printed))?;
         }

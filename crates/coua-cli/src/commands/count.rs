@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
-use crate::output::Output;
+use crate::output::{Opening, Output};
 use crate::pipeline::{Consumer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -40,7 +40,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
-    let output = Output::open(None, &reading.format.separator, &inputs)?;
+    let separator = &reading.format.separator;
+    let opening = Opening {
+        separator,
+        inputs: &inputs,
+        threads: args.run.threads(),
+    };
+    let output = Output::open(None, opening)?;
     let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let mut count = Count {
@@ -69,7 +75,7 @@ struct Count {
 
 impl Consumer for Count {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
-        self.session.note(block)?;
+        self.session.note(block);
         self.filter
             .count_hash_batch(&block.hashes, &mut self.counts);
         let mut counts = self.counts.iter();
@@ -103,7 +109,7 @@ impl Consumer for Count {
 
 impl Count {
     fn finish(mut self) -> Result<Exit, Failure> {
-        self.output.flush()?;
+        self.output.finish()?;
         let answers = Answers {
             found: Some(self.found),
             not_found: Some(self.not_found),

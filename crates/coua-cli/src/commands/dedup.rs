@@ -6,12 +6,10 @@ use crate::args::run::RunArgs;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{Age, FilterFile};
-use crate::input::Survey;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::Output;
+use crate::output::{Opening, Output};
 use crate::pipeline::{Consumer, Flow};
-use crate::record::Separator;
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{CuckooFilter, Full, Insertion};
@@ -75,12 +73,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(file) => file.load_or_build(&args.filter)?,
         None => (args.filter.build()?, Age::New),
     };
-    let outputs = args.output.open(&reading.format.separator, &inputs)?;
+    let separator = &reading.format.separator;
+    let opening = Opening {
+        separator,
+        inputs: &inputs,
+        threads: args.run.threads(),
+    };
+    let outputs = args.output.open(opening)?;
     let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let open_ended = args.filter.leaves_capacity_open() || age == Age::Old;
-    let forecast =
-        Forecast::new(inputs.total_bytes).filter(|_| open_ended && filter.is_resizable());
+    let forecast = Forecast::new(inputs.total_bytes, filter.len())
+        .filter(|_| open_ended && filter.is_resizable());
     let mut dedup = Dedup {
         items_before: filter.len(),
         filter,
@@ -95,13 +99,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let read = source.feed(&mut dedup);
     dedup.session.end();
+    if read.is_err() {
+        // What was read is answered for; what is wrong with the output was told already.
+        dedup.outputs.each(Output::finish).ok();
+    }
     read?;
     dedup.finish(file.as_ref())
 }
 
 impl OutputArgs {
-    fn open(&self, separator: &Separator, inputs: &Survey) -> Result<Outputs, Failure> {
-        let main = Output::open(self.output.as_deref(), separator, inputs)?;
+    fn open(&self, opening: Opening<'_>) -> Result<Outputs, Failure> {
+        let main = Output::open(self.output.as_deref(), opening)?;
         let Some(path) = &self.tee_dups else {
             let wanted = if self.repeats {
                 Wanted::Repeats
@@ -114,7 +122,7 @@ impl OutputArgs {
                 tee: None,
             });
         };
-        let tee = Output::create(path, separator, inputs)?;
+        let tee = Output::open(Some(path), opening)?;
         if tee.identity().is_some() && tee.identity() == main.identity() {
             return Err(Failure::at(
                 path.display(),
@@ -174,7 +182,7 @@ struct Refused {
 
 impl Consumer for Dedup {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
-        self.session.note(block)?;
+        self.session.note(block);
         let result = self
             .filter
             .insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
@@ -258,10 +266,10 @@ impl Dedup {
     /// What the filter remembers must be in the output first.
     fn finish(mut self, file: Option<&FilterFile>) -> Result<Exit, Failure> {
         if let Some(file) = file {
-            self.outputs.each(Output::sync)?;
+            self.outputs.each(Output::finish_on_disk)?;
             file.save(&self.filter)?;
         } else {
-            self.outputs.each(Output::flush)?;
+            self.outputs.each(Output::finish)?;
         }
         self.session.print_figures(self.answers(), &self.filter);
         let Some(Refused { record, full }) = self.refused else {

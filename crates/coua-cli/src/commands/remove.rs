@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
-use crate::output::Output;
+use crate::output::{Opening, Output};
 use crate::pipeline::{Consumer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -54,8 +54,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.filter_file, &args.run.manners)?;
     let filter = file.load(&args.secret)?;
+    let separator = &reading.format.separator;
+    let opening = Opening {
+        separator,
+        inputs: &inputs,
+        threads: args.run.threads(),
+    };
     let output = match args.report {
-        Some(_) => Some(Output::open(None, &reading.format.separator, &inputs)?),
+        Some(_) => Some(Output::open(None, opening)?),
         None => None,
     };
     let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
@@ -90,7 +96,7 @@ struct Remove {
 
 impl Consumer for Remove {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
-        self.session.note(block)?;
+        self.session.note(block);
         self.filter
             .remove_hash_batch(&block.hashes, &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
@@ -115,7 +121,9 @@ impl Consumer for Remove {
 
 impl Remove {
     fn finish(mut self, file: &FilterFile) -> Result<Exit, Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::sync)?;
+        self.output
+            .as_mut()
+            .map_or(Ok(()), Output::finish_on_disk)?;
         file.save(&self.filter)?;
         let answers = Answers {
             removed: Some(self.found),

@@ -1,6 +1,7 @@
 //! A block: some whole records of one input, and what has been found out about them.
 
 use crate::key::Missing;
+use crate::message::Failure;
 use coua::KeyHash;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) struct Block {
     pub(crate) ending: Ending,
     /// The input has no more bytes at the moment: what is known should be shown.
     pub(crate) drained: bool,
+    /// Why nothing comes after this block.
+    pub(crate) failure: Option<Failure>,
     /// Raw bytes read from all inputs when this block was complete.
     pub(crate) consumed: u64,
 }
@@ -110,6 +113,14 @@ impl Block {
             all.push(keyless(&exception.why));
         }
         all.extend(answers);
+    }
+
+    /// Forgets the records from this place on.
+    pub(crate) fn cut(&mut self, place: usize) {
+        if place < self.ends.len() {
+            self.ends.truncate(place);
+            self.ending = Ending::Separator;
+        }
     }
 
     /// The place of the record that has the `nth` hash (from 0).

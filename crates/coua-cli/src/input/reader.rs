@@ -53,6 +53,7 @@ enum Got {
     Bytes(usize),
     End,
     Stopped,
+    Failure(Failure),
 }
 
 impl BlockReader {
@@ -104,7 +105,7 @@ impl BlockReader {
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
             }
-            if !block.ends.is_empty() || block.drained {
+            if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.consumed.load(Ordering::Relaxed);
                 return Ok(true);
             }
@@ -158,9 +159,14 @@ impl BlockReader {
                 block.drained = true;
                 break true;
             }
-            match current.read(&mut block.bytes[filled..], &self.stop)? {
+            match current.read(&mut block.bytes[filled..], &self.stop) {
                 Got::Bytes(read) => filled += read,
                 Got::Stopped => break false,
+                Got::Failure(failure) => {
+                    // First the records before it.
+                    block.failure = Some(failure);
+                    break false;
+                }
                 Got::End => {
                     self.end_of_input(block, filled);
                     break false;
@@ -231,14 +237,14 @@ impl Current {
             .is_some_and(|file| stop.would_wait(&**file))
     }
 
-    fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Result<Got, Failure> {
+    fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
         loop {
             match self.reader.read(buffer) {
-                Ok(0) => return Ok(Got::End),
-                Ok(read) => return Ok(Got::Bytes(read)),
-                Err(_) if stop.requested() => return Ok(Got::Stopped),
+                Ok(0) => return Got::End,
+                Ok(read) => return Got::Bytes(read),
+                Err(_) if stop.requested() => return Got::Stopped,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.unreadable(&error)),
+                Err(error) => return Got::Failure(self.unreadable(&error)),
             }
         }
     }
@@ -276,6 +282,7 @@ impl Block {
         self.header = None;
         self.ending = Ending::Separator;
         self.drained = false;
+        self.failure = None;
         Ok(())
     }
 

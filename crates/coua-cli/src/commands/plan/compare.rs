@@ -37,11 +37,11 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
             .map(|plan| plan.bytes)
     };
     let bloom = BloomPlan::for_rate(items, rate).ok();
-    let blocked = BlockedBloomPlan::for_rate(items, rate).ok();
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
-    // A block of 256 bits reaches low rates only by being almost empty.
-    let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
+    let blocked = BlockedBloomPlan::for_rate(items, rate)
+        .ok()
+        .map(BlockedBloomPlan::bytes);
     let filter = |name, bytes, can| Peer::new(name, bytes, can, items);
     let set = |name, bytes| Peer {
         exact: true,
@@ -59,11 +59,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
             Can::RemoveAndGrow,
         ),
         filter("Bloom", bloom.map(BloomPlan::bytes), Can::Insert),
-        filter(
-            "blocked Bloom",
-            blocked.map(BlockedBloomPlan::bytes).filter(sane),
-            Can::Insert,
-        ),
+        filter("blocked Bloom", blocked.filter(sane), Can::Insert),
         filter(
             "counting Bloom",
             bloom.map(BloomPlan::counting_bytes),

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// Tell how much memory a filter needs, and how others would compare
 ///
 /// Give the items and the rate, or one of them and the memory; with the items alone, the plan is for
-/// what `dedup` does without options: all 64 bits of every hash remembered.
+/// the lowest rate that a 64-bit hash allows, about what `dedup` needs without options.
 ///
 /// Fields of the JSON object: `items`; `rate`: false-positive rate with that many items;
 /// `expected_wrongly_dropped`: records wrongly taken for repeats when a stream with that many unique
@@ -88,7 +88,7 @@ impl Shape {
             (Some(items), Some(rate), _) => self.for_rate(items, rate),
             (Some(items), None, Some(memory)) => return self.best_rate(items, memory),
             (None, Some(rate), Some(memory)) => return self.most_items(rate, memory),
-            (Some(items), None, None) => self.for_rate(items, finest(items)),
+            (Some(items), None, None) => self.finest(items),
             (None, ..) => return Err(Failure::at("plan", "needs --items, or --rate and --memory")),
         };
         planned.map_err(|error| Failure::at("plan", error))
@@ -98,10 +98,22 @@ impl Shape {
         CuckooPlan::for_rate(items, rate, self.layout, self.slots)
     }
 
+    /// The lowest rate that can be planned for.
+    fn finest(self, items: u64) -> Result<CuckooPlan, BuildError> {
+        let mut rate = too_fine(items);
+        loop {
+            rate *= 1.1;
+            match self.for_rate(items, rate) {
+                Err(BuildError::RateTooSmall { .. }) => {}
+                planned => return planned,
+            }
+        }
+    }
+
     /// The lowest rate that `items` items can have in so much memory.
     fn best_rate(self, items: u64, memory: u64) -> Result<CuckooPlan, Failure> {
         // Halves the range of exponents: rate = 2^-bits.
-        let (mut fits, mut low, mut high) = (None, 0.0, -finest(items).log2());
+        let (mut fits, mut low, mut high) = (None, 0.0, -too_fine(items).log2());
         for _ in 0..50 {
             let bits = f64::midpoint(low, high);
             match self.for_rate(items, (-bits).exp2()) {
@@ -142,10 +154,9 @@ impl Shape {
     }
 }
 
-/// The rate that a filter of 64 hash bits has.
-fn finest(items: u64) -> f64 {
-    // A little more, against rounding.
-    items.max(1) as f64 / 64_f64.exp2() * (1.0 + 1e-9)
+/// A rate that no 64-bit hash allows quite.
+fn too_fine(items: u64) -> f64 {
+    items.max(1) as f64 / 64_f64.exp2()
 }
 
 /// In a stream of n unique records the filter holds n / 2 of them on average.

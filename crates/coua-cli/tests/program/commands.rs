@@ -1,0 +1,350 @@
+//! The commands on filter files, `plan` and `generate`.
+
+use crate::support::{Folder, Repeats, expected, lines, run, run_with};
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn add_check_count_remove() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    assert_eq!(run_with(b"a\nb\na\n", ["add", &f]).good(), b"");
+    assert_eq!(
+        run_with(b"a\nb\nc\n", ["count", &f]).good(),
+        b"2\ta\n1\tb\n0\tc\n"
+    );
+    assert_eq!(run_with(b"a\nb\nc", ["check", &f]).good(), b"a\nb\n");
+    assert_eq!(run_with(b"a\nb\nc", ["check", "-v", &f]).good(), b"c");
+    assert_eq!(run_with(b"a\nb\nc", ["check", "-c", &f]).good(), b"2\n");
+    assert_eq!(run_with(b"a\nb\nc", ["check", "-vc", &f]).good(), b"1\n");
+    assert_eq!(run_with(b"a\n", ["remove", &f]).good(), b"");
+    assert_eq!(
+        run_with(b"a\nb\nc", ["count", &f]).good(),
+        b"1\ta\n1\tb\n0\tc"
+    );
+    let found = run_with(b"a\na\nb\n", ["remove", "--report", "found", &f]).good();
+    assert_eq!(found, b"a\nb\n");
+    let not_found = run_with(b"a\nb\n", ["remove", "--report", "not-found", &f]).good();
+    assert_eq!(not_found, b"a\nb\n");
+    run_with(b"a\na\n", ["add", "--unique", &f]).good();
+    assert_eq!(run_with(b"a\n", ["count", &f]).good(), b"1\ta\n");
+}
+
+#[test]
+fn check_exits_like_grep() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    run_with(b"a\n", ["add", &f]).good();
+    for (args, code) in [
+        (&["check"][..], 0),
+        (&["check", "-c"], 0),
+        (&["check", "-q"], 0),
+        (&["check", "-v"], 0),
+    ] {
+        let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
+        assert_eq!(run.code, Some(code), "{args:?}");
+    }
+    run_with(b"b\n", ["check", &f]).failed(1, "");
+    run_with(b"a\n", ["check", "-v", &f]).failed(1, "");
+    run_with(b"b\n", ["check", "-q", &f]).failed(1, "");
+    let none = run_with(b"b\n", ["check", "-c", &f]);
+    none.failed(1, "");
+    assert_eq!(none.stdout, b"0\n");
+    assert_eq!(
+        run_with(b"", ["check", &folder.join("missing")]).code,
+        Some(2)
+    );
+    assert_eq!(run_with(b"a\n", ["check", "-q", &f]).good(), b"");
+}
+
+#[test]
+fn records_without_a_key_against_a_filter() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    run_with(b"1 a\nx\n", ["add", "--quiet", "-k2", &f]).good();
+    let with = |args: &[&str]| {
+        let common = ["-k2", "--quiet", &f];
+        run_with(b"1 a\nx\n2 b\n", args.iter().chain(&common)).stdout
+    };
+    assert_eq!(with(&["check"]), b"1 a\n");
+    assert_eq!(with(&["check", "-v"]), b"x\n2 b\n");
+    assert_eq!(with(&["check", "-v", "--on-missing=drop"]), b"2 b\n");
+    assert_eq!(with(&["count"]), b"1\t1 a\n0\tx\n0\t2 b\n");
+    assert_eq!(with(&["count", "--on-missing=drop"]), b"1\t1 a\n0\t2 b\n");
+    assert_eq!(with(&["remove", "--report=not-found"]), b"x\n2 b\n");
+}
+
+#[test]
+fn csv_headers_against_a_filter() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    let table = b"id,url\n1,a\n2,b\n";
+    run_with(b"url\na\n", ["add", "--csv", "url", &f]).good();
+    assert_eq!(
+        run_with(table, ["check", "--csv", "url", &f]).good(),
+        b"id,url\n1,a\n"
+    );
+    assert_eq!(
+        run_with(table, ["check", "-c", "--csv", "url", &f]).good(),
+        b"1\n"
+    );
+    assert_eq!(
+        run_with(table, ["count", "--csv", "url", &f]).good(),
+        b"1\t1,a\n0\t2,b\n"
+    );
+    let none = run_with(b"id,url\n1,x\n", ["check", "--csv", "url", &f]);
+    assert_eq!(
+        (none.code, none.stdout.as_slice()),
+        (Some(1), b"id,url\n".as_slice())
+    );
+}
+
+#[test]
+fn figures_of_each_command() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    let figures = |input: &[u8], args: &[&str]| {
+        json(&run_with(input, args.iter().chain(&["--stats=json", &f])).stderr)
+    };
+    let added = figures(b"a\nb\na\n", &["add"]);
+    assert_eq!(
+        (added["added"].as_u64(), added["items"].as_u64()),
+        (Some(3), Some(3))
+    );
+    let checked = figures(b"a\nc\n", &["check"]);
+    assert_eq!(
+        (checked["found"].as_u64(), checked["not_found"].as_u64()),
+        (Some(1), Some(1))
+    );
+    let counted = figures(b"a\nc\nd\n", &["count"]);
+    assert_eq!(
+        (counted["found"].as_u64(), counted["not_found"].as_u64()),
+        (Some(1), Some(2))
+    );
+    let removed = figures(b"a\nc\n", &["remove"]);
+    assert_eq!(
+        (removed["removed"].as_u64(), removed["items"].as_u64()),
+        (Some(1), Some(2))
+    );
+}
+
+#[test]
+fn info_describes() {
+    let folder = Folder::new();
+    let f = folder.join("f.coua");
+    run_with(
+        b"a\nb\n",
+        ["add", "--rate=0.001", "--max-items=1M", "--seed=5", &f],
+    )
+    .good();
+    let info = json(&run(["info", "--json", &f]).text());
+    assert_eq!(info["file"].as_str(), Some(f.as_str()));
+    assert_eq!(info["items"].as_u64(), Some(2));
+    assert_eq!(info["max_items"].as_u64(), Some(1_000_000));
+    assert_eq!(info["seed"].as_u64(), Some(5));
+    assert_eq!(info["hash"].as_str(), Some("xxh3"));
+    assert_eq!(info["layout"].as_str(), Some("buckets"));
+    assert_eq!(info["when_full"].as_str(), Some("grow"));
+    assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
+    let table = run(["info", &f]).text();
+    assert!(
+        table.contains("xxh3 with seed 5") && table.contains("1,000,000"),
+        "{table}"
+    );
+}
+
+#[test]
+fn verify_checks_each_file() {
+    let folder = Folder::new();
+    let (good, bad) = (folder.join("good"), folder.join("bad"));
+    run_with(b"a\n", ["add", &good]).good();
+    let mut bytes = folder.read("good");
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.file("bad", bytes);
+    assert_eq!(
+        run(["verify", &good]).text(),
+        format!("{good}: intact, 1 items\n")
+    );
+    let both = run(["verify", &bad, &good]);
+    assert_eq!(both.code, Some(2));
+    assert_eq!(
+        both.stdout,
+        format!("{good}: intact, 1 items\n").into_bytes()
+    );
+    assert!(
+        both.stderr.starts_with(&format!("coua: {bad}: ")),
+        "{}",
+        both.stderr
+    );
+}
+
+#[test]
+fn merge_holds_what_all_hold() {
+    let folder = Folder::new();
+    let [a, b, c, all] = ["a", "b", "c", "all"].map(|name| folder.join(name));
+    run_with(b"1\n2\n", ["add", &a]).good();
+    run_with(b"2\n3\n", ["add", &b]).good();
+    assert_eq!(run(["merge", "-o", &all, &a, &b]).good(), b"");
+    let counts = run_with(b"1\n2\n3\n4\n", ["count", &all]).good();
+    assert_eq!(counts, b"1\t1\n2\t2\n1\t3\n0\t4\n");
+    // Into one of them.
+    run(["merge", "-o", &a, &a, &b]).good();
+    assert!(folder.read("a") == folder.read("all"));
+    run_with(b"4\n", ["add", "--seed", "9", &c]).good();
+    let run = run(["merge", "-o", &all, &a, &c]);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.starts_with(&format!("coua: {c}: ")),
+        "{}",
+        run.stderr
+    );
+    assert!(folder.read("a") == folder.read("all"), "it is as it was");
+}
+
+#[test]
+fn compact_gives_memory_back() {
+    let folder = Folder::new();
+    let f = folder.join("f");
+    let text = lines(200_000, Repeats::Few);
+    run_with(&text, ["add", &f]).good();
+    let keep = expected(&text[..2000]);
+    run_with(&text[2000..], ["remove", &f]).good();
+    let before = folder.read("f").len();
+    let compacted = run(["compact", &f]);
+    assert_eq!(compacted.code, Some(0));
+    assert!(
+        compacted.stderr.contains(" before, "),
+        "{}",
+        compacted.stderr
+    );
+    assert!(folder.read("f").len() < before / 4);
+    run(["compact", "--quiet", &f]).good();
+    let kept: Vec<u8> = keep
+        .split_inclusive(|b| *b == b'\n')
+        .take(10)
+        .flatten()
+        .copied()
+        .collect();
+    assert_eq!(run_with(&kept, ["check", &f]).good(), kept);
+}
+
+#[test]
+fn convert_makes_a_coarser_copy() {
+    let folder = Folder::new();
+    let (f, small) = (folder.join("f"), folder.join("small"));
+    let text = expected(&lines(50_000, Repeats::Few));
+    run_with(&text, ["add", &f]).good();
+    for target in [
+        ["--rate", "0.001"],
+        ["--hash-bits", "30"],
+        ["--layout", "windows"],
+    ] {
+        run(["convert", &f, "-o", &small, target[0], target[1]]).good();
+        assert!(
+            run_with(&text, ["check", &small]).good() == text,
+            "{target:?}: all still there"
+        );
+        let smaller = folder.read("small").len() < folder.read("f").len();
+        assert!(smaller || target[0] == "--layout", "{target:?}");
+    }
+    run(["convert", &f, "-o", &small, "--hash-bits", "30"]).good();
+    let finer = run(["convert", &small, "-o", &f, "--hash-bits", "40"]);
+    assert_eq!(finer.code, Some(2));
+    assert!(
+        finer.stderr.starts_with(&format!("coua: {small}: ")),
+        "{}",
+        finer.stderr
+    );
+    assert_eq!(
+        run(["convert", &f, "-o", &small]).code,
+        Some(2),
+        "one of them is needed"
+    );
+}
+
+#[test]
+fn plan_tells_the_memory() {
+    let plan = json(&run(["plan", "--items=1M", "--rate=0.1%", "--json"]).text());
+    let bits = plan["bits_per_item"].as_f64().unwrap();
+    assert!((13.0..13.8).contains(&bits), "{bits}");
+    assert!(plan["rate"].as_f64().unwrap() <= 0.001);
+    let bloom = &plan["compared"][2];
+    assert_eq!(bloom["name"].as_str(), Some("Bloom"));
+    assert!((14.3..14.7).contains(&bloom["bits_per_item"].as_f64().unwrap()));
+
+    let fit = json(&run(["plan", "--rate=0.001", "--memory=64MiB", "--json"]).text());
+    assert!(fit["bytes"].as_u64().unwrap() <= 64 << 20);
+    assert!(fit["bytes"].as_u64().unwrap() > 63 << 20);
+    let best = json(&run(["plan", "--items=1M", "--memory=2MB", "--json"]).text());
+    assert!(best["bytes"].as_u64().unwrap() <= 2_000_000);
+    assert!(best["rate"].as_f64().unwrap() < 0.001);
+
+    // The filter is as large as planned.
+    let folder = Folder::new();
+    let f = folder.join("f");
+    run_with(
+        b"a\n",
+        [
+            "add",
+            "--capacity=1M",
+            "--rate=0.001",
+            "--when-full=error",
+            &f,
+        ],
+    )
+    .good();
+    let info = json(&run(["info", "--json", &f]).text());
+    let (real, planned) = (&info["memory_bytes"], &plan["bytes"]);
+    let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
+    assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
+
+    let table = run(["plan", "--items", "1e9"]).text();
+    assert!(
+        table.contains("binary fuse") && table.contains("1,000,000,000"),
+        "{table}"
+    );
+    assert_eq!(run(["plan"]).code, Some(2));
+    assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
+    let run = run(["plan", "--items=1G", "--memory=1MB"]);
+    run.failed(
+        2,
+        "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n",
+    );
+}
+
+#[test]
+fn generate_writes_pages_and_completions() {
+    let folder = Folder::new();
+    let pages = folder.join("man");
+    run(["generate", "man", &pages]).good();
+    let page = folder.read("man/coua-dedup.1");
+    assert!(
+        String::from_utf8(page)
+            .unwrap()
+            .contains("expected_wrongly_dropped")
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            run(["generate", "completions", shell])
+                .text()
+                .contains("tee-dups"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn help_and_version() {
+    assert!(run(["--version"]).text().starts_with("coua "));
+    assert!(run(["help", "dedup"]).text().contains("--on-missing"));
+    assert!(run(["--help"]).text().contains("Exit codes"));
+    let unknown = run(["dedupe"]);
+    assert_eq!(
+        (unknown.code, unknown.stdout.as_slice()),
+        (Some(2), b"".as_slice())
+    );
+    assert_eq!(run([""; 0]).code, Some(2));
+}

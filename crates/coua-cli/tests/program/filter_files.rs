@@ -1,0 +1,418 @@
+//! Filter files: remembered across runs, shared by processes, hostile, full.
+
+use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, shell, wait};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+#[test]
+fn it_remembers_across_runs() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    assert_eq!(
+        run_with(b"a\nb\n", ["dedup", "--filter", &filter]).good(),
+        b"a\nb\n"
+    );
+    assert_eq!(
+        run_with(b"b\nc\n", ["dedup", "--filter", &filter]).good(),
+        b"c\n"
+    );
+    assert_eq!(
+        run_with(b"a\nb\nc\n", ["dedup", "--filter", &filter]).good(),
+        b""
+    );
+    let text = lines(300_000, Repeats::Few);
+    let half = text.len() / 2
+        + text[text.len() / 2..]
+            .iter()
+            .position(|b| *b == b'\n')
+            .unwrap()
+        + 1;
+    let mut both = run_with(&text[..half], ["dedup", "--filter", &filter]).good();
+    both.extend(run_with(&text[half..], ["dedup", "--filter", &filter]).good());
+    assert!(both == expected(&text));
+    assert!(!folder.has("seen.coua.lock"));
+}
+
+#[test]
+fn an_output_is_complete_before_it_is_remembered() {
+    let folder = Folder::new();
+    let (filter, output) = (folder.join("seen.coua"), folder.join("output"));
+    let text = lines(100_000, Repeats::Many);
+    let file = folder.file("lines", &text);
+    run(["dedup", "--filter", &filter, &file, "-o", &output]).good();
+    assert!(folder.read("output") == expected(&text));
+}
+
+#[test]
+fn one_writer_at_a_time_and_the_next_goes_on() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let mut first = coua(["dedup", "--filter", &filter])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = first.stdin.take().unwrap();
+    stdin.write_all(b"a\nb\n").unwrap();
+    let mut stdout = BufReader::new(first.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+
+    let hasty = run_with(b"x\n", ["dedup", "--no-wait", "--filter", &filter]);
+    hasty.failed(
+        2,
+        &format!("coua: {filter}: another process is writing it\n"),
+    );
+
+    let mut second = coua(["dedup", "--quiet", "--filter", &filter]);
+    let mut second = second.stdin(Stdio::piped()).spawn().unwrap();
+    second.stdin.take().unwrap().write_all(b"b\nc\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(second.try_wait().unwrap().is_none(), "it waits");
+    drop(stdin);
+    assert!(wait(&mut first).success());
+    let second = second.wait_with_output().unwrap();
+    assert_eq!(
+        (second.status.code(), second.stdout.as_slice()),
+        (Some(0), b"c\n".as_slice())
+    );
+    assert_eq!(second.stderr, b"");
+    assert!(!folder.has("seen.coua.lock"));
+}
+
+#[test]
+fn readers_need_not_wait() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    run_with(b"a\n", ["add", &filter]).good();
+    let mut writer = coua(["dedup", "--filter", &filter])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = writer.stdin.take().unwrap();
+    stdin.write_all(b"b\n").unwrap();
+    BufReader::new(writer.stdout.as_mut().unwrap())
+        .read_line(&mut String::new())
+        .unwrap();
+    assert_eq!(
+        run_with(b"a\nb\n", ["check", &filter]).good(),
+        b"a\n",
+        "as it was before"
+    );
+    assert!(run(["info", &filter]).text().contains("items"));
+    drop(stdin);
+    assert!(wait(&mut writer).success());
+    assert_eq!(run_with(b"a\nb\n", ["check", &filter]).good(), b"a\nb\n");
+}
+
+#[test]
+fn many_processes_on_one_file_lose_nothing() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let text = lines(20_000, Repeats::Few);
+    let file = folder.file("lines", &text);
+    let parts: Vec<String> = (0..8)
+        .map(|number| folder.join(&format!("part{number}")))
+        .collect();
+    let start = |part: &String| {
+        let args = ["dedup", "--quiet", "--filter", &filter, &file, "-o", part];
+        coua(args).spawn().unwrap()
+    };
+    let children: Vec<_> = parts.iter().map(start).collect();
+    for mut child in children {
+        assert!(wait(&mut child).success());
+    }
+    let shown: Vec<u8> = parts
+        .iter()
+        .flat_map(|part| fs::read(part).unwrap())
+        .collect();
+    assert!(
+        shown == expected(&text),
+        "each line was shown by exactly one of them"
+    );
+}
+
+/// A good filter file's bytes.
+fn good(folder: &Folder) -> Vec<u8> {
+    run_with(b"a\nb\nc\n", ["add", &folder.join("good.coua")]).good();
+    folder.read("good.coua")
+}
+
+#[test]
+fn what_is_no_filter_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    let filter = good(&folder);
+    let mut later = filter.clone();
+    // The version follows the magic of eight bytes.
+    later[8] = 99;
+    let mut damaged = filter.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    for (name, content, words) in [
+        ("text", b"this is a text\n".repeat(100), "not a Coua filter"),
+        ("empty", Vec::new(), "not a Coua filter"),
+        ("later", later, "version 99"),
+        ("damaged", damaged, "damaged"),
+        ("cut", filter[..filter.len() - 1].to_vec(), "cut"),
+        ("long", [filter.as_slice(), b"x"].concat(), "appended"),
+    ] {
+        let path = folder.file(name, &content);
+        let input = folder.file("input", "a\n");
+        let output = folder.join("output");
+        for args in [
+            vec!["dedup", "--filter", &path, "-o", &output, &input],
+            vec!["add", &path, &input],
+            vec!["remove", &path, &input],
+            vec!["check", &path, &input],
+            vec!["count", &path, &input],
+            vec!["info", &path],
+            vec!["verify", &path],
+            vec!["compact", &path],
+            vec!["merge", "-o", &output, &path],
+            vec!["convert", &path, "-o", &output, "--rate", "0.1"],
+        ] {
+            let run = run(&args);
+            assert_eq!(
+                (run.code, run.stdout.as_slice()),
+                (Some(2), b"".as_slice()),
+                "{args:?}"
+            );
+            assert!(
+                run.stderr.starts_with(&format!("coua: {path}: ")),
+                "{}",
+                run.stderr
+            );
+            assert!(run.stderr.contains(words), "{name}: {}", run.stderr);
+            assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        }
+        assert!(folder.read(name) == content, "{name} is untouched");
+        assert!(!folder.has("output"));
+    }
+}
+
+#[test]
+fn what_cannot_hold_a_filter_is_refused() {
+    let folder = Folder::new();
+    let input = folder.file("input", "a\n");
+    for device in ["/dev/full", "/dev/null", "/dev/zero"] {
+        let message = format!("coua: {device}: is no regular file, so it cannot hold a filter\n");
+        run(["dedup", "--filter", device, &input]).failed(2, &message);
+        run(["check", device, &input]).failed(2, &message);
+        run(["info", device]).failed(2, &message);
+    }
+    let name = folder.path().to_str().unwrap();
+    let message = format!("coua: {name}: is a directory, not a filter file\n");
+    run(["info", name]).failed(2, &message);
+    run(["dedup", "--filter", name, &input]).failed(2, &message);
+    let missing = folder.join("missing");
+    let message = format!("coua: {missing}: No such file or directory\n");
+    for command in ["check", "count", "remove", "info", "verify", "compact"] {
+        run([command, &missing]).failed(2, &message);
+    }
+    assert!(!folder.has("missing") && !folder.has("missing.lock"));
+}
+
+#[test]
+fn a_filter_that_cannot_be_saved_is_as_it_was() {
+    let folder = Folder::new();
+    folder.file("many", lines(300_000, Repeats::Few));
+    run_with(b"a\n", ["dedup", "--filter", &folder.join("seen.coua")]).good();
+    let before = folder.read("seen.coua");
+    // No file may grow beyond 200 blocks; the output goes to /dev/null.
+    let script = "trap '' XFSZ; ulimit -f 400; $COUA dedup --filter seen.coua many > /dev/null";
+    let run = shell(folder.path(), script);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let path = fs::canonicalize(folder.join("seen.coua")).unwrap();
+    let message = format!(
+        "coua: {}: not saved, and as it was before: File too large\n",
+        path.display()
+    );
+    assert_eq!(run.stderr, message);
+    assert!(folder.read("seen.coua") == before);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "nothing is left behind"
+    );
+}
+
+#[test]
+fn options_must_agree_with_an_existing_filter() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let made = [
+        "--rate",
+        "0.001",
+        "--max-items",
+        "1M",
+        "--seed",
+        "7",
+        "--slots-per-bucket",
+        "8",
+    ];
+    let again = |extra: &[&str]| {
+        let args = ["dedup", "--filter", &filter]
+            .into_iter()
+            .chain(extra.iter().copied());
+        run_with(b"a\n", args)
+    };
+    assert_eq!(again(&made).good(), b"a\n");
+    assert_eq!(again(&made).good(), b"");
+    assert_eq!(
+        again(&["--rate", "0.01"]).good(),
+        b"",
+        "better than asked for is good enough"
+    );
+    for (option, value) in [
+        ("--seed", "8"),
+        ("--rate", "0.00001"),
+        ("--hash-bits", "60"),
+        ("--slots-per-bucket", "4"),
+        ("--layout", "windows"),
+        ("--when-full", "exceed"),
+        ("--max-items", "2M"),
+    ] {
+        let run = again(&[option, value]);
+        assert_eq!(run.code, Some(2), "{option}");
+        let begin = format!("coua: {filter}: the filter exists, and its {option} is ");
+        assert!(run.stderr.starts_with(&begin), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn descriptions_that_make_no_filter() {
+    for args in [
+        ["--hash-bits", "65"],
+        ["--hash-bits", "5"],
+        ["--slots-per-bucket", "3"],
+        ["--rate", "1e-30"],
+    ] {
+        let capacity = ["--capacity", "1000"];
+        let run = run_with(b"a\n", ["dedup"].iter().chain(&args).chain(&capacity));
+        assert_eq!(run.code, Some(2), "{args:?}");
+        assert!(
+            run.stderr.starts_with("coua: new filter: "),
+            "{}",
+            run.stderr
+        );
+    }
+    for args in [
+        ["--rate", "2"],
+        ["--rate", "x"],
+        ["--capacity", "-1"],
+        ["--seed", "x"],
+    ] {
+        let run = run_with(b"a\n", ["dedup"].iter().chain(&args));
+        assert_eq!(run.code, Some(2), "{args:?}");
+        assert!(run.stdout.is_empty());
+    }
+    let enormous = run_with(b"a\n", ["dedup", "--capacity", "1e15"]);
+    assert_eq!(enormous.code, Some(2));
+    assert!(enormous.stderr.contains("memory"), "{}", enormous.stderr);
+}
+
+#[test]
+fn a_full_filter_stops_with_code_3_and_loses_nothing() {
+    let folder = Folder::new();
+    let text = lines(20_000, Repeats::Few);
+    let file = folder.file("lines", &text);
+    for (name, options) in [
+        (
+            "error",
+            [
+                "--rate",
+                "0.0001",
+                "--capacity",
+                "5000",
+                "--when-full",
+                "error",
+            ],
+        ),
+        (
+            "grow",
+            [
+                "--rate",
+                "0.0001",
+                "--max-items",
+                "5000",
+                "--when-full",
+                "grow",
+            ],
+        ),
+    ] {
+        let filter = folder.join(name);
+        let args = ["dedup", "--filter", &filter, "--stats=json"];
+        let full = run(args.iter().chain(&options).chain(&[file.as_str()]));
+        assert_eq!(full.code, Some(3));
+        let (figures, message) = full.stderr.trim_end().split_once('\n').unwrap();
+        let figures: serde_json::Value = serde_json::from_str(figures).unwrap();
+        let printed = full.stdout.split_inclusive(|byte| *byte == b'\n').count();
+        assert_eq!(printed, 5000);
+        assert_eq!(figures["unique"].as_u64(), Some(5000));
+        assert_eq!(figures["items"].as_u64(), Some(5000));
+        let records = figures["records"].as_u64().unwrap();
+        let words = format!("stopped before {file}: record {}: ", records + 1);
+        assert!(
+            message.contains("full") && message.contains(&words),
+            "{message}"
+        );
+        // The refused record and those behind it are a job for another filter.
+        let rest: Vec<u8> = text
+            .split_inclusive(|byte| *byte == b'\n')
+            .skip(usize::try_from(records).unwrap())
+            .flatten()
+            .copied()
+            .collect();
+        let after = run_with(&rest, ["check", "-v", &filter]);
+        let refused = rest.split_inclusive(|byte| *byte == b'\n').next().unwrap();
+        assert!(after.stdout.starts_with(refused));
+        let before = &text[..text.len() - rest.len()];
+        assert!(expected(before).len() >= full.stdout.len());
+        assert!(expected(before).starts_with(&full.stdout[..1000]));
+    }
+}
+
+#[test]
+fn a_filter_may_exceed_its_rate() {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    let text = lines(20_000, Repeats::Few);
+    let options = [
+        "--rate",
+        "0.000001",
+        "--max-items",
+        "5000",
+        "--when-full",
+        "exceed",
+    ];
+    let args = ["dedup", "--filter", &filter];
+    let run = run_with(&text, args.iter().chain(&options));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.len() > expected(&text).len() * 99 / 100);
+}
+
+#[test]
+fn secret_keys() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let key = folder.file("key", "000102030405060708090a0b0c0d0e0f\n");
+    let raw = folder.file("raw", (0..16).collect::<Vec<u8>>());
+    let other = folder.file("other", [7; 16]);
+    let with = |key: &str| run_with(b"a\n", ["dedup", "--filter", &filter, "--key-file", key]);
+    assert_eq!(with(&key).good(), b"a\n");
+    assert_eq!(with(&raw).good(), b"", "the same key in other letters");
+    let message = format!("coua: {filter}: the secret hash key is not the one of this filter\n");
+    with(&other).failed(2, &message);
+    let message =
+        format!("coua: {filter}: filter needs its secret hash key to be read (--key-file)\n");
+    run(["info", &filter]).failed(2, &message);
+    run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
+    assert!(
+        run(["info", &filter, "--key-file", &key])
+            .text()
+            .contains("siphash13")
+    );
+    let bad = folder.file("bad", "too short");
+    let message =
+        format!("coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits\n");
+    with(&bad).failed(2, &message);
+}

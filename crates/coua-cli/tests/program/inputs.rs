@@ -1,0 +1,204 @@
+//! Inputs of all kinds: bytes are bytes, and what cannot be read is told.
+
+use crate::support::{Folder, Repeats, expected, lines, run, run_with, shell};
+use std::fs;
+
+#[track_caller]
+fn dedups(input: &[u8], output: &[u8]) {
+    for threads in ["1", "2", "3", "4"] {
+        let run = run_with(input, ["dedup", "-j", threads]).good();
+        assert_eq!(
+            run.escape_ascii().to_string(),
+            output.escape_ascii().to_string()
+        );
+    }
+}
+
+#[test]
+fn empty_input() {
+    dedups(b"", b"");
+    let folder = Folder::new();
+    assert_eq!(run(["dedup", &folder.file("empty", "")]).good(), b"");
+    assert_eq!(run(["dedup", "/dev/null"]).good(), b"");
+}
+
+#[test]
+fn odd_bytes_are_bytes() {
+    dedups(b"\xff\xfe\n\xff\n\xff\xfe\n", b"\xff\xfe\n\xff\n");
+    dedups(b"a\0b\na\0c\na\0b\n\0\n\0\n", b"a\0b\na\0c\n\0\n");
+    dedups(b"\n\n\na\n\n", b"\na\n");
+    dedups(b"\xef\xbb\xbfa\na\n", b"\xef\xbb\xbfa\na\n");
+}
+
+#[test]
+fn a_carriage_return_belongs_to_the_key_unless_told() {
+    dedups(b"a\r\na\na\r\n", b"a\r\na\n");
+    let told = run_with(b"a\r\na\nb\na\r\nb\r\n", ["dedup", "--crlf"]).good();
+    assert_eq!(told, b"a\r\nb\n");
+}
+
+#[test]
+fn a_missing_last_newline_is_a_record() {
+    dedups(b"a\nb", b"a\nb");
+    dedups(b"a\nb\na", b"a\nb\n");
+    dedups(b"a", b"a");
+}
+
+#[test]
+fn files_do_not_run_into_each_other() {
+    let folder = Folder::new();
+    let first = folder.file("first", "a\nb");
+    let second = folder.file("second", "c\nb\nd");
+    let third = folder.file("third", "d");
+    for threads in ["1", "3", "5"] {
+        let together = run(["dedup", "-j", threads, &first, &second, &third, &first]).good();
+        assert_eq!(together, b"a\nb\nc\nd", "-j {threads}");
+    }
+    assert_eq!(
+        run(["dedup", "-0", &first, &second]).good(),
+        b"a\nb\0c\nb\nd"
+    );
+}
+
+#[test]
+fn other_ends_of_records() {
+    let text = b"a\nb\0c\0a\nb\0";
+    for option in ["-0", "--null", "--delimiter=\\0", "--delimiter=\\x00"] {
+        assert_eq!(
+            run_with(text, ["dedup", option]).good(),
+            b"a\nb\0c\0",
+            "{option}"
+        );
+    }
+    let text = b"a--b-c--a--b-c";
+    assert_eq!(
+        run_with(text, ["dedup", "--delimiter=--"]).good(),
+        b"a--b-c--"
+    );
+    let pieces = [b"x".repeat(300_000), b"--".to_vec()].concat().repeat(5);
+    assert!(run_with(&pieces, ["dedup", "--delimiter=--"]).good() == pieces[..300_002]);
+}
+
+#[test]
+fn a_line_of_100_megabytes() {
+    let folder = Folder::new();
+    let mut line = vec![b'x'; 100_000_000];
+    line.push(b'\n');
+    let text = [b"a\n", line.as_slice(), b"b\n", &line, b"a\n"].concat();
+    let file = folder.file("long", &text);
+    let unique = [b"a\n", line.as_slice(), b"b\n"].concat();
+    assert!(run(["dedup", &file]).good() == unique);
+    assert!(run_with(&text, ["dedup"]).good() == unique);
+    // And without its end.
+    let file = folder.file("long", &line[..line.len() - 1]);
+    assert!(run(["dedup", "-j1", &file]).good() == line[..line.len() - 1]);
+}
+
+#[test]
+fn a_missing_file_is_told_before_anything_is_written() {
+    let folder = Folder::new();
+    let there = folder.file("there", "a\n");
+    let missing = folder.join("missing");
+    let output = folder.file("output", "old");
+    let run = run(["dedup", "-o", &output, &there, &missing]);
+    run.failed(2, &format!("coua: {missing}: No such file or directory\n"));
+    assert_eq!(folder.read("output"), b"old");
+}
+
+#[test]
+fn a_directory_is_no_file_of_records() {
+    let folder = Folder::new();
+    let name = folder.path().to_str().unwrap().to_owned();
+    let message = format!("coua: {name}: is a directory, not a file of records\n");
+    run(["dedup", &name]).failed(2, &message);
+    let message = "coua: standard input: is a directory, not a file of records\n";
+    shell(folder.path(), "$COUA dedup < .").failed(2, message);
+}
+
+#[test]
+fn a_file_without_permission() {
+    let folder = Folder::new();
+    let file = folder.file("secret", "a\n");
+    let mut permissions = fs::metadata(&file).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o000);
+    fs::set_permissions(&file, permissions).unwrap();
+    if fs::File::open(&file).is_err() {
+        // Root may read everything.
+        run(["dedup", &file]).failed(2, &format!("coua: {file}: Permission denied\n"));
+    }
+}
+
+#[test]
+fn broken_compressed_files_are_told_and_what_was_read_is_printed() {
+    let folder = Folder::new();
+    let text = lines(100_000, Repeats::Few);
+    let good = crate::support::other("gzip", &["-c"], &text);
+    let file = folder.file("cut.gz", &good[..good.len() / 2]);
+    for threads in ["1", "3"] {
+        let run = run(["dedup", "-j", threads, &file]);
+        assert_eq!(run.code, Some(2));
+        let message = format!("coua: {file}: broken gzip data: ");
+        assert!(run.stderr.starts_with(&message), "{}", run.stderr);
+        assert!(run.stdout.len() > text.len() / 4 && expected(&text).starts_with(&run.stdout));
+    }
+    let file = folder.file(
+        "bad.gz",
+        [&good[..1000], &[0; 1000], &good[2000..]].concat(),
+    );
+    let run = run(["dedup", &file]);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr
+            .starts_with(&format!("coua: {file}: broken gzip data: ")),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn compressed_files_may_be_read_as_they_are() {
+    let folder = Folder::new();
+    let raw = b"\x1f\x8b\x08 not really\n\x1f\x8b\x08 not really\n";
+    let file = folder.file("raw", raw);
+    assert_eq!(run(["dedup", &file]).code, Some(2));
+    assert_eq!(run(["dedup", "--no-decompress", &file]).good(), &raw[..15]);
+}
+
+#[test]
+fn texts_that_begin_like_compressed_files() {
+    for text in ["BZh9\n", "BZh91AY&S\n", "(\n", "BZ", "B", "\u{fffd}\n"] {
+        dedups(text.as_bytes(), text.as_bytes());
+    }
+    dedups(b"\x1f\x8b\n", b"\x1f\x8b\n");
+    dedups(b"\xfd7zXZ\n", b"\xfd7zXZ\n");
+}
+
+#[test]
+fn standard_input_among_files() {
+    let folder = Folder::new();
+    let first = folder.file("first", "a\nb\n");
+    let last = folder.file("last", "c\nd\n");
+    let run = run_with(b"b\nc\n", ["dedup", &first, "-", &last]).good();
+    assert_eq!(run, b"a\nb\nc\nd\n");
+}
+
+#[test]
+fn many_small_files() {
+    let folder = Folder::new();
+    let text = lines(2000, Repeats::Many);
+    let pieces: Vec<Vec<u8>> = text
+        .split_inclusive(|b| *b == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    let files: Vec<String> = pieces
+        .chunks(7)
+        .enumerate()
+        .map(|(number, lines)| folder.file(&number.to_string(), lines.concat()))
+        .collect();
+    for threads in ["1", "2", "3", "6"] {
+        let args = ["dedup", "-j", threads]
+            .into_iter()
+            .chain(files.iter().map(String::as_str));
+        assert!(run(args).good() == expected(&text), "-j {threads}");
+    }
+}

@@ -1,0 +1,139 @@
+//! `coua dedup` prints what `awk '!seen[$0]++'` prints, byte for byte.
+
+use crate::support::{Folder, Repeats, coua, lines, other, run, run_with};
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+const ALL: [Repeats; 3] = [Repeats::Few, Repeats::Many, Repeats::Only];
+
+fn awk(text: &[u8]) -> Vec<u8> {
+    other("awk", &["!seen[$0]++"], text)
+}
+
+#[track_caller]
+fn check(count: u64, repeats: Repeats) {
+    let folder = Folder::new();
+    let text = lines(count, repeats);
+    let file = folder.file("lines", &text);
+    let same = |ours: Vec<u8>| assert!(ours == awk(&text), "{count} {repeats:?}");
+    same(run(["dedup", &file]).good());
+    same(run_with(&text, ["dedup"]).good());
+}
+
+#[test]
+fn one_to_a_hundred_thousand_lines() {
+    for count in [1, 2, 3, 5, 10, 100, 1000, 4096, 10_000, 65_537, 100_000] {
+        for repeats in ALL {
+            check(count, repeats);
+        }
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn a_million_and_ten_million_lines() {
+    for count in [1_000_000, 10_000_000] {
+        for repeats in ALL {
+            check(count, repeats);
+        }
+    }
+}
+
+#[test]
+fn whatever_the_number_of_threads() {
+    let folder = Folder::new();
+    let text = lines(100_000, Repeats::Many);
+    let file = folder.file("lines", &text);
+    let mut filters = Vec::new();
+    for threads in ["1", "2", "3", "4", "5", "9"] {
+        let filter = folder.join(threads);
+        let ours = run(["dedup", "-j", threads, "--filter", &filter, &file]).good();
+        assert!(ours == awk(&text), "-j {threads}");
+        filters.push(folder.read(threads));
+    }
+    assert!(
+        filters.windows(2).all(|pair| pair[0] == pair[1]),
+        "filters are the same"
+    );
+}
+
+#[test]
+fn from_a_slow_pipe() {
+    let text = lines(3000, Repeats::Many);
+    let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let pieces = text.clone();
+    let writer = thread::spawn(move || {
+        // Pieces end anywhere in a line.
+        for (number, piece) in pieces.chunks(701).enumerate() {
+            stdin.write_all(piece).unwrap();
+            if number % 10 == 0 {
+                thread::sleep(Duration::from_millis(3));
+            }
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout == awk(&text));
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn xz(text: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
+}
+
+#[test]
+fn from_compressed_files() {
+    let folder = Folder::new();
+    for count in [0, 1, 50_000] {
+        let text = lines(count, Repeats::Many);
+        for (name, compress) in [
+            ("gz", gzip as fn(&[u8]) -> Vec<u8>),
+            ("zst", zstd),
+            ("xz", xz),
+            ("bz2", bzip2),
+        ] {
+            let file = folder.file("lines", compress(&text));
+            assert!(run(["dedup", &file]).good() == awk(&text), "{name} {count}");
+            let ours = run_with(&compress(&text), ["dedup", "-"]).good();
+            assert!(ours == awk(&text), "{name} {count} piped");
+            // Several streams one after the other, as the tools append them.
+            let (head, tail) = text.split_at(text.len() / 3);
+            let file = folder.file("two", [compress(head), compress(tail)].concat());
+            assert!(
+                run(["dedup", &file]).good() == awk(&text),
+                "{name} {count} in two streams"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_example_of_the_repository() {
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/homepages.txt.gz"
+    );
+    let plain = other("gzip", &["-dc"], &std::fs::read(example).unwrap());
+    assert!(run(["dedup", example]).good() == awk(&plain));
+}

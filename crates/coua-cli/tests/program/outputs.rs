@@ -1,0 +1,243 @@
+//! Outputs: files, pipes that close, devices that are full.
+
+use crate::support::{
+    Folder, Repeats, coua, expected, lines, messages, other, run, run_with, shell, until, wait,
+};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+#[test]
+fn a_full_device_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("lines", lines(100_000, Repeats::Few));
+    let small = folder.file("small", "a\n");
+    let message = "coua: /dev/full: No space left on device\n";
+    for threads in ["1", "2", "3"] {
+        for file in [&file, &small] {
+            let full = run(["dedup", "-j", threads, "-o", "/dev/full", file]);
+            full.failed(2, message);
+        }
+    }
+    run(["dedup", "--tee-dups", "/dev/full", &file]).failed(2, message);
+    let message = "coua: standard output: No space left on device\n";
+    for command in [
+        "dedup",
+        "plan --items 5",
+        "generate completions bash",
+        "count f",
+        "check -v f",
+    ] {
+        folder.file("f", "");
+        std::fs::remove_file(folder.join("f")).unwrap();
+        run(["add", &folder.join("f"), &small]).good();
+        let script = format!("$COUA {command} < lines > /dev/full");
+        shell(folder.path(), &script).failed(2, message);
+    }
+}
+
+#[test]
+fn nothing_is_recorded_when_the_output_fails() {
+    let folder = Folder::new();
+    let file = folder.file("lines", lines(100_000, Repeats::Few));
+    let filter = folder.join("seen.coua");
+    let full = run(["dedup", "--filter", &filter, "-o", "/dev/full", &file]);
+    full.failed(2, "coua: /dev/full: No space left on device\n");
+    assert!(!folder.has("seen.coua") && !folder.has("seen.coua.lock"));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let folder = Folder::new();
+    let text = lines(200_000, Repeats::Few);
+    let file = folder.file("lines", &text);
+    let filter = folder.join("seen.coua");
+    for threads in ["1", "2", "3", "5"] {
+        let mut child = coua(["dedup", "-j", threads, "--filter", &filter, &file])
+            .spawn()
+            .unwrap();
+        let mut first = Vec::new();
+        let mut output = BufReader::with_capacity(10, child.stdout.take().unwrap());
+        output.read_until(b'\n', &mut first).unwrap();
+        drop(output);
+        assert_eq!(wait(&mut child).code(), Some(0));
+        assert_eq!(messages(&mut child), "");
+        assert!(text.starts_with(&first));
+        assert!(
+            !folder.has("seen.coua"),
+            "what was not delivered is not recorded"
+        );
+    }
+    let head = shell(folder.path(), "$COUA dedup lines | head -1").good();
+    assert!(text.starts_with(&head));
+    let head = shell(folder.path(), "$COUA plan --items 1e6 | true").good();
+    assert_eq!(head, b"");
+}
+
+#[test]
+fn a_reader_that_goes_away_while_input_is_awaited() {
+    let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    drop(child.stdout.take());
+    stdin.write_all(b"a\n").unwrap();
+    // Whenever the writing thread notices, a further line ends it: the input need not end.
+    until(|| stdin.write_all(b"b\n").is_err());
+    assert_eq!(wait(&mut child).code(), Some(0));
+}
+
+#[test]
+fn lines_are_shown_at_once() {
+    for threads in ["1", "2", "3", "4", "6"] {
+        let mut child = coua(["dedup", "-j", threads])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        for round in 0..20 {
+            // A repeat, a new line, and the beginning of another.
+            let text = format!(
+                "{}a{round}\nsame\na{round}\nbegun",
+                if round > 0 { "\n" } else { "" }
+            );
+            stdin.write_all(text.as_bytes()).unwrap();
+            let mut line = String::new();
+            let wanted: &[String] = match round {
+                0 => &["a0\n".to_owned(), "same\n".to_owned()],
+                1 => &["begun\n".to_owned(), "a1\n".to_owned()],
+                _ => &[format!("a{round}\n")],
+            };
+            for wanted in wanted {
+                line.clear();
+                stdout.read_line(&mut line).unwrap();
+                assert_eq!(&line, wanted, "-j {threads}");
+            }
+        }
+        drop(stdin);
+        assert!(wait(&mut child).success());
+    }
+}
+
+#[test]
+fn lines_of_a_compressed_pipe_are_shown_when_they_are_there() {
+    let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for round in 0..5 {
+        let line = format!("line {round}\n");
+        stdin
+            .write_all(&other("gzip", &["-c"], line.as_bytes()))
+            .unwrap();
+        let mut shown = String::new();
+        stdout.read_line(&mut shown).unwrap();
+        assert_eq!(shown, line);
+    }
+    drop(stdin);
+    assert!(wait(&mut child).success());
+}
+
+#[test]
+fn earlier_files_are_shown_before_a_pipe_is_awaited() {
+    let folder = Folder::new();
+    let file = folder.file("file", "a\nb\n");
+    for threads in ["1", "3", "4"] {
+        let mut child = coua(["dedup", "-j", threads, &file, "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "a\n");
+        drop(stdin);
+        assert!(wait(&mut child).success());
+    }
+}
+
+#[test]
+fn repeats_instead_of_first_occurrences() {
+    let text = b"a\nb\na\nc\na\nb";
+    assert_eq!(run_with(text, ["dedup", "-d"]).good(), b"a\na\nb");
+    assert_eq!(run_with(b"a\n", ["dedup", "--repeats"]).good(), b"");
+}
+
+#[test]
+fn both_at_once() {
+    let folder = Folder::new();
+    let text = lines(50_000, Repeats::Many);
+    let file = folder.file("lines", &text);
+    let (unique, repeats) = (folder.join("unique"), folder.join("repeats"));
+    assert_eq!(
+        run(["dedup", &file, "-o", &unique, "--tee-dups", &repeats]).good(),
+        b""
+    );
+    assert!(folder.read("unique") == expected(&text));
+    assert!(folder.read("repeats") == run(["dedup", "-d", &file]).good());
+    let both = folder.read("unique").len() + folder.read("repeats").len();
+    assert_eq!(both, text.len());
+}
+
+#[test]
+fn an_output_is_no_input() {
+    let folder = Folder::new();
+    let file = folder.file("lines", "a\na\n");
+    let message = format!("coua: {file}: is an input as well: name another output\n");
+    run(["dedup", &file, "-o", &file]).failed(2, &message);
+    run(["dedup", &file, "--tee-dups", &file]).failed(2, &message);
+    let message = "coua: standard output: is an input as well: name another output\n";
+    shell(folder.path(), "$COUA dedup lines >> lines").failed(2, message);
+    shell(folder.path(), "ln lines link; $COUA dedup < link >> lines").failed(2, message);
+    let output = folder.join("output");
+    let message = format!("coua: {output}: is the output as well: name another file\n");
+    run(["dedup", &file, "-o", &output, "--tee-dups", &output]).failed(2, &message);
+    assert_eq!(folder.read("lines"), b"a\na\n");
+}
+
+#[test]
+fn an_output_that_cannot_be_made() {
+    let folder = Folder::new();
+    let file = folder.file("lines", "a\n");
+    let output = folder.join("no/such/output");
+    let message = format!("coua: {output}: No such file or directory\n");
+    run(["dedup", &file, "-o", &output]).failed(2, &message);
+    let folder_name = folder.path().to_str().unwrap();
+    let message = format!("coua: {folder_name}: Is a directory\n");
+    run(["dedup", &file, "-o", folder_name]).failed(2, &message);
+}
+
+#[test]
+fn figures() {
+    let run = run_with(b"a\nb\na\n", ["dedup", "--stats=json"]);
+    assert_eq!(
+        (run.code, run.stdout.as_slice()),
+        (Some(0), b"a\nb\n".as_slice())
+    );
+    let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    for (name, value) in [
+        ("records", 3.0),
+        ("bytes", 6.0),
+        ("unique", 2.0),
+        ("repeats", 1.0),
+        ("without_key", 0.0),
+        ("items", 2.0),
+        ("hash_bits", 64.0),
+        ("expected_wrongly_dropped", 2.0 / 64_f64.exp2()),
+    ] {
+        assert_eq!(json[name].as_f64(), Some(value), "{name}");
+    }
+    for name in [
+        "load",
+        "bits_per_item",
+        "memory_bytes",
+        "false_positive_rate",
+        "seconds",
+    ] {
+        assert!(json[name].as_f64().unwrap() > 0.0, "{name}");
+    }
+    for option in ["--stats", "--stats=text"] {
+        let run = run_with(b"a\nb\na\n", ["dedup", option]);
+        assert!(run.stderr.starts_with("records "), "{}", run.stderr);
+        assert_eq!(run.stdout, b"a\nb\n");
+    }
+    assert_eq!(run_with(b"", ["dedup", "--stats=xml"]).code, Some(2));
+}

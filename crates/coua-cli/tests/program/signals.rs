@@ -1,0 +1,145 @@
+//! Signals: what is done is saved, and the program dies by the signal.
+
+use crate::support::{Folder, Repeats, coua, expected, lines, run, send, until, wait};
+use rustix::process::Signal;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Stdio};
+
+/// A program that has shown one line, and waits for more.
+fn waiting(args: &[&str]) -> (Child, ChildStdin, BufReader<std::process::ChildStdout>) {
+    let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"first\nunfinished").unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "first\n");
+    (child, stdin, stdout)
+}
+
+#[test]
+fn a_waiting_program_saves_and_dies_by_the_signal() {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+        for threads in ["1", "2", "3", "5"] {
+            let folder = Folder::new();
+            let filter = folder.join("seen.coua");
+            let (mut child, _stdin, mut stdout) =
+                waiting(&["dedup", "-j", threads, "--filter", &filter]);
+            send(&child, signal);
+            let status = wait(&mut child);
+            assert_eq!((status.signal(), status.code()), (Some(number), None));
+            let mut rest = Vec::new();
+            stdout.read_to_end(&mut rest).unwrap();
+            assert_eq!(rest, b"", "an unfinished record is not read");
+            assert!(!folder.has("seen.coua.lock"));
+            let next =
+                crate::support::run_with(b"first\nunfinished\n", ["dedup", "--filter", &filter]);
+            assert_eq!(next.good(), b"unfinished\n");
+        }
+    }
+}
+
+#[test]
+fn a_working_program_loses_and_repeats_nothing() {
+    let folder = Folder::new();
+    let text = lines(1_000_000, Repeats::Few);
+    let file = folder.file("lines", &text);
+    let filter = folder.join("seen.coua");
+    let mut done = Vec::new();
+    let mut interrupted = 0;
+    for round in 0..4 {
+        let part = folder.join(&format!("part{round}"));
+        let mut child = coua(["dedup", "--filter", &filter, "-o", &part, &file])
+            .spawn()
+            .unwrap();
+        until(|| fs::metadata(&part).is_ok_and(|part| part.len() > 1_000_000));
+        send(
+            &child,
+            if round % 2 == 0 {
+                Signal::INT
+            } else {
+                Signal::TERM
+            },
+        );
+        let status = wait(&mut child);
+        interrupted += usize::from(status.signal().is_some());
+        done.extend_from_slice(&fs::read(&part).unwrap());
+        if status.signal().is_none() {
+            break;
+        }
+    }
+    done.extend_from_slice(&run(["dedup", "--filter", &filter, &file]).good());
+    assert!(done == expected(&text), "{interrupted} interruptions");
+    assert!(interrupted > 0, "or else it proves nothing");
+}
+
+#[test]
+fn add_and_remove_save_too() {
+    let folder = Folder::new();
+    let filter = folder.join("f.coua");
+    let mut child = coua(["add", &filter])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"a\nb\n").unwrap();
+    // There is nothing to see from outside while it waits.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    send(&child, Signal::TERM);
+    assert_eq!(wait(&mut child).signal(), Some(15));
+    drop(stdin);
+    let run = crate::support::run_with(b"a\nb\nc\n", ["check", &filter]);
+    assert_eq!(run.good(), b"a\nb\n");
+}
+
+#[test]
+fn usr1_prints_a_line_about_the_progress() {
+    let (mut child, stdin, _stdout) = waiting(&["dedup"]);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    for _ in 0..3 {
+        send(&child, Signal::USR1);
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        assert!(line.starts_with("coua: 1 records, 1 unique, "), "{line}");
+    }
+    drop(stdin);
+    assert!(wait(&mut child).success());
+}
+
+#[test]
+fn a_second_signal_ends_a_program_that_cannot_write() {
+    let folder = Folder::new();
+    let file = folder.file("lines", lines(200_000, Repeats::Few));
+    // Nobody reads its output.
+    let mut child = coua(["dedup", &file]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    send(&child, Signal::INT);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "it waits for the reader"
+    );
+    send(&child, Signal::INT);
+    assert_eq!(wait(&mut child).signal(), Some(2));
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_another_process() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let (mut first, stdin, _stdout) = waiting(&["dedup", "--filter", &filter]);
+    let mut second = coua(["dedup", "--filter", &filter]).spawn().unwrap();
+    let mut stderr = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(
+        line,
+        format!("coua: {filter}: waiting for another process\n")
+    );
+    send(&second, Signal::TERM);
+    assert_eq!(wait(&mut second).signal(), Some(15));
+    drop(stdin);
+    assert!(wait(&mut first).success());
+}

@@ -1,0 +1,258 @@
+//! Runs the program as users do.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nothing here takes this long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The program, with no terminal in sight.
+pub(crate) fn coua<I: IntoIterator>(args: I) -> Command
+where
+    I::Item: AsRef<std::ffi::OsStr>,
+{
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coua"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).expect("messages are text");
+        for word in [
+            "panicked",
+            "RUST_BACKTRACE",
+            "Some(",
+            "Err(",
+            "os error",
+            "defect",
+        ] {
+            assert!(!stderr.contains(word), "{stderr}");
+        }
+        Self {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr,
+        }
+    }
+
+    /// Standard output of a run that must have gone well and quietly.
+    #[track_caller]
+    pub(crate) fn good(self) -> Vec<u8> {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""));
+        self.stdout
+    }
+
+    /// Standard output of a run that must have gone well, as text.
+    #[track_caller]
+    pub(crate) fn text(self) -> String {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        String::from_utf8(self.stdout).expect("text")
+    }
+
+    /// Checks a failed run: its exit code and its message.
+    #[track_caller]
+    pub(crate) fn failed(&self, code: i32, message: &str) {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(code), message));
+    }
+}
+
+/// Runs the program without input.
+#[track_caller]
+pub(crate) fn run<I: IntoIterator>(args: I) -> Run
+where
+    I::Item: AsRef<std::ffi::OsStr>,
+{
+    Run::of(coua(args).output().expect("the program starts"))
+}
+
+/// Runs the program with this standard input.
+#[track_caller]
+pub(crate) fn run_with<I: IntoIterator>(input: &[u8], args: I) -> Run
+where
+    I::Item: AsRef<std::ffi::OsStr>,
+{
+    let mut command = coua(args);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_vec();
+    let writer = thread::spawn(move || {
+        // A program that has stopped reading is checked by its exit code.
+        stdin.write_all(&input).ok();
+    });
+    let run = Run::of(child.wait_with_output().expect("the program ends"));
+    writer.join().expect("the writer ends");
+    run
+}
+
+/// Runs a shell command, with the program as `$COUA`, in a folder.
+#[track_caller]
+pub(crate) fn shell(folder: &Path, script: &str) -> Run {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script])
+        .current_dir(folder)
+        .env("COUA", env!("CARGO_BIN_EXE_coua"));
+    Run::of(command.output().expect("a shell"))
+}
+
+/// What a command (not ours) prints for this input.
+pub(crate) fn other(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the other program starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_vec();
+    let writer = thread::spawn(move || stdin.write_all(&input).expect("it reads"));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("the writer ends");
+    assert!(output.status.success());
+    output.stdout
+}
+
+/// Waits for a child, but not for ever.
+#[track_caller]
+pub(crate) fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().ok();
+            panic!("the program hangs");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until something is so, but not for ever.
+#[track_caller]
+pub(crate) fn until(mut what: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < PATIENCE, "it never happened");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal.
+pub(crate) fn send(child: &Child, signal: rustix::process::Signal) {
+    let id = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(id.expect("a process"), signal).expect("it lives");
+}
+
+/// All that is left on a child's standard error.
+pub(crate) fn messages(child: &mut Child) -> String {
+    let mut text = String::new();
+    child
+        .stderr
+        .take()
+        .expect("piped")
+        .read_to_string(&mut text)
+        .expect("text");
+    text
+}
+
+/// A folder that goes away.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn join(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("text").to_owned()
+    }
+
+    /// Writes a file in it.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.join(name);
+        fs::write(&path, content).expect("written");
+        path
+    }
+
+    /// Reads a file in it.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.join(name)).expect("read")
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        PathBuf::from(self.join(name)).exists()
+    }
+}
+
+/// How often the generated records repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    Few,
+    Many,
+    Only,
+}
+
+/// Lines like `https://site7.example/a/1f3`, the same on every machine.
+pub(crate) fn lines(count: u64, repeats: Repeats) -> Vec<u8> {
+    let different = match repeats {
+        Repeats::Few => count * 10,
+        Repeats::Many => count / 10 + 1,
+        Repeats::Only => 1,
+    };
+    let mut text = Vec::new();
+    for number in 0..count {
+        let id = mix(number) % different;
+        let line = format!("https://site{}.example/a/{id:x}\n", mix(id) % 97);
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+/// The finalizer of `SplitMix64`.
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What `dedup` must print, by an exact set.
+pub(crate) fn expected(text: &[u8]) -> Vec<u8> {
+    let mut seen = std::collections::HashSet::new();
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .filter(|line| seen.insert(line.strip_suffix(b"\n").unwrap_or(line)))
+        .flatten()
+        .copied()
+        .collect()
+}
