@@ -1,0 +1,89 @@
+//! Any bytes as a snapshot: an error, or a filter that survives every operation.
+//!
+//! The first byte chooses: the bytes as they are; or with all checksums put right, so that the checks
+//! behind the checksums are reached; or as changes to a real snapshot, whose checksums are put right.
+
+#![no_main]
+
+#[allow(
+    dead_code,
+    reason = "the forgeries of the tests; not all of them are needed here"
+)]
+#[path = "../../crates/coua/tests/snapshot/forge.rs"]
+mod forge;
+#[path = "../../crates/coua/tests/random/mod.rs"]
+mod random;
+
+use coua::{Conversion, CuckooFilter, KeyHash, Layout};
+use forge::Forgery;
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+/// Header and trailer: nothing shorter can be sealed.
+const SHORTEST: usize = 224;
+
+const REAL: [&[u8]; 3] = [
+    include_bytes!("../../crates/coua/tests/fixtures/v1-fixed.coua"),
+    include_bytes!("../../crates/coua/tests/fixtures/v1-windows.coua"),
+    include_bytes!("../../crates/coua/tests/fixtures/v1-grown.coua"),
+];
+
+fuzz_target!(|bytes: &[u8]| -> Corpus {
+    let Some((&mode, bytes)) = bytes.split_first() else {
+        return Corpus::Reject;
+    };
+    let mut forgery = match mode % 8 {
+        0 | 1 => Forgery(bytes.to_vec()),
+        mode => changed(REAL[usize::from(mode) / 3], bytes),
+    };
+    if mode % 8 > 0 && forgery.0.len() >= SHORTEST {
+        forgery.seal();
+    }
+    if let Ok(filter) = CuckooFilter::from_bytes(&forgery.0) {
+        exercise(filter);
+    }
+    Corpus::Keep
+});
+
+/// Changes of up to eight bytes: where, how many, and to what.
+fn changed(real: &[u8], changes: &[u8]) -> Forgery {
+    let mut forgery = Forgery(real.to_vec());
+    for change in changes.chunks_exact(11) {
+        let width = 1 + usize::from(change[2] % 8);
+        let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % (real.len() - 8);
+        forgery.0[at..at + width].copy_from_slice(&change[3..3 + width]);
+    }
+    forgery
+}
+
+/// Every operation; only panics and endless work are wrong.
+fn exercise(mut filter: CuckooFilter) {
+    let mut bytes = Vec::new();
+    filter
+        .write_to(&mut bytes)
+        .expect("memory takes every byte");
+    let again = CuckooFilter::from_bytes(&bytes).expect("what was written can be read");
+    assert_eq!(again.len(), filter.len());
+    let hash = |number: u64| KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let hashes: Vec<KeyHash> = (0..64).map(hash).collect();
+    let (mut answers, mut outcomes) = (Vec::new(), Vec::new());
+    for to in [
+        Conversion::HashBits(9),
+        Conversion::Rate(0.5),
+        Conversion::Layout {
+            layout: Layout::Windows,
+            slots_per_bucket: 2,
+        },
+    ] {
+        drop(filter.convert(to));
+    }
+    let _refused = filter.merge(&again);
+    let _refused = filter.merge_unique(&again);
+    let _refused = filter.insert_hash_batch(&hashes);
+    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
+    filter.remove_hash_batch(&hashes, &mut answers);
+    let _refused = filter.reserve(500);
+    filter.compact();
+    filter.contains_hash_batch(&hashes, &mut answers);
+    filter.clear();
+    assert!(filter.is_empty());
+}
