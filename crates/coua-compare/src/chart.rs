@@ -134,7 +134,7 @@ impl Chart {
             .label_style(("sans-serif", TEXT - 1))
             .draw()?;
         for (place, series) in self.series.iter().enumerate() {
-            let style = style(place);
+            let style = self.style(place);
             chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
             // A line of a thousand points needs no marks.
             if series.points.len() <= 20 {
@@ -147,16 +147,18 @@ impl Chart {
 
     fn legend(&self, area: &Area<'_>) -> Drawn {
         for (place, (series, y)) in self.series.iter().zip((40..).step_by(20)).enumerate() {
-            area.draw(&PathElement::new([(0, y), (22, y)], style(place)))?;
+            area.draw(&PathElement::new([(0, y), (22, y)], self.style(place)))?;
             let text = ("sans-serif", TEXT - 1).into_font();
             area.draw(&Text::new(series.name.clone(), (28, y - TEXT / 2), text))?;
         }
         Ok(())
     }
-}
 
-fn style(place: usize) -> ShapeStyle {
-    Palette99::pick(place).stroke_width(2)
+    /// A colour for each line; Coua's stand out.
+    fn style(&self, place: usize) -> ShapeStyle {
+        let ours = self.series[place].name.starts_with("coua");
+        Palette99::pick(place).stroke_width(if ours { 3 } else { 1 })
+    }
 }
 
 #[cfg(test)]

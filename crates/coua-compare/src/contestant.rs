@@ -58,6 +58,21 @@ pub(crate) type Made<K> = Result<Box<dyn Contestant<K>>, String>;
 /// Makes a contestant for a plan.
 pub(crate) type Make<K> = fn(Plan) -> Made<K>;
 
+/// Kinds of filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Inserts, removes, fills up.
+    Cuckoo,
+    /// Likewise.
+    Quotient,
+    /// Inserts.
+    Bloom,
+    /// Built at once.
+    Static,
+    /// Sets without wrong answers.
+    Exact,
+}
+
 /// How a filter comes to hold its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,6 +91,10 @@ pub(crate) struct Entry<K> {
     pub(crate) remark: &'static str,
     /// The most memory it takes while it is built, in bytes a key, for skipping what does not fit.
     pub(crate) peak: f64,
+    /// What kind of filter it is.
+    pub(crate) family: Family,
+    /// It is another way to ask the filter of another entry: memory and rate are the same.
+    pub(crate) twin: bool,
     /// It works on blocks, so that single calls say nothing about it.
     pub(crate) batched: bool,
     /// It is not run with more items than this, because that takes too long.
@@ -93,6 +112,8 @@ impl<K: Key> Entry<K> {
             name,
             remark,
             peak,
+            family: Family::Cuckoo,
+            twin: false,
             batched: false,
             most_items: u64::MAX,
             fixed: None,
@@ -109,6 +130,18 @@ impl<K: Key> Entry<K> {
     /// Takes part where filters grow.
     pub(crate) const fn growing(mut self, make: Make<K>) -> Self {
         self.growing = Some(make);
+        self
+    }
+
+    /// Belongs to this family.
+    pub(crate) fn of(mut self, family: Family) -> Self {
+        self.family = family;
+        self
+    }
+
+    /// Has the memory and the rate of another entry.
+    pub(crate) const fn twin(mut self) -> Self {
+        self.twin = true;
         self
     }
 

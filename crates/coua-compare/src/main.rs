@@ -16,11 +16,13 @@ mod generate;
 mod growth;
 mod host;
 mod keys;
+mod latency;
 mod machine;
 mod markdown;
 mod measure;
 mod output;
 mod peers;
+mod space;
 
 use std::io;
 use std::process::ExitCode;
@@ -38,6 +40,8 @@ enum Command {
     Filters(filters::Filters),
     Dedup(dedup::Dedup),
     Growth(growth::Growth),
+    Latency(latency::Latency),
+    Space(space::Space),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +50,8 @@ fn main() -> ExitCode {
         Command::Filters(filters) => filters.run(),
         Command::Dedup(dedup) => dedup.run(),
         Command::Growth(growth) => growth.run(),
+        Command::Latency(latency) => latency.run(),
+        Command::Space(space) => space.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -73,6 +73,7 @@ pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         small if small < 1e-2 => format!("{value:.1e}"),
+        small if small < 0.1 => format!("{value:.3}"),
         small if small < 1.0 => format!("{value:.2}"),
         small if small < 100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),

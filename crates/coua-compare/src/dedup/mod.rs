@@ -64,8 +64,9 @@ impl Dedup {
             place.install()?;
         }
         let files = self.files()?;
-        let sheet = self.measure(&place, &files)?;
+        let sheet = self.measure(&place, &files);
         fs::remove_file(&files.input)?;
+        let sheet = sheet?;
         println!("{}\n{sheet}", circumstances.markdown());
         let name = format!("dedup-{:?}-{:?}", self.job, self.lines.kind).to_lowercase();
         save(
@@ -94,42 +95,53 @@ impl Dedup {
     }
 
     fn measure(&self, place: &Place, files: &Files) -> Result<Sheet, Failure> {
-        let mut absent = Vec::new();
-        let mut chosen = Vec::new();
-        for tool in TOOLS.iter().filter(|tool| self.wants(tool)) {
-            match place.find(tool.program) {
-                Some(program) => chosen.push((tool, program)),
-                None => absent.push((tool.name, format!("{} is not installed", tool.program))),
-            }
-        }
-        let mut runs: Vec<Runs> = chosen
-            .iter()
-            .map(|&(tool, _)| Runs {
-                tool,
-                costs: Vec::new(),
-                verdict: None,
-            })
-            .collect();
+        let (mut all, mut absent) = self.gather(place);
         for round in 1..=self.rounds {
-            for ((tool, program), runs) in chosen.iter().zip(&mut runs) {
-                eprintln!("round {round} of {}: {}", self.rounds, tool.name);
-                runs.costs
-                    .push(run(tool, program, &self.lines, files, place)?);
-                if round == 1 && tool.works {
-                    runs.verdict = Some(check(tool, &self.lines, files)?);
+            for runs in all.iter_mut().filter(|runs| runs.failure.is_none()) {
+                eprintln!("round {round} of {}: {}", self.rounds, runs.tool.name);
+                match self.once(runs, files, place) {
+                    // Without the reference there is nothing to relate the others to.
+                    Err(failure) if runs.tool.name == REFERENCE => return Err(failure),
+                    Err(failure) => runs.failure = Some(failure.to_string()),
+                    Ok(()) => {}
                 }
                 files.clear();
             }
         }
+        let failed = |runs: &Runs| Some((runs.tool.name, runs.failure.clone()?));
+        absent.extend(all.iter().filter_map(failed));
+        all.retain(|runs| runs.failure.is_none());
         Ok(Sheet {
             input: format!("{:?}", self.lines.kind).to_lowercase(),
             bytes: fs::metadata(&files.input)?.len(),
             count: self.lines.count,
             unique: self.lines.unique(),
             rounds: self.rounds,
-            lines: sheet::lines(&self.lines, &runs),
+            lines: sheet::lines(&self.lines, &all),
             absent,
         })
+    }
+
+    /// The programs that are there, and those that are not.
+    fn gather(&self, place: &Place) -> (Vec<Runs>, Vec<(&'static str, String)>) {
+        let (mut all, mut absent) = (Vec::new(), Vec::new());
+        for tool in TOOLS.iter().filter(|tool| self.wants(tool)) {
+            match place.find(tool.program) {
+                Some(program) => all.push(Runs::new(tool, program)),
+                None => absent.push((tool.name, format!("{} is not installed", tool.program))),
+            }
+        }
+        (all, absent)
+    }
+
+    fn once(&self, runs: &mut Runs, files: &Files, place: &Place) -> Result<(), Failure> {
+        let tool = runs.tool;
+        let cost = run(tool, &runs.program, &self.lines, files, place)?;
+        runs.costs.push(cost);
+        if runs.verdict.is_none() && tool.works {
+            runs.verdict = Some(check(tool, &self.lines, files)?);
+        }
+        Ok(())
     }
 
     fn wants(&self, tool: &Tool) -> bool {

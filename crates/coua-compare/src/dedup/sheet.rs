@@ -1,6 +1,7 @@
 //! The table of programs.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -16,10 +17,27 @@ use crate::measure::{Summary, median};
 pub(crate) struct Runs {
     /// The program.
     pub(crate) tool: &'static Tool,
+    /// Its file.
+    pub(crate) program: PathBuf,
     /// One a round.
     pub(crate) costs: Vec<Cost>,
     /// What was wrong, if it was checked.
     pub(crate) verdict: Option<Verdict>,
+    /// Why it was given up.
+    pub(crate) failure: Option<String>,
+}
+
+impl Runs {
+    /// None yet.
+    pub(crate) fn new(tool: &'static Tool, program: PathBuf) -> Self {
+        Self {
+            tool,
+            program,
+            costs: Vec::new(),
+            verdict: None,
+            failure: None,
+        }
+    }
 }
 
 /// A program's figures.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::contestant::{Entry, Make, Plan, Way};
+use crate::contestant::{Entry, Family, Make, Plan, Way};
 use crate::host::Circumstances;
 use crate::keys::Key;
 use crate::output::{Failure, save};
@@ -97,6 +97,7 @@ impl Growth {
             field.rounds.push(Rounds {
                 name: entry.name,
                 remark: entry.remark,
+                fills_up: matches!(entry.family, Family::Cuckoo | Family::Quotient),
                 courses: Vec::new(),
                 longest: Vec::new(),
                 group: u64::BLOCK as u64,

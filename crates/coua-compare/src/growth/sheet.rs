@@ -17,6 +17,8 @@ use crate::output::Failure;
 pub(crate) struct Line {
     name: &'static str,
     remark: &'static str,
+    #[serde(skip)]
+    fills_up: bool,
     /// Nanoseconds an insert over the whole way.
     nanoseconds: Summary,
     /// The most bits an item after the first tenth.
@@ -44,6 +46,8 @@ pub(crate) struct Rounds {
     pub(crate) name: &'static str,
     /// See [`Line`].
     pub(crate) remark: &'static str,
+    /// What is inserted takes a place of its own, so that the last ones are hard to find.
+    pub(crate) fills_up: bool,
     /// One a round.
     pub(crate) courses: Vec<Course>,
     /// Longest inserts of groups, the least over the rounds.
@@ -109,6 +113,7 @@ impl Rounds {
         Some(Line {
             name: self.name,
             remark: self.remark,
+            fills_up: self.fills_up,
             nanoseconds: Summary::new(&self.means(), reference),
             most_bits_per_key: late.map(bits).fold(0.0, f64::max),
             bits_per_key: windows.last().map_or(0.0, bits),
@@ -209,7 +214,8 @@ impl Sheet {
     }
 
     fn chart(&self, title: String, x: Axis, y: Axis, of: impl Fn(&Line) -> Points) -> Chart {
-        let series = self.lines.iter().map(|line| Series {
+        let shown = |line: &&Line| self.way == Way::Growing || line.fills_up;
+        let series = self.lines.iter().filter(shown).map(|line| Series {
             name: line.name.into(),
             points: of(line),
         });

@@ -13,7 +13,8 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
         Entry::new("coua, batches", "the same filter, asked in batches", 16.0)
             .fixed(|plan| Batches::boxed(fixed(plan)))
             .growing(|plan| Batches::boxed(growing(plan)))
-            .batched(),
+            .batched()
+            .twin(),
         Entry::new("coua windows, batches", "overlapping windows of two", 16.0)
             .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
             .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
@@ -36,7 +37,8 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             )
             .fixed(|plan| Hashed::boxed(fixed(plan)))
             .growing(|plan| Hashed::boxed(growing(plan)))
-            .batched(),
+            .batched()
+            .twin(),
         );
     }
     all

@@ -23,7 +23,8 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
                     filter.map_err(|error| error.to_string())?,
                 )))
             })
-            .batched(),
+            .batched()
+            .twin(),
         Entry::new("coua ScalableBloomFilter", "a chain when it grows", 16.0)
             .growing(|plan| made(ScalableBloomFilter::with_capacity(SMALL, plan.rate))),
     ]

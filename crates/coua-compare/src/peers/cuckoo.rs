@@ -60,7 +60,8 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
                 plan.rate,
             ))))
         })
-        .batched(),
+        .batched()
+        .twin(),
         Entry::new(
             "atomic-cuckoo-filter",
             "8, 16 or 32 bits, SipHash, power of two, threads",

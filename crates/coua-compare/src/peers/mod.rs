@@ -8,7 +8,7 @@ mod exact;
 mod fuse;
 mod quotient;
 
-use crate::contestant::Entry;
+use crate::contestant::{Entry, Family};
 use crate::keys::Key;
 
 /// What every other time is divided by: Coua asked key by key, as most peers must be.
@@ -16,14 +16,19 @@ pub(crate) const REFERENCE: &str = "coua";
 
 /// All contestants, Coua first.
 pub(crate) fn entries<K: Key>() -> Vec<Entry<K>> {
-    let mut all = coua::entries();
-    all.extend(cuckoo::entries());
-    all.extend(quotient::entries());
-    all.extend(bloom::entries());
-    all.extend(coua_bloom::entries());
-    all.extend(fuse::entries());
-    all.extend(exact::entries());
-    all
+    let families = [
+        (Family::Cuckoo, coua::entries()),
+        (Family::Cuckoo, cuckoo::entries()),
+        (Family::Quotient, quotient::entries()),
+        (Family::Bloom, bloom::entries()),
+        (Family::Bloom, coua_bloom::entries()),
+        (Family::Static, fuse::entries()),
+        (Family::Exact, exact::entries()),
+    ];
+    families
+        .into_iter()
+        .flat_map(|(family, all)| all.into_iter().map(move |one| one.of(family)))
+        .collect()
 }
 
 /// The reference, and the others whose name contains one of these words; all if there are none.
