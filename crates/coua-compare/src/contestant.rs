@@ -7,6 +7,11 @@ use crate::keys::Key;
 /// A filter that is asked in blocks of keys. How a block is worked off, key by key or all at once,
 /// is the contestant's own affair.
 pub(crate) trait Contestant<K: Key>: Send + Sync {
+    /// How many keys it is best given at a time.
+    fn block(&self) -> usize {
+        K::BLOCK
+    }
+
     /// Adds the keys. Those that the filter says it has not taken are put into `refused`.
     fn insert(&mut self, keys: &[K], refused: &mut Vec<K>);
 

@@ -11,13 +11,22 @@ use crate::keys::{Key, Row};
 
 /// Nanoseconds of processor time a key that `work` takes for these keys, block by block. Making the
 /// keys is not counted, nor time in which another process had the processor.
-pub(crate) fn timed<K: Key>(mut keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K])) -> f64 {
-    let mut block = Vec::with_capacity(K::BLOCK);
+pub(crate) fn timed<K: Key>(keys: impl Iterator<Item = K>, work: impl FnMut(&[K])) -> f64 {
+    timed_in(K::BLOCK, keys, work)
+}
+
+/// [`timed`] with blocks of another size.
+pub(crate) fn timed_in<K: Key>(
+    size: usize,
+    mut keys: impl Iterator<Item = K>,
+    mut work: impl FnMut(&[K]),
+) -> f64 {
+    let mut block = Vec::with_capacity(size);
     let mut spent = Duration::ZERO;
     let mut count = 0;
     loop {
         block.clear();
-        block.extend(keys.by_ref().take(K::BLOCK));
+        block.extend(keys.by_ref().take(size));
         if block.is_empty() {
             return spent.as_secs_f64() * 1e9 / f64::max(count as f64, 1.0);
         }
@@ -44,6 +53,7 @@ const SHARE: u64 = 1 << 19;
 /// what `work` returned.
 pub(crate) fn timed_threads<K: Key>(
     threads: u64,
+    size: usize,
     row: Row,
     keys: u64,
     work: impl Fn(&[K]) -> u64 + Sync,
@@ -60,7 +70,7 @@ pub(crate) fn timed_threads<K: Key>(
             for part in made.chunks(share as usize) {
                 let (work, found) = (&work, &found);
                 scope.spawn(move || {
-                    let sum: u64 = part.chunks(K::BLOCK).map(work).sum();
+                    let sum: u64 = part.chunks(size).map(work).sum();
                     found.fetch_add(sum, Ordering::Relaxed)
                 });
             }
@@ -143,8 +153,9 @@ mod tests {
         });
         assert_eq!(count, 99_990);
         for threads in 1..4 {
-            let (_, found) =
-                timed_threads::<u64>(threads, Row::Absent, 1_000_003, |block| block.len() as u64);
+            let (_, found) = timed_threads::<u64>(threads, 4096, Row::Absent, 1_000_003, |block| {
+                block.len() as u64
+            });
             assert_eq!(found, 1_000_003);
         }
     }

@@ -102,6 +102,23 @@ pub(crate) fn lines(plan: Plan, played: &[Played]) -> Vec<Line> {
         .collect()
 }
 
+impl Line {
+    /// What several threads gain, where that was measured.
+    fn speed_up(&self, threads: u64) -> String {
+        let gain = |one, several| {
+            let medians = (self.nanoseconds.get(one)?, self.nanoseconds.get(several)?);
+            Some(short(medians.0.median / medians.1.median))
+        };
+        let told = |what: &str, gain: Option<String>| {
+            gain.map_or(String::new(), |gain| {
+                format!("; {threads} threads {what} x{gain}")
+            })
+        };
+        told("insert", gain(&Step::Insert, &Step::InsertThreads))
+            + &told("look up", gain(&Step::Absent, &Step::AbsentThreads))
+    }
+}
+
 impl Sheet {
     fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = self
@@ -170,7 +187,13 @@ impl fmt::Display for Sheet {
         }
         writeln!(out, "\n\n{}", self.table())?;
         for line in &self.lines {
-            writeln!(out, "- {}: {}", line.name, line.remark)?;
+            writeln!(
+                out,
+                "- {}: {}{}",
+                line.name,
+                line.remark,
+                line.speed_up(self.threads)
+            )?;
         }
         for (name, reason) in &self.absent {
             writeln!(out, "- {name}: not run, {reason}")?;

@@ -9,7 +9,7 @@ use crate::contestant::{Contestant, Entry, Make, Plan};
 use crate::generate::Order;
 use crate::host;
 use crate::keys::{Key, Row};
-use crate::measure::{thread_time, timed, timed_threads};
+use crate::measure::{thread_time, timed_in, timed_threads};
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -112,7 +112,9 @@ impl Turn {
     fn fill<K: Key>(&mut self, contestant: &mut dyn Contestant<K>, plan: Plan) -> Vec<K> {
         let mut refused = Vec::new();
         let keys = Row::Present.keys(0..plan.items);
-        let insert = timed(keys, |block| contestant.insert(block, &mut refused));
+        let insert = timed_in(contestant.block(), keys, |block| {
+            contestant.insert(block, &mut refused);
+        });
         // Filters that are built at once take their time here.
         let start = thread_time();
         contestant.seal();
@@ -123,9 +125,10 @@ impl Turn {
 
     /// Looks up members, strangers and both; how many members were found.
     fn ask<K: Key>(&mut self, contestant: &dyn Contestant<K>, plan: Plan) -> u64 {
+        let size = contestant.block();
         let mut lookups = |step, row: Row, keys: u64| {
             let mut found = 0;
-            let time = timed(row.keys(0..keys), |block| {
+            let time = timed_in(size, row.keys(0..keys), |block| {
                 found += contestant.contains(block);
             });
             self.times.push((step, time));
@@ -144,9 +147,10 @@ impl Turn {
         if contestant.remove(&[]).is_none() {
             return;
         }
+        let size = contestant.block();
         let mut removed = 0;
         // As many removals as members; those of keys that it never had would take strangers away.
-        let time = timed(Row::Present.keys(0..members), |block| {
+        let time = timed_in(size, Row::Present.keys(0..members), |block| {
             removed += contestant.remove(block).unwrap_or(0);
         });
         self.times.push((Step::Remove, time));
@@ -158,8 +162,9 @@ impl Turn {
         if contestant.insert_unique(&[]).is_none() {
             return Ok(());
         }
+        let size = contestant.block();
         for step in [Step::UniqueNew, Step::UniqueRepeats] {
-            let time = timed(Row::Present.keys(0..plan.items), |block| {
+            let time = timed_in(size, Row::Present.keys(0..plan.items), |block| {
                 black_box(contestant.insert_unique(block));
             });
             self.times.push((step, time));
@@ -167,7 +172,7 @@ impl Turn {
         drop(contestant);
         let mut contestant = make(plan)?;
         let stream = Order::new(1, plan.items * 100 / 43, plan.items * 100 / 43 - plan.items);
-        let time = timed(stream.map(K::nth), |block| {
+        let time = timed_in(size, stream.map(K::nth), |block| {
             black_box(contestant.insert_unique(block));
         });
         self.times.push((Step::UniqueMixed, time));
@@ -176,20 +181,21 @@ impl Turn {
 
     fn threads<K: Key>(&mut self, make: Make<K>, plan: Plan, threads: u64) -> Result<(), String> {
         let mut contestant = make(plan)?;
+        let size = contestant.block();
         if let Some(shared) = contestant.shared() {
-            let (time, _) = timed_threads(threads, Row::Present, plan.items, |block| {
+            let (time, _) = timed_threads(threads, size, Row::Present, plan.items, |block| {
                 shared.insert(block)
             });
             self.times.push((Step::InsertThreads, time));
         } else {
             let mut refused = Vec::new();
-            timed(Row::Present.keys(0..plan.items), |block| {
+            timed_in(size, Row::Present.keys(0..plan.items), |block| {
                 contestant.insert(block, &mut refused);
             });
             contestant.seal();
         }
         let strangers = plan.items.min(20_000_000);
-        let (time, _) = timed_threads(threads, Row::Absent, strangers, |block| {
+        let (time, _) = timed_threads(threads, size, Row::Absent, strangers, |block| {
             contestant.contains(block)
         });
         self.times.push((Step::AbsentThreads, time));

@@ -3,6 +3,7 @@
 mod bloom;
 mod coua;
 mod coua_bloom;
+mod coua_shared;
 mod cuckoo;
 mod exact;
 mod fuse;
@@ -18,6 +19,7 @@ pub(crate) const REFERENCE: &str = "coua";
 pub(crate) fn entries<K: Key>() -> Vec<Entry<K>> {
     let families = [
         (Family::Cuckoo, coua::entries()),
+        (Family::Cuckoo, coua_shared::entries()),
         (Family::Cuckoo, cuckoo::entries()),
         (Family::Quotient, quotient::entries()),
         (Family::Bloom, bloom::entries()),
