@@ -160,6 +160,13 @@ fn merge(plan: &Plan, twin: &mut Twin, keys: &[usize]) {
         Err(stopped) => stopped.done,
     };
     let before = bytes_of(&twin.filter);
+    if keys.len() % 2 == 1 {
+        match twin.filter.merge_unique(&other) {
+            Ok(()) => twin.absorb_unique(&keys[..done]),
+            Err(_) => assert!(before == bytes_of(&twin.filter)),
+        }
+        return;
+    }
     match twin.filter.merge(&other) {
         Ok(()) => twin.absorb(&keys[..done]),
         Err(_) => assert!(before == bytes_of(&twin.filter)),

@@ -288,3 +288,155 @@ impl Shape {
         (self.lanes.segment_bits(slots).div_ceil(8) + 8).next_multiple_of(64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Odd, even, prime, one, and as large as they come: 2^32 buckets of 8 are 2^35 slots.
+    const BUCKETS: [u64; 9] = [
+        1,
+        2,
+        3,
+        7,
+        100,
+        4097,
+        65_535,
+        (1 << 31) + 11,
+        MAX_BUCKETS - 1,
+    ];
+
+    /// Geometries of all kinds, with their shapes.
+    fn all() -> Vec<(Geometry, Vec<Shape>)> {
+        let mut all = Vec::new();
+        for buckets in BUCKETS {
+            for base_depth in [0, 1, 5, 20] {
+                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Windows, 2)] {
+                    let geometry = |low_bits, resolution| Geometry {
+                        layout,
+                        slots_per_bucket,
+                        buckets,
+                        base_depth,
+                        low_bits,
+                        resolution,
+                    };
+                    for bits in [20, 30, 40, 50, 63, 64] {
+                        all.push(geometry(LOW_BITS, Resolution::Prefix { bits }));
+                    }
+                    for top_bits in [0, 1, 9, 30] {
+                        all.push(geometry(LOW_BITS, Resolution::Cells { top_bits }));
+                    }
+                    all.push(geometry(3, Resolution::Cells { top_bits: 0 }));
+                }
+            }
+        }
+        let fits = |geometry: &Geometry| match geometry.resolution {
+            Resolution::Prefix { bits } => (geometry.base_depth..64).contains(&bits),
+            Resolution::Cells { .. } => geometry.cells() <= 64f64.exp2(),
+        };
+        all.retain(|geometry| fits(geometry) && geometry.shape(geometry.base_depth).is_some());
+        all.into_iter()
+            .map(|geometry| (geometry, geometry.shapes()))
+            .collect()
+    }
+
+    /// Uniform hashes, and the ends.
+    fn hashes() -> impl Iterator<Item = u64> {
+        let mix = |n: u64| (n ^ (n >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let random = (1..60u64).map(move |n| mix(mix(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))));
+        random.chain([0, 1, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1])
+    }
+
+    fn prefix_of(hash: u64, depth: u32) -> u64 {
+        hash & !u64::MAX.checked_shr(depth).unwrap_or(0)
+    }
+
+    fn place(shape: &Shape, hash: u64) -> (u64, u64, u64) {
+        let probe = shape.locate(KeyHash::from_u64(hash), 0);
+        (probe.primary, probe.partner, probe.value)
+    }
+
+    #[test]
+    fn the_other_place_of_the_other_place_is_the_place() {
+        let mut tried = 0;
+        for (_, shapes) in all() {
+            for shape in &shapes {
+                for hash in hashes() {
+                    let (primary, partner, value) = place(shape, hash);
+                    assert!(primary < shape.buckets && partner < shape.buckets);
+                    assert!(value >> shape.lanes.tag_bits != 0 && value & PARTNER == 0);
+                    assert_eq!(
+                        shape.other_place(primary, value),
+                        (partner, value | PARTNER)
+                    );
+                    assert_eq!(
+                        shape.other_place(partner, value | PARTNER),
+                        (primary, value)
+                    );
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 100_000, "{tried}");
+    }
+
+    #[test]
+    fn a_representative_is_the_smallest_hash_of_its_cell() {
+        for (_, shapes) in all() {
+            for shape in &shapes {
+                for hash in hashes() {
+                    let prefix = prefix_of(hash, shape.depth);
+                    let (primary, partner, value) = place(shape, hash);
+                    let found = shape.representative(prefix, primary, value).to_u64();
+                    assert_eq!(place(shape, found), (primary, partner, value));
+                    let from_partner = shape.representative(prefix, partner, value | PARTNER);
+                    assert_eq!(from_partner.to_u64(), found);
+                    assert!(found <= hash);
+                    if found > prefix {
+                        assert_ne!(place(shape, found - 1), (primary, partner, value));
+                    }
+                }
+            }
+        }
+    }
+
+    /// With C cells, a hash h lies in cell floor(h C / 2^64): the law is exact.
+    #[test]
+    fn all_cells_have_the_same_size() {
+        for (geometry, shapes) in all() {
+            let cells = geometry.cells() as u128;
+            let exact = |hash: u64| {
+                let (low, high) = (cells & u128::from(u64::MAX), cells >> 64);
+                ((u128::from(hash) * low) >> 64) + u128::from(hash) * high
+            };
+            for shape in &shapes {
+                for hash in hashes() {
+                    let prefix = prefix_of(hash, shape.depth);
+                    let (primary, _, value) = place(shape, hash);
+                    let found = shape.representative(prefix, primary, value).to_u64();
+                    assert_eq!(exact(found), exact(hash), "{geometry:?}");
+                    assert!(
+                        found == 0 || exact(found - 1) < exact(found),
+                        "{geometry:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_takes_every_hash_where_its_representative_goes() {
+        for (_, shapes) in all() {
+            for pair in shapes.windows(2) {
+                let [parent, child] = pair else { continue };
+                for hash in hashes() {
+                    let prefix = prefix_of(hash, parent.depth);
+                    let (primary, _, value) = place(parent, hash);
+                    let found = parent.representative(prefix, primary, value).to_u64();
+                    assert_eq!(prefix_of(found, child.depth), prefix_of(hash, child.depth));
+                    assert_eq!(place(child, found), place(child, hash));
+                }
+            }
+        }
+    }
+}

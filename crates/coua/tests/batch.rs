@@ -206,9 +206,9 @@ fn every_batch_size_in_many_segments() {
         for size in 1..=1000 {
             let keys = batch(random, size, &[]);
             if size % 2 == 0 {
-                pair.insert(&keys)
+                pair.insert(&keys);
             } else {
-                pair.insert_unique(&keys)
+                pair.insert_unique(&keys);
             }
             if size % 100 == 0 {
                 pair.remove(&keys[..size / 10]);

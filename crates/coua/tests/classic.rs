@@ -237,10 +237,9 @@ fn a_capacity_that_is_a_power_of_two_is_reached() {
             filter.insert(key.to_le_bytes()).unwrap();
         }
         // Keys that the filter takes for copies of others need no room of their own.
-        let more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
+        let mut more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
         let full = more
-            .filter_map(Result::err)
-            .next()
+            .find_map(Result::err)
             .expect("refused within 1,000 more");
         assert_eq!(full.reason, FullReason::MaxItems);
         assert!((0..65_536u32).all(|key| filter.contains(key.to_le_bytes())));
@@ -418,6 +417,59 @@ fn a_capacity_beyond_all_memory_is_an_error() {
         assert_eq!(full.reason, FullReason::OutOfMemory);
         filter.insert("a").unwrap();
     }
+}
+
+/// Linux promises more memory than there is, a piece at a time; a filter that is told yes here would
+/// be killed while it fills.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_times_the_memory_of_the_machine_is_an_error() {
+    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    if overcommit.is_ok_and(|mode| mode.trim() == "1") {
+        return; // the machine's owner wants it so
+    }
+    for (capacity, bits) in [(1 << 43, 20), (1 << 43, 50), (1 << 44, 8)] {
+        let built = CuckooFilter::builder()
+            .capacity(capacity)
+            .hash_bits(bits)
+            .build();
+        assert!(
+            matches!(built, Err(BuildError::OutOfMemory(_))),
+            "{capacity} {bits}"
+        );
+    }
+    let planned = CuckooFilter::with_capacity(1 << 43, 0.01);
+    assert!(matches!(planned, Err(BuildError::OutOfMemory(_))));
+}
+
+/// Only a small part is touched, so that only a small part of the memory becomes real.
+#[test]
+fn more_slots_than_32_bits_can_number() {
+    let build = || {
+        CuckooFilter::builder()
+            .capacity(5_000_000_000)
+            .rate(0.3)
+            .build()
+    };
+    let Ok(mut filter) = build() else {
+        return; // no address space for 4 GB
+    };
+    assert!(filter.slots() > 1 << 32);
+    let random = &mut Random::new(12);
+    let mut ends = || {
+        let low = random.next() >> 14;
+        KeyHash::from_u64(if random.once_in(2) { low } else { !low })
+    };
+    let hashes: Vec<KeyHash> = (0..200_000).map(|_| ends()).collect();
+    filter.insert_hash_batch(&hashes).unwrap();
+    let mut answers = Vec::new();
+    filter.contains_hash_batch(&hashes, &mut answers);
+    assert!(answers.iter().all(|&present| present));
+    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+    let absent = (0..20_000).filter(|_| filter.contains_hash(ends())).count();
+    assert!(absent < 15_000, "{absent} of 20,000");
+    filter.remove_hash_batch(&hashes, &mut answers);
+    assert!(answers.iter().all(|&removed| removed) && filter.is_empty());
 }
 
 #[test]

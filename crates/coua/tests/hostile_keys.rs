@@ -58,7 +58,7 @@ fn keys_that_share_a_suffix_are_ordinary_keys() {
     let mut filter = CuckooFilter::new();
     let random = &mut Random::new(1);
     let held = fill(&mut filter, 200_000, || {
-        KeyHash::from_u64(random.next() << 24 | 0xabcdef)
+        KeyHash::from_u64(random.next() << 24 | 0x00ab_cdef)
     });
     assert_eq!(held, 200_000);
     assert!(filter.memory_bytes() < 200_000 * 16);

@@ -178,7 +178,7 @@ fn check_growth(most: u64, start: u64, rate: f64, layout: Layout, slots: u32) {
         .max_items(most)
         .rate(rate)
         .build()
-        .unwrap();
+        .expect("a valid description");
     fill(&mut filter, &mut Random::new(most ^ start), most);
     assert!(filter.false_positive_rate() <= rate, "{filter:?}");
 }
@@ -248,7 +248,7 @@ fn crowded_cells(filter: &CuckooFilter) -> f64 {
 
 /// Fills a filter made for `items` items; true to plan in items, bytes and bits.
 fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
-    let plan = CuckooPlan::for_rate(items, rate, layout, slots).unwrap();
+    let plan = CuckooPlan::for_rate(items, rate, layout, slots).expect("a valid description");
     let builder = CuckooFilter::builder()
         .layout(layout)
         .slots_per_bucket(slots);
@@ -256,11 +256,11 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
         .capacity(items)
         .rate(rate)
         .when_full(WhenFull::Refuse);
-    let mut filter = builder.build().unwrap();
+    let mut filter = builder.build().expect("a valid description");
     assert!(filter.capacity() >= items && filter.max_items() == items);
     assert_eq!(filter.slots(), plan.slots);
     assert_eq!(filter.slot_bits(), plan.slot_bits);
-    fill(&mut filter, &mut Random::new(items ^ 77), items);
+    fill(&mut filter, &mut Random::new(items + 77), items);
     assert_eq!(filter.len(), items);
     assert!(filter.false_positive_rate() <= rate && plan.rate <= rate);
     let used = filter.memory_bytes() as f64;

@@ -29,7 +29,7 @@ pub(crate) fn run(case: &Case) -> u64 {
         }
     }
     twin.check_all();
-    script.empty(&mut twin);
+    Script::empty(&mut twin);
     twin.operations
 }
 
@@ -155,7 +155,14 @@ impl Script<'_> {
         };
         assert_eq!(other.len(), done as u64);
         let before = bytes_of(&twin.filter);
-        match twin.filter.merge(&other) {
+        let unique = self.random.once_in(2);
+        let merged = if unique {
+            twin.filter.merge_unique(&other)
+        } else {
+            twin.filter.merge(&other)
+        };
+        match merged {
+            Ok(()) if unique => twin.absorb_unique(&keys[..done]),
             Ok(()) => twin.absorb(&keys[..done]),
             Err(MergeError::Full(_)) => {
                 assert!(
@@ -199,7 +206,7 @@ impl Script<'_> {
     }
 
     /// Takes everything out again.
-    fn empty(&mut self, twin: &mut Twin) {
+    fn empty(twin: &mut Twin) {
         while twin.len > 0 {
             let held: Vec<usize> = (0..twin.pool.len())
                 .filter(|&key| twin.copies[key] > 0)

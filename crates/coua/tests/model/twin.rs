@@ -117,7 +117,7 @@ impl Twin {
                 self.add(key);
             }
             Ok(Insertion::AlreadyPresent) => {
-                assert!(present, "an absent key is said to be present")
+                assert!(present, "an absent key is said to be present");
             }
             Err(full) => {
                 assert!(!present, "a key that is present needs no room");
@@ -283,6 +283,15 @@ impl Twin {
     pub(crate) fn absorb(&mut self, keys: &[usize]) {
         for &key in keys {
             self.add(key);
+        }
+    }
+
+    /// As [`absorb`](Self::absorb), but only what is absent.
+    pub(crate) fn absorb_unique(&mut self, keys: &[usize]) {
+        for &key in keys {
+            if self.expected(key) == 0 {
+                self.add(key);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 
 use coua::KeyHash;
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// `SplitMix64` (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -14,10 +14,10 @@ struct Counting;
 
 thread_local! {
     /// Bytes that this thread holds, and the most since the last [`measured`] began.
-    static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+    static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
-fn count(bytes: i64) {
+fn count(bytes: isize) {
     // Fails only while a thread ends, when nobody measures.
     let _ended = HELD.try_with(|held| {
         let (now, most) = held.get();
@@ -25,16 +25,21 @@ fn count(bytes: i64) {
     });
 }
 
+/// A layout's size fits: the standard library promises it.
+fn size_of_layout(layout: Layout) -> isize {
+    isize::try_from(layout.size()).unwrap_or(isize::MAX)
+}
+
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
+        count(size_of_layout(layout));
         // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
+        count(-size_of_layout(layout));
         // SAFETY: as promised by the caller.
         unsafe { System.dealloc(at, layout) }
     }

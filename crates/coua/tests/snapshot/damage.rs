@@ -137,7 +137,7 @@ fn other_files_are_not_filters() {
             "{text}"
         );
     }
-    assert!(matches!(refused(&[0; 100_000]), LoadError::NotAFilter));
+    assert!(matches!(refused(&vec![0; 100_000]), LoadError::NotAFilter));
 }
 
 #[test]
