@@ -9,6 +9,7 @@ use crate::args::run::Manners;
 use crate::input::Identity;
 use crate::message::{self, Failure};
 use coua::{CuckooFilter, LoadError};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -16,8 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Reads a filter that will not be changed.
 pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<CuckooFilter, Failure> {
-    load(path, secret)?
-        .ok_or_else(|| Failure::io(path.display(), &io::Error::from_raw_os_error(NO_SUCH_FILE)))
+    load(path, secret)?.ok_or_else(|| Failure::io(path.display(), &Errno::NOENT.into()))
 }
 
 /// A filter file that this process alone may write.
@@ -80,8 +80,6 @@ pub(crate) enum Age {
     Old,
     New,
 }
-
-const NO_SUCH_FILE: i32 = 2;
 
 /// None if there is no such file.
 fn load(path: &Path, secret: &SecretArgs) -> Result<Option<CuckooFilter>, Failure> {

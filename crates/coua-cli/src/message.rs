@@ -48,6 +48,14 @@ impl Failure {
         }
     }
 
+    /// What is wrong, without where.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::At { reason, .. } | Self::Full { reason, .. } => reason,
+            Self::OutputClosed => "the output was closed",
+        }
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(&self) -> Exit {
         match self {

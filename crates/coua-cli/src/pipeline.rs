@@ -18,7 +18,7 @@ use crate::record::Format;
 use crate::signals::Stop;
 use coua::{KeyHash, KeyHasher};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::thread;
+use std::thread::{self, Scope};
 
 /// Blocks that may wait between two threads: enough that neither waits for the other's jitter, and
 /// few enough to stay in the cache.
@@ -119,7 +119,9 @@ pub(crate) fn run(
         2 | 3 => thread::scope(|scope| {
             let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
             let (recycle, empty) = mpsc::channel();
-            scope.spawn(move || read_and_hash(reader, hashing, &full, &empty));
+            start(scope, "reader", move || {
+                read_and_hash(reader, hashing, &full, &empty);
+            })?;
             let result = consume(|| blocks.recv().ok(), &recycle, consumer);
             drop(blocks);
             stop.cancel();
@@ -158,11 +160,13 @@ fn many(
             let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
             let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
             let hashing = hashing.clone();
-            scope.spawn(move || hash_only(hashing, &work, &full));
+            start(scope, "keys", move || hash_only(hashing, &work, &full))?;
             to_workers.push(raw);
             from_workers.push(blocks);
         }
-        scope.spawn(move || read_in_turn(reader, &to_workers, &empty));
+        start(scope, "reader", move || {
+            read_in_turn(reader, &to_workers, &empty);
+        })?;
         let mut turn = (0..workers).cycle();
         let next = || {
             turn.next()
@@ -173,6 +177,20 @@ fn many(
         stop.cancel();
         result
     })
+}
+
+/// Starts a thread; if it cannot be, the threads before it find nobody to talk to, and end.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<(), Failure> {
+    let thread = thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, work);
+    thread
+        .map(drop)
+        .map_err(|error| Failure::io("threads", &error))
 }
 
 /// Blocks on their way, or why there are no more.

@@ -4,6 +4,7 @@
 use crate::message::{self, Failure};
 use crate::progress::Counters;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -70,7 +71,7 @@ impl Stop {
                 PollFd::new(&self.bell, PollFlags::IN),
             ];
             match poll(&mut both, None) {
-                Err(rustix::io::Errno::INTR) => continue,
+                Err(Errno::INTR) => continue,
                 result => result?,
             };
             if self.requested() {

@@ -1,6 +1,6 @@
 //! Options about how a command runs, not about what it does.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use std::num::NonZeroUsize;
 use std::thread;
 
@@ -13,8 +13,8 @@ pub(crate) struct RunArgs {
     /// With 2, reading, splitting and hashing run beside the filter; with 3, so does writing; from 4
     /// on, more threads find and hash the keys, which pays for --json, --regex, --csv and --url.
     /// Output and filter never depend on this number.
-    #[arg(short = 'j', long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
 
     /// Print figures about the run on standard error at the end, for people or as JSON
     ///
@@ -58,6 +58,6 @@ impl RunArgs {
     pub(crate) fn threads(&self) -> usize {
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let default = || if processors() > 1 { 3 } else { 1 };
-        self.threads.map_or_else(default, NonZeroUsize::get)
+        self.threads.map_or_else(default, usize::from)
     }
 }

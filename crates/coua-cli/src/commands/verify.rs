@@ -6,16 +6,21 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
 use crate::stats::text::grouped;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Check every byte of filter files
 ///
-/// Prints a line for each file that is intact. Exit code 2 if one of them is not.
+/// Prints a line for each file. Exit code 2 if one of them is not intact.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Filter files
     #[arg(value_name = "FILTER", required = true)]
     files: Vec<PathBuf>,
+
+    /// Print a JSON object for each file: `file`, `intact`, `items` or `error`
+    #[arg(long)]
+    json: bool,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -24,16 +29,32 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     for path in &args.files {
-        match filter_file::read(path, &args.secret) {
-            Ok(filter) => {
+        let file = path.display();
+        // The others are checked all the same.
+        match (filter_file::read(path, &args.secret), args.json) {
+            (Ok(filter), false) => {
                 print(&format!(
-                    "{}: intact, {} items\n",
-                    path.display(),
+                    "{file}: intact, {} items\n",
                     grouped(filter.len())
                 ))?;
             }
-            // The others are checked all the same.
-            Err(failure) => exit = failure.report(),
+            (Ok(filter), true) => {
+                let items = filter.len();
+                let file = file.to_string();
+                print(&format!(
+                    "{}\n",
+                    json!({"file": file, "intact": true, "items": items})
+                ))?;
+            }
+            (Err(failure), false) => exit = failure.report(),
+            (Err(failure), true) => {
+                let (file, error) = (file.to_string(), failure.reason());
+                print(&format!(
+                    "{}\n",
+                    json!({"file": file, "intact": false, "error": error})
+                ))?;
+                exit = Exit::Error;
+            }
         }
     }
     Ok(exit)

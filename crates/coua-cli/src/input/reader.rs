@@ -33,6 +33,8 @@ pub(crate) struct BlockReader {
     searched: usize,
     /// Records were handed on since the last block that said it was the last for now.
     undrained: bool,
+    /// Bytes in a block, unless a record is longer.
+    block_bytes: usize,
     stop: Arc<Stop>,
     consumed: Arc<AtomicU64>,
 }
@@ -76,6 +78,7 @@ impl BlockReader {
             carry: Vec::new(),
             searched: 0,
             undrained: false,
+            block_bytes: BLOCK,
             stop,
             consumed,
         }
@@ -90,7 +93,7 @@ impl BlockReader {
             let Some(mut current) = self.current.take() else {
                 if self.undrained && self.sources.peek().is_some_and(Source::may_wait) {
                     self.undrained = false;
-                    block.begin(&"".into(), 0)?;
+                    block.begin(&"".into(), self.block_bytes)?;
                     block.drained = true;
                     return Ok(true);
                 }
@@ -100,7 +103,9 @@ impl BlockReader {
                 self.current = self.open(&source)?;
                 continue;
             };
-            block.begin(&current.name, self.carry.len())?;
+            let room =
+                (self.carry.len() + self.block_bytes / 2 + 1).next_multiple_of(self.block_bytes);
+            block.begin(&current.name, room)?;
             block.records_before = current.records;
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
@@ -264,9 +269,8 @@ impl Current {
 }
 
 impl Block {
-    /// Prepares the block for records of an input, with room for `carried` bytes and more.
-    fn begin(&mut self, name: &Arc<str>, carried: usize) -> Result<(), Failure> {
-        let room = (carried + BLOCK / 2).next_multiple_of(BLOCK);
+    /// Prepares the block for records of an input, with `room` for bytes.
+    fn begin(&mut self, name: &Arc<str>, room: usize) -> Result<(), Failure> {
         if self.bytes.len() < room {
             self.resize(room, name)?;
         } else if self.bytes.len() > room * 4 {
@@ -302,5 +306,84 @@ impl Block {
         })?;
         self.bytes.resize(size, 0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Coding;
+    use crate::record::Separator;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    /// All records of files with these contents, and those without an end.
+    fn records(files: &[Vec<u8>], separator: Separator, block: usize) -> (Vec<Vec<u8>>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |(number, content): (usize, &Vec<u8>)| {
+            let path = folder.path().join(number.to_string());
+            File::create(&path).unwrap().write_all(content).unwrap();
+            path
+        };
+        let paths: Vec<_> = files.iter().enumerate().map(write).collect();
+        let format = Format {
+            separator,
+            crlf: false,
+        };
+        let stop = Arc::new(Stop::new().unwrap());
+        let inputs = Inputs::new(&paths, Coding::AsIs);
+        let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
+        reader.block_bytes = block;
+        let (mut all, mut open) = (Vec::new(), 0);
+        let mut block = Block::default();
+        while reader.next_block(&mut block).unwrap() {
+            assert!(block.failure.is_none() && !block.drained);
+            all.extend(block.records().map(<[u8]>::to_vec));
+            open += u64::from(block.ending != Ending::Separator);
+        }
+        (all, open)
+    }
+
+    fn plain_split(text: &[u8], separator: &[u8]) -> Vec<Vec<u8>> {
+        let mut records = vec![Vec::new()];
+        for byte in text {
+            let last = records.last_mut().unwrap();
+            last.push(*byte);
+            if last.ends_with(separator) {
+                records.push(Vec::new());
+            }
+        }
+        records.retain(|record| !record.is_empty());
+        records
+    }
+
+    proptest! {
+        /// Blocks of any size hold the records that a plain split finds, file by file.
+        #[test]
+        fn blocks_hold_all_records(
+            files in proptest::collection::vec(
+                proptest::collection::vec(prop::sample::select(b"ab\n".as_slice()), 0..60), 1..4),
+            separator in prop::sample::select(vec![b"\n".to_vec(), b"ab".to_vec(), b"aab".to_vec()]),
+            block in 1_usize..40,
+        ) {
+            let (found, open) = records(&files, Separator::of(&separator), block);
+            let expected: Vec<Vec<u8>> =
+                files.iter().flat_map(|file| plain_split(file, &separator)).collect();
+            prop_assert_eq!(found, expected);
+            let ends_open = |file: &&Vec<u8>| !file.is_empty() && !file.ends_with(&separator);
+            prop_assert_eq!(open, files.iter().filter(ends_open).count() as u64);
+        }
+    }
+
+    #[test]
+    fn a_giant_record_does_not_keep_its_memory() {
+        let mut block = Block::default();
+        block.begin(&"x".into(), 16).unwrap();
+        for _ in 0..10 {
+            block.grow("x").unwrap();
+        }
+        assert_eq!(block.bytes.len(), 16 << 10);
+        block.begin(&"x".into(), 16).unwrap();
+        assert_eq!((block.bytes.len(), block.bytes.capacity()), (16, 16));
     }
 }

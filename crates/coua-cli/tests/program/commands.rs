@@ -182,6 +182,22 @@ fn verify_checks_each_file() {
 }
 
 #[test]
+fn verify_in_json() {
+    let folder = Folder::new();
+    let (good, bad) = (folder.join("good"), folder.file("bad", "x"));
+    run_with(b"a\n", ["add", &good]).good();
+    let run = run(["verify", "--json", &good, &bad]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(2), ""));
+    let text = String::from_utf8(run.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(json).collect();
+    assert_eq!(
+        (lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()),
+        (Some(true), Some(1))
+    );
+    assert_eq!(lines[1]["error"].as_str(), Some("not a Coua filter"));
+}
+
+#[test]
 fn merge_holds_what_all_hold() {
     let folder = Folder::new();
     let [a, b, c, all] = ["a", "b", "c", "all"].map(|name| folder.join(name));
