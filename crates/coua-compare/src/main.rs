@@ -1,6 +1,13 @@
 //! Coua beside its peers, measured in one process and one run.
 //!
-//! `cargo run --release -p coua-compare -- help` lists the comparisons.
+//! `cargo run --release -p coua-compare -- help` lists the comparisons. Each prints Markdown tables
+//! with the command, the day and the machine, and leaves JSON and plots in `target/compare`.
+//!
+//! A comparison (`filters`, `growth`, `latency`, `space`) gives every contestant (`contestant`, one file
+//! a family in `peers`) the same keys (`keys`) and takes the time (`measure`); `machine` tells what the
+//! memory itself would take. Rounds run all contestants one after another, so that a disturbance hits
+//! all of them: read medians and ratios, not single times. `dedup` does the same with whole programs on
+//! lines from `generate`, and checks what they wrote.
 
 #![expect(
     clippy::print_stdout,

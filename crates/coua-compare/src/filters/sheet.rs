@@ -119,47 +119,64 @@ impl Line {
     }
 }
 
+/// The steps that every contestant is asked for, and those that some have.
+const TABLES: [&[Step]; 2] = [
+    &[
+        Step::Insert,
+        Step::Present,
+        Step::Absent,
+        Step::Half,
+        Step::Remove,
+    ],
+    &[
+        Step::UniqueMixed,
+        Step::UniqueNew,
+        Step::UniqueRepeats,
+        Step::InsertThreads,
+        Step::AbsentThreads,
+    ],
+];
+
 impl Sheet {
-    fn steps(&self) -> Vec<Step> {
-        let mut steps: Vec<Step> = self
-            .lines
-            .iter()
-            .flat_map(|line| line.nanoseconds.keys().copied())
-            .collect();
-        steps.sort_unstable();
-        steps.dedup();
-        steps
+    /// Times of those steps that were measured, of those contestants that have them.
+    fn times(&self, steps: &[Step]) -> Table {
+        let measured = |step: &&Step| {
+            let has = |line: &Line| line.nanoseconds.contains_key(step);
+            self.lines.iter().any(has)
+        };
+        let steps: Vec<&Step> = steps.iter().filter(measured).collect();
+        let heads = steps.iter().map(ToString::to_string);
+        let mut table = Table::new(std::iter::once("contestant".to_owned()).chain(heads));
+        for line in &self.lines {
+            if steps.iter().any(|step| line.nanoseconds.contains_key(step)) {
+                let times = steps.iter().map(|step| cell(line.nanoseconds.get(step)));
+                table.row(std::iter::once(line.name.to_owned()).chain(times));
+            }
+        }
+        table
     }
 
-    fn table(&self) -> Table {
-        let steps = self.steps();
-        let facts = [
+    /// Memory and honesty.
+    fn facts(&self) -> Table {
+        let mut table = Table::new([
+            "contestant",
             "bits/key",
-            "above limit",
+            "above log2(1/rate)",
             "rate",
             "lost",
             "refused",
             "not removed",
-        ];
-        let heads = std::iter::once("contestant".to_owned())
-            .chain(steps.iter().map(Step::to_string))
-            .chain(facts.map(str::to_owned));
-        let mut table = Table::new(heads);
+        ]);
         for line in &self.lines {
-            let times = steps.iter().map(|step| cell(line.nanoseconds.get(step)));
-            let facts = [
+            table.row([
+                line.name.to_owned(),
                 short(line.bits_per_key),
                 line.bits_above_limit.map_or("-".into(), short),
                 short(line.facts.rate),
                 line.facts.lost.to_string(),
                 line.facts.refused.to_string(),
                 line.facts.not_removed.to_string(),
-            ];
-            table.row(
-                std::iter::once(line.name.to_owned())
-                    .chain(times)
-                    .chain(facts),
-            );
+            ]);
         }
         table
     }
@@ -185,7 +202,11 @@ impl fmt::Display for Sheet {
         for (what, time) in &self.machine {
             write!(out, " {what} {};", cell(Some(time)))?;
         }
-        writeln!(out, "\n\n{}", self.table())?;
+        writeln!(out, "\n")?;
+        for steps in TABLES {
+            writeln!(out, "{}", self.times(steps))?;
+        }
+        writeln!(out, "{}", self.facts())?;
         for line in &self.lines {
             writeln!(
                 out,

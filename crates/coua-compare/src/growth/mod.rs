@@ -1,6 +1,7 @@
 //! What inserts cost as a filter fills, and as it grows.
 
 mod course;
+mod plot;
 mod sheet;
 
 use std::path::PathBuf;

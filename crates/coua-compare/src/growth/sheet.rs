@@ -1,24 +1,21 @@
 //! The tables of growth, and the charts drawn from them.
 
 use std::fmt;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::course::Course;
-use crate::chart::{Axis, Chart, Scale, Series};
 use crate::contestant::Way;
 use crate::markdown::{Table, cell, short};
 use crate::measure::{Summary, median};
-use crate::output::Failure;
 
 /// A contestant's figures over all rounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
-    name: &'static str,
+    pub(super) name: &'static str,
     remark: &'static str,
     #[serde(skip)]
-    fills_up: bool,
+    pub(super) fills_up: bool,
     /// Nanoseconds an insert over the whole way.
     nanoseconds: Summary,
     /// The most bits an item after the first tenth.
@@ -34,9 +31,9 @@ pub(crate) struct Line {
     /// The longest single insert; none for those that work on blocks.
     longest_nanoseconds: Option<f64>,
     /// At the end of each window: items, nanoseconds, bytes.
-    windows: Vec<(u64, f64, f64)>,
+    pub(super) windows: Vec<(u64, f64, f64)>,
     /// Longest single insert up to so many items.
-    longest_so_far: Vec<(u64, f64)>,
+    pub(super) longest_so_far: Vec<(u64, f64)>,
 }
 
 /// What all rounds of one contestant have given.
@@ -182,76 +179,9 @@ impl Sheet {
         }
         table
     }
-
-    /// Draws the charts of this way of filling.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be written.
-    pub(crate) fn draw(&self, directory: &Path) -> Result<(), Failure> {
-        let items = self.items as f64;
-        let axis = |label, scale| Axis { label, scale };
-        let ns = axis("ns per insert", Scale::Logarithmic);
-        if self.way == Way::Stated {
-            let x = axis("per cent of the stated capacity", Scale::Linear);
-            let title = format!("Insert cost against load, {} items", self.items);
-            let cost = |line: &Line| line.cost(|end| end as f64 / items * 100.0);
-            return self
-                .chart(title, x, ns, cost)
-                .save(&directory.join("growth-load.svg"));
-        }
-        let x = axis("items", Scale::Logarithmic);
-        let title = |what: &str| format!("{what} while growing to {} items", self.items);
-        let cost = |line: &Line| line.cost(|end| end as f64);
-        self.chart(title("Insert cost"), x, ns, cost)
-            .save(&directory.join("growth-cost.svg"))?;
-        let y = axis("longest single insert so far, us", Scale::Logarithmic);
-        self.chart(title("Longest insert"), x, y, Line::longest)
-            .save(&directory.join("growth-longest.svg"))?;
-        let y = axis("bits per item", Scale::Logarithmic);
-        self.chart(title("Memory"), x, y, Line::bits)
-            .save(&directory.join("growth-memory.svg"))
-    }
-
-    fn chart(&self, title: String, x: Axis, y: Axis, of: impl Fn(&Line) -> Points) -> Chart {
-        let shown = |line: &&Line| self.way == Way::Growing || line.fills_up;
-        let series = self.lines.iter().filter(shown).map(|line| Series {
-            name: line.name.into(),
-            points: of(line),
-        });
-        Chart {
-            title,
-            x,
-            y,
-            series: series.collect(),
-        }
-    }
 }
 
-type Points = Vec<(f64, f64)>;
-
 impl Line {
-    fn cost(&self, x: impl Fn(u64) -> f64) -> Points {
-        self.windows
-            .iter()
-            .map(|&(end, time, _)| (x(end), time))
-            .collect()
-    }
-
-    fn bits(&self) -> Points {
-        self.windows
-            .iter()
-            .map(|&(end, _, bytes)| (end as f64, bytes * 8.0 / end as f64))
-            .collect()
-    }
-
-    fn longest(&self) -> Points {
-        self.longest_so_far
-            .iter()
-            .map(|&(items, longest)| (items as f64, longest / 1e3))
-            .collect()
-    }
-
     fn growth_cells(&self) -> [String; 4] {
         [
             self.longest_nanoseconds
