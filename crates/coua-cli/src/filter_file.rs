@@ -129,7 +129,7 @@ impl Lock {
         path.push(".lock");
         let path = PathBuf::from(path);
         let failed = |error: &io::Error| Failure::io(path.display(), error);
-        let mut told = manners.quiet;
+        let mut told = manners.quiet.quiet;
         loop {
             let file = File::options().create(true).append(true).open(&path);
             let file = file.map_err(|error| failed(&error))?;
@@ -176,9 +176,10 @@ fn is_still_at(file: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::run::Quiet;
 
     const HASTY: Manners = Manners {
-        quiet: true,
+        quiet: Quiet { quiet: true },
         no_wait: true,
     };
 
@@ -208,7 +209,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let patient = Manners {
-                            quiet: true,
+                            quiet: Quiet { quiet: true },
                             no_wait: false,
                         };
                         let lock = FilterFile::lock(&path, &patient).unwrap();

@@ -1,6 +1,6 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::args::run::Manners;
+use crate::args::run::Quiet;
 use crate::stats::text::{grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -53,7 +53,7 @@ impl Counters {
         let seconds = self.seconds().max(1e-6);
         let records = self.records.load(Ordering::Relaxed);
         let consumed = self.consumed.load(Ordering::Relaxed);
-        let line = format!(
+        let text = format!(
             "{} records, {} unique, {}/s, load {:.0} %, {}",
             grouped(records),
             grouped(self.unique.load(Ordering::Relaxed)),
@@ -62,18 +62,18 @@ impl Counters {
             size(consumed),
         );
         let Some(total) = self.total_bytes.filter(|total| *total > 0) else {
-            return line;
+            return text;
         };
         let done = (consumed as f64 / total as f64).min(1.0);
         let percent = done * 100.0;
         if done > 0.0 {
             let left = seconds * (1.0 - done) / done;
             format!(
-                "{line} of {} ({percent:.0} %), {left:.0} s left",
+                "{percent:.0} %, {left:.0} s left, {text} of {}",
                 size(total)
             )
         } else {
-            format!("{line} of {} (0 %)", size(total))
+            format!("0 %, {text} of {}", size(total))
         }
     }
 }
@@ -88,8 +88,8 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Nothing is shown unless standard error is a terminal, nor where it would mix with records.
-    pub(crate) fn new(counters: Arc<Counters>, manners: &Manners) -> Self {
-        let wanted = !manners.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
+    pub(crate) fn new(counters: Arc<Counters>, quiet: Quiet) -> Self {
+        let wanted = !quiet.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
         Self {
             counters,
             wanted,
@@ -109,7 +109,6 @@ impl Progress {
             Some((line, last)) => {
                 *last = Instant::now();
                 line.set_message(self.counters.line());
-                line.tick();
             }
         }
     }
@@ -124,7 +123,7 @@ impl Progress {
 
 fn line_on_terminal() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
         line.set_style(style);
     }
     line
@@ -140,11 +139,12 @@ mod tests {
         counters.consumed.store(500, Ordering::Relaxed);
         counters.update(1234, 1000, 0.5);
         let line = counters.line();
-        assert!(line.starts_with("1,234 records, 1,000 unique, "), "{line}");
+        assert!(line.starts_with("25 %, "), "{line}");
         assert!(
-            line.contains("load 50 %, 500 B of 2.0 kB (25 %), "),
+            line.contains(" s left, 1,234 records, 1,000 unique, "),
             "{line}"
         );
-        assert!(!Counters::new(None).line().contains('('));
+        assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
+        assert!(Counters::new(None).line().starts_with("0 records, "));
     }
 }

@@ -1,7 +1,7 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
 use crate::args::input::{OnMissing, Reading};
-use crate::args::run::{RunArgs, StatsFormat};
+use crate::args::run::{Quiet, RunArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::input::Survey;
 use crate::input::block::{Block, Why};
@@ -23,7 +23,7 @@ pub(crate) struct Session {
     counters: Arc<Counters>,
     progress: Progress,
     threads: usize,
-    quiet: bool,
+    quiet: Quiet,
     stats: Option<StatsFormat>,
     on_missing: OnMissing,
     /// Records answered for so far, those without a key among them; CSV headers are none.
@@ -37,6 +37,7 @@ impl Session {
     /// From here on signals are answered. `on_missing` is the policy of the command line.
     pub(crate) fn begin(
         run: &RunArgs,
+        quiet: Quiet,
         on_missing: OnMissing,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
@@ -44,10 +45,9 @@ impl Session {
         let stop = Arc::new(stop);
         let counters = Arc::new(Counters::new(inputs.total_bytes));
         signals::listen(stop.clone(), counters.clone())?;
-        let quiet = run.manners.quiet;
         Ok(Self {
             stop,
-            progress: Progress::new(counters.clone(), &run.manners),
+            progress: Progress::new(counters.clone(), quiet),
             counters,
             threads: run.threads(),
             quiet,
@@ -140,7 +140,7 @@ impl Session {
     pub(crate) fn end(&mut self) {
         self.progress.clear();
         if let Some(first) = &self.first_without_key
-            && !self.quiet
+            && !self.quiet.quiet
         {
             let number = grouped(self.without_key);
             let fate = if self.keeps_keyless() {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// How a new filter is to be. For a filter file that exists, whatever is given here must agree with
 /// it.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "New filter")]
+#[command(next_help_heading = "Filter")]
 pub(crate) struct FilterArgs {
     /// Highest false-positive rate when --max-items are stored, such as 0.001 or 0.1%
     ///

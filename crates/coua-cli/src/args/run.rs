@@ -27,17 +27,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text")]
     pub(crate) stats: Option<StatsFormat>,
+}
 
-    #[command(flatten)]
-    pub(crate) manners: Manners,
+/// Whether to tell people what they have not asked for.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct Quiet {
+    /// No progress, warnings or notes, only errors
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
 }
 
 /// How to behave towards people and other processes.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Running")]
 pub(crate) struct Manners {
-    /// No progress, warnings or notes on standard error, only errors
-    #[arg(long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) quiet: Quiet,
 
     /// Fail at once if another process is writing the filter file, instead of waiting for it
     #[arg(long)]

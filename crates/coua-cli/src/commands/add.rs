@@ -2,7 +2,7 @@
 
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::{Manners, RunArgs};
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::Block;
@@ -35,14 +35,17 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     run: RunArgs,
+
+    #[command(flatten)]
+    manners: Manners,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.filter_file, &args.run.manners)?;
+    let file = FilterFile::lock(&args.filter_file, &args.manners)?;
     let (filter, _) = file.load_or_build(&args.filter)?;
-    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let copies = if args.unique {
         Copies::Keep

@@ -2,7 +2,7 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::{Quiet, RunArgs};
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
@@ -52,7 +52,7 @@ struct PrintArgs {
 
     /// Print nothing: stop with exit code 0 at the first record that would be printed
     #[arg(short = 'q', long, conflicts_with = "count")]
-    silent: bool,
+    quiet: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
@@ -65,12 +65,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         inputs: &inputs,
         threads: args.run.threads(),
     };
-    let output = if args.printing.count || args.printing.silent {
+    let output = if args.printing.count || args.printing.quiet {
         None
     } else {
         Some(Output::open(None, opening)?)
     };
-    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let quiet = Quiet {
+        quiet: args.printing.quiet,
+    };
+    let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let mut check = Check {
         filter,
@@ -123,7 +126,7 @@ impl Consumer for Check {
             output.write_selected(block, &self.selected)?;
         }
         self.session.show(self.found, self.filter.load());
-        let enough = self.printing.silent && self.printed > 0;
+        let enough = self.printing.quiet && self.printed > 0;
         Ok(if enough { Flow::Enough } else { Flow::Continue })
     }
 

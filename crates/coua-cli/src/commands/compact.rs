@@ -2,9 +2,10 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::run::Manners;
+use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
-use crate::message::{Failure, say};
+use crate::message::Failure;
 use crate::stats::text::size;
 use std::path::PathBuf;
 
@@ -30,12 +31,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let before = filter.memory_bytes() as u64;
     filter.compact();
     file.save(&filter)?;
-    if !args.manners.quiet {
+    if !args.manners.quiet.quiet {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
-        say(format_args!(
-            "{}: {before} before, {after} now",
-            file.name()
-        ));
+        print(&format!("{}: {before} before, {after} now\n", file.name()))?;
     }
     Ok(Exit::Success)
 }

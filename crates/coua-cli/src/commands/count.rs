@@ -2,7 +2,7 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::{Quiet, RunArgs};
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
@@ -34,6 +34,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     run: RunArgs,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         threads: args.run.threads(),
     };
     let output = Output::open(None, opening)?;
-    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let mut count = Count {
         filter,

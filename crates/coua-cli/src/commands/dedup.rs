@@ -2,7 +2,7 @@
 
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::{Manners, RunArgs};
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{Age, FilterFile};
@@ -35,7 +35,9 @@ pub(crate) struct Args {
     output: OutputArgs,
 
     /// Remember in FILE what was seen, for the next run; created if it does not exist
-    #[arg(long = "filter", value_name = "FILE", help_heading = "New filter")]
+    ///
+    /// If it exists, the options that describe a filter must agree with it.
+    #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -43,6 +45,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     run: RunArgs,
+
+    #[command(flatten)]
+    manners: Manners,
 }
 
 /// What to print where.
@@ -67,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
     let file = file
-        .map(|path| FilterFile::lock(path, &args.run.manners))
+        .map(|path| FilterFile::lock(path, &args.manners))
         .transpose()?;
     let (filter, age) = match &file {
         Some(file) => file.load_or_build(&args.filter)?,
@@ -80,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         threads: args.run.threads(),
     };
     let outputs = args.output.open(opening)?;
-    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let open_ended = args.filter.leaves_capacity_open() || age == Age::Old;
     let forecast = Forecast::new(inputs.total_bytes, filter.len())

@@ -2,7 +2,7 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::{Manners, RunArgs};
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::{Block, Why};
@@ -38,6 +38,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     run: RunArgs,
+
+    #[command(flatten)]
+    manners: Manners,
 }
 
 /// Which records to print.
@@ -52,7 +55,7 @@ enum Which {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.filter_file, &args.run.manners)?;
+    let file = FilterFile::lock(&args.filter_file, &args.manners)?;
     let filter = file.load(&args.secret)?;
     let separator = &reading.format.separator;
     let opening = Opening {
@@ -64,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(_) => Some(Output::open(None, opening)?),
         None => None,
     };
-    let session = Session::begin(&args.run, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let mut remove = Remove {
         filter,
