@@ -103,7 +103,7 @@ impl Script<'_> {
                 assert!(twin.filter.slots() <= slots, "compacting took more room");
             }
             10..12 => self.convert(twin),
-            12..15 => reload(twin),
+            12..15 => self.reload(twin),
             _ => {
                 let copy = twin.filter.try_clone().expect("memory");
                 assert!(
@@ -217,18 +217,37 @@ impl Script<'_> {
         twin.filter.compact();
         twin.check_all();
     }
-}
 
-/// Saved and loaded, a filter is the same, to the byte.
-fn reload(twin: &mut Twin) {
-    let bytes = bytes_of(&twin.filter);
-    let loaded = match CuckooFilter::from_bytes(&bytes) {
-        Ok(loaded) => loaded,
-        Err(error) => panic!("{error}"),
-    };
-    assert!(
-        bytes == bytes_of(&loaded),
-        "a loaded filter writes other bytes"
-    );
-    twin.replace(loaded);
+    /// Saved and loaded, a filter is the same to the byte, and stays so whatever is done to both.
+    fn reload(&mut self, twin: &mut Twin) {
+        let bytes = bytes_of(&twin.filter);
+        let loaded = match CuckooFilter::from_bytes(&bytes) {
+            Ok(loaded) => loaded,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(
+            bytes == bytes_of(&loaded),
+            "a loaded filter writes other bytes"
+        );
+        let mut pair = [
+            loaded.try_clone().expect("memory"),
+            twin.filter.try_clone().expect("memory"),
+        ];
+        for _ in 0..3 {
+            let count = self.random.magnitude(self.case.capacity.min(5_000));
+            let keys: Vec<usize> = (0..count).map(|_| self.key(twin)).collect();
+            let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
+            let [left, right] = &mut pair;
+            assert_eq!(
+                left.insert_hash_batch(&hashes),
+                right.insert_hash_batch(&hashes)
+            );
+            for &hash in &hashes[..hashes.len() / 4] {
+                assert_eq!(left.remove_hash(hash), right.remove_hash(hash));
+            }
+        }
+        let [left, right] = pair.map(|filter| bytes_of(&filter));
+        assert!(left == right, "a loaded filter goes on otherwise");
+        twin.replace(loaded);
+    }
 }
