@@ -330,6 +330,16 @@ fn plan_tells_the_memory() {
 }
 
 #[test]
+fn plan_draws_a_picture() {
+    let folder = Folder::new();
+    let picture = folder.join("plan.svg");
+    run(["plan", "--items=1M", "--rate=0.001", "--plot", &picture]).text();
+    assert!(folder.read("plan.svg").starts_with(b"<svg"));
+    let full = run(["plan", "--items=1M", "--rate=0.001", "--plot", "/dev/full"]);
+    full.failed(2, "coua: /dev/full: No space left on device\n");
+}
+
+#[test]
 fn generate_writes_pages_and_completions() {
     let folder = Folder::new();
     let pages = folder.join("man");

@@ -9,14 +9,14 @@ use serde::Serialize;
 /// Another structure. The names of the fields are part of the interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Peer {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// None: it cannot reach the rate.
     bytes: Option<u64>,
-    bits_per_item: Option<f64>,
+    pub(super) bits_per_item: Option<f64>,
     removes: bool,
     grows: bool,
     /// Never wrong, but for equal 64-bit hashes where only these are kept.
-    exact: bool,
+    pub(super) exact: bool,
 }
 
 /// Whether items can be taken away, and whether more can be added than planned.

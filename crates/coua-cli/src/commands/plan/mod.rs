@@ -1,6 +1,7 @@
 //! `coua plan`.
 
 mod compare;
+mod plot;
 
 use crate::args::filter::{LayoutName, layout_name};
 use crate::args::value;
@@ -13,6 +14,7 @@ use compare::Peer;
 use coua::sizing::CuckooPlan;
 use coua::{BuildError, Layout};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Tell how much memory a filter needs, and how others would compare
 ///
@@ -54,6 +56,10 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Also write a picture of the comparison over all rates to FILE (SVG)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
@@ -71,6 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else {
         table(&plan, shape, &peers)
     };
+    if let Some(path) = &args.plot {
+        plot::write(path, &plan)?;
+    }
     print(&text)?;
     Ok(Exit::Success)
 }
