@@ -3,6 +3,8 @@
 //! Copying into the page cache (or waiting for the reader of a pipe) takes a quarter of the time of a
 //! `dedup`; beside the filter it costs nothing.
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem;
@@ -37,7 +39,7 @@ impl Sink {
         let write = move || {
             let mut file = file;
             for mut buffer in buffers {
-                file.write_all(&buffer)?;
+                write_all(&mut file, &buffer)?;
                 buffer.clear();
                 // The other side is gone at the end: then nobody needs the buffer.
                 recycle.send(buffer).ok();
@@ -58,7 +60,7 @@ impl Sink {
     pub(crate) fn write(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Direct(file) => {
-                let written = file.write_all(buffer);
+                let written = write_all(file, buffer);
                 buffer.clear();
                 written
             }
@@ -93,6 +95,25 @@ impl Sink {
     }
 }
 
+/// Also to a pipe or terminal that somebody has set not to wait.
+fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +139,18 @@ mod tests {
         let beside = written(Sink::beside(tempfile::tempfile().unwrap()).unwrap());
         assert_eq!(direct.len(), 10_000);
         assert!(direct == beside);
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_wait_gets_all() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        let mut sink = Sink::beside(file).unwrap();
+        sink.write(&mut vec![7; 1_000_000]).unwrap();
+        let mut bytes = vec![0; 1_000_000];
+        reader.read_exact(&mut bytes).unwrap();
+        assert!(sink.finish().is_ok() && bytes.iter().all(|byte| *byte == 7));
     }
 
     #[test]

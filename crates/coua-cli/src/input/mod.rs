@@ -6,10 +6,11 @@ mod open;
 pub(crate) mod reader;
 
 use crate::message::Failure;
+use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What to read, in this order.
@@ -120,8 +121,18 @@ impl Source {
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
+            Self::File(path) if self.is_fifo() => {
+                // Without waiting for a writer: that is done where a signal can end it.
+                let flags = OFlags::NONBLOCK.bits().cast_signed();
+                File::options().read(true).custom_flags(flags).open(path)
+            }
             Self::File(path) => File::open(path),
         }
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.look()
+            .is_ok_and(|(metadata, _)| metadata.file_type().is_fifo())
     }
 
     /// What it is, and where reading will begin.

@@ -53,11 +53,19 @@ fn enlarge(_pipe: &File) {}
 
 impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.may_wait {
-            self.stop.wait_readable(&*self.file)?;
+        loop {
+            if self.may_wait {
+                self.stop.wait_readable(&*self.file)?;
+            }
+            match (&*self.file).read(buffer) {
+                // Somebody else was faster, or there was nothing after all.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+                    return Ok(read);
+                }
+            }
         }
-        let read = (&*self.file).read(buffer)?;
-        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
     }
 }

@@ -183,6 +183,13 @@ fn standard_input_among_files() {
 }
 
 #[test]
+fn named_pipes() {
+    let folder = Folder::new();
+    let script = "mkfifo pipe; $COUA dedup pipe & sleep 0.2; printf 'a\\nb\\na\\n' > pipe; wait";
+    assert_eq!(shell(folder.path(), script).good(), b"a\nb\n");
+}
+
+#[test]
 fn many_small_files() {
     let folder = Folder::new();
     let text = lines(2000, Repeats::Many);

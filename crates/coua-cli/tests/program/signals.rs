@@ -126,6 +126,25 @@ fn a_second_signal_ends_a_program_that_cannot_write() {
 }
 
 #[test]
+fn a_signal_ends_the_wait_for_a_writer_of_a_named_pipe() {
+    let folder = Folder::new();
+    let pipe = folder.join("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for threads in ["1", "3", "4"] {
+        let mut child = coua(["dedup", "-j", threads, &pipe]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        send(&child, Signal::TERM);
+        assert_eq!(wait(&mut child).signal(), Some(15));
+    }
+}
+
+#[test]
 fn a_signal_ends_the_wait_for_another_process() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
