@@ -2,10 +2,7 @@
 
 #![no_main]
 
-#[allow(
-    dead_code,
-    reason = "the model of the tests; not all of it is needed here"
-)]
+#[allow(dead_code, reason = "the model of the tests; not all of it is needed here")]
 #[path = "../../crates/coua/tests/model/twin.rs"]
 mod twin;
 
@@ -66,9 +63,7 @@ fuzz_target!(|plan: Plan| {
     }
     twin.check_all();
     while twin.len > 0 {
-        let held: Vec<usize> = (0..twin.pool.len())
-            .filter(|&key| twin.copies[key] > 0)
-            .collect();
+        let held: Vec<usize> = (0..twin.pool.len()).filter(|&key| twin.copies[key] > 0).collect();
         twin.remove_batch(&held);
     }
     assert!(twin.filter.is_empty());
@@ -97,9 +92,9 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
     let rate = |exponent: u8| 0.9f64.powi(1 + i32::from(exponent));
     let builder = match plan.exactness {
         Exactness::Rate(exponent) => builder.rate(rate(exponent)),
-        Exactness::RateUpTo(exponent) => builder
-            .rate(rate(exponent))
-            .max_items(capacity + u64::from(plan.more)),
+        Exactness::RateUpTo(exponent) => {
+            builder.rate(rate(exponent)).max_items(capacity + u64::from(plan.more))
+        }
         Exactness::HashBits(bits) => builder.hash_bits(8 + u32::from(bits) % 57),
     };
     builder.build().ok()
@@ -187,14 +182,8 @@ fn rebuild(twin: &mut Twin, operation: &Operation) {
         Operation::Convert(kind) => {
             let bits = twin.filter.hash_bits() as u32;
             let to = match kind % 4 {
-                0 => Conversion::Layout {
-                    layout: Layout::Windows,
-                    slots_per_bucket: 2,
-                },
-                1 => Conversion::Layout {
-                    layout: Layout::Buckets,
-                    slots_per_bucket: 8,
-                },
+                0 => Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+                1 => Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 8 },
                 2 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 4))),
                 _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
             };

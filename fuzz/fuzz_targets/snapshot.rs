@@ -5,10 +5,7 @@
 
 #![no_main]
 
-#[allow(
-    dead_code,
-    reason = "the forgeries of the tests; not all of them are needed here"
-)]
+#[allow(dead_code, reason = "the forgeries of the tests; not all of them are needed here")]
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
 #[path = "../../crates/coua/tests/random/mod.rs"]
@@ -58,9 +55,7 @@ fn changed(real: &[u8], changes: &[u8]) -> Forgery {
 /// Every operation; only panics and endless work are wrong.
 fn exercise(mut filter: CuckooFilter) {
     let mut bytes = Vec::new();
-    filter
-        .write_to(&mut bytes)
-        .expect("memory takes every byte");
+    filter.write_to(&mut bytes).expect("memory takes every byte");
     let again = CuckooFilter::from_bytes(&bytes).expect("what was written can be read");
     assert_eq!(again.len(), filter.len());
     let hash = |number: u64| KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -69,10 +64,7 @@ fn exercise(mut filter: CuckooFilter) {
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout {
-            layout: Layout::Windows,
-            slots_per_bucket: 2,
-        },
+        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }

@@ -53,17 +53,9 @@ impl Forecast {
     /// None if the inputs' size is not known. `items` are in the filter already.
     pub(crate) fn new(total_bytes: Option<u64>, items: u64) -> Option<Self> {
         let total_bytes = total_bytes? as f64;
-        let start = Moment {
-            items,
-            ..Moment::default()
-        };
+        let start = Moment { items, ..Moment::default() };
         let step = total_bytes * FIRST_LOOK / MARKS as f64;
-        Some(Self {
-            total_bytes,
-            marks: vec![start],
-            step,
-            first_look_done: false,
-        })
+        Some(Self { total_bytes, marks: vec![start], step, first_look_done: false })
     }
 
     /// How many more items to make room for, if it is time for that.
@@ -104,10 +96,7 @@ impl Forecast {
     fn items_to_come(&self, now: Moment) -> Option<f64> {
         let first = self.marks.first()?;
         let middle_at = u64::midpoint(first.consumed, now.consumed);
-        let middle = self
-            .marks
-            .iter()
-            .min_by_key(|mark| mark.consumed.abs_diff(middle_at))?;
+        let middle = self.marks.iter().min_by_key(|mark| mark.consumed.abs_diff(middle_at))?;
         let before = new_per_byte(first, middle)?;
         let lately = new_per_byte(middle, &now)?;
         if lately <= 0.0 {
@@ -120,21 +109,14 @@ impl Forecast {
         // Half a stretch has passed since the middle of the latest one.
         let half_stretch = (now.consumed - middle.consumed) as f64 / 2.0;
         let present = lately * (-decay * half_stretch).exp();
-        let stretch = if decay * rest > 1e-9 {
-            -(-decay * rest).exp_m1() / decay
-        } else {
-            rest
-        };
+        let stretch = if decay * rest > 1e-9 { -(-decay * rest).exp_m1() / decay } else { rest };
         Some(present * stretch)
     }
 }
 
 /// New items for each byte of input between two moments.
 fn new_per_byte(from: &Moment, to: &Moment) -> Option<f64> {
-    let bytes = to
-        .consumed
-        .checked_sub(from.consumed)
-        .filter(|bytes| *bytes > 0)?;
+    let bytes = to.consumed.checked_sub(from.consumed).filter(|bytes| *bytes > 0)?;
     Some(to.items.saturating_sub(from.items) as f64 / bytes as f64)
 }
 
@@ -158,12 +140,7 @@ mod tests {
                 capacity *= 2;
             }
             let consumed = records * RECORD_BYTES;
-            let now = Moment {
-                consumed,
-                records,
-                items: now_items,
-                capacity,
-            };
+            let now = Moment { consumed, records, items: now_items, capacity };
             if let Some(more) = forecast.advise(now) {
                 capacity = capacity.max(now_items + more);
                 reserved.push(capacity);
@@ -186,10 +163,7 @@ mod tests {
     fn only_new_records_are_foreseen() {
         let reserved = capacities(|records| records);
         assert_eq!(reserved.len(), 1);
-        assert!(
-            (RECORDS..RECORDS * 102 / 100).contains(&reserved[0]),
-            "{reserved:?}"
-        );
+        assert!((RECORDS..RECORDS * 102 / 100).contains(&reserved[0]), "{reserved:?}");
     }
 
     #[test]

@@ -62,10 +62,7 @@ impl FilterFile {
     pub(crate) fn save(&self, filter: &CuckooFilter) -> Result<(), Failure> {
         filter.save_atomically(&self.path).map_err(|error| {
             let reason = message::reason(&error);
-            Failure::at(
-                self.name(),
-                format_args!("not saved, and as it was before: {reason}"),
-            )
+            Failure::at(self.name(), format_args!("not saved, and as it was before: {reason}"))
         })
     }
 
@@ -89,10 +86,7 @@ fn load(path: &Path, secret: &SecretArgs) -> Result<Option<CuckooFilter>, Failur
             return Err(Failure::at(name, "is a directory, not a filter file"));
         }
         Ok(metadata) if !metadata.is_file() => {
-            return Err(Failure::at(
-                name,
-                "is no regular file, so it cannot hold a filter",
-            ));
+            return Err(Failure::at(name, "is no regular file, so it cannot hold a filter"));
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -136,10 +130,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if manners.no_wait => {
-                    return Err(Failure::at(
-                        beside.display(),
-                        "another process is writing it",
-                    ));
+                    return Err(Failure::at(beside.display(), "another process is writing it"));
                 }
                 Err(TryLockError::WouldBlock) => {
                     if !told {
@@ -178,10 +169,7 @@ mod tests {
     use super::*;
     use crate::args::run::Quiet;
 
-    const HASTY: Manners = Manners {
-        quiet: Quiet { quiet: true },
-        no_wait: true,
-    };
+    const HASTY: Manners = Manners { quiet: Quiet { quiet: true }, no_wait: true };
 
     #[test]
     fn one_writer_at_a_time() {
@@ -191,11 +179,7 @@ mod tests {
         assert!(FilterFile::lock(&path, &HASTY).is_err());
         drop(first);
         drop(FilterFile::lock(&path, &HASTY).unwrap());
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            0,
-            "the lock is gone"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the lock is gone");
     }
 
     #[test]
@@ -208,10 +192,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let patient = Manners {
-                            quiet: Quiet { quiet: true },
-                            no_wait: false,
-                        };
+                        let patient = Manners { quiet: Quiet { quiet: true }, no_wait: false };
                         let lock = FilterFile::lock(&path, &patient).unwrap();
                         let count: u32 = fs::read_to_string(&counter).unwrap().parse().unwrap();
                         fs::write(&counter, (count + 1).to_string()).unwrap();

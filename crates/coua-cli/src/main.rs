@@ -27,9 +27,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
-        message::say(format_args!(
-            "defect in the program, please report it: {defect}"
-        ));
+        message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
     let outcome = panic::catch_unwind(|| commands::run(args::Cli::parse().command));
     outcome.unwrap_or(exit::Exit::Error).finish()

@@ -28,10 +28,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// Something is wrong with `name`.
     pub(crate) fn at(name: impl Display, reason: impl Display) -> Self {
-        Self::At {
-            name: name.to_string(),
-            reason: reason.to_string(),
-        }
+        Self::At { name: name.to_string(), reason: reason.to_string() }
     }
 
     /// The operating system refused something about `name`.
@@ -92,14 +89,8 @@ mod tests {
 
     #[test]
     fn reasons_are_plain_words() {
-        assert_eq!(
-            reason(&io::Error::from_raw_os_error(2)),
-            "No such file or directory"
-        );
-        assert_eq!(
-            reason(&io::Error::other("odd (os error 2) text")),
-            "odd (os error 2) text"
-        );
+        assert_eq!(reason(&io::Error::from_raw_os_error(2)), "No such file or directory");
+        assert_eq!(reason(&io::Error::other("odd (os error 2) text")), "odd (os error 2) text");
     }
 
     #[test]

@@ -66,14 +66,7 @@ impl Output {
         };
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
-        Ok(Self {
-            name,
-            regular,
-            sink,
-            buffer,
-            separator,
-            owes_separator: false,
-        })
+        Ok(Self { name, regular, sink, buffer, separator, owes_separator: false })
     }
 
     /// Which regular file this is, if it is one.
@@ -145,23 +138,17 @@ impl Output {
     /// Waits until everything is written.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        self.sink
-            .finish()
-            .map(drop)
-            .map_err(|error| Failure::write(&self.name, &error))
+        self.sink.finish().map(drop).map_err(|error| Failure::write(&self.name, &error))
     }
 
     /// Waits until everything is written, and if it is a regular file, on disk: what a filter
     /// remembers must be there.
     pub(crate) fn finish_on_disk(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        let synced = self
-            .sink
-            .finish()
-            .and_then(|file| match (file, self.regular) {
-                (Some(file), Some(_)) => file.sync_data(),
-                _ => Ok(()),
-            });
+        let synced = self.sink.finish().and_then(|file| match (file, self.regular) {
+            (Some(file), Some(_)) => file.sync_data(),
+            _ => Ok(()),
+        });
         synced.map_err(|error| Failure::write(&self.name, &error))
     }
 }
@@ -183,26 +170,16 @@ mod tests {
         if ending != Ending::Separator {
             ends.push(text.len());
         }
-        Block {
-            bytes: text.to_vec(),
-            ends,
-            ending,
-            ..Block::default()
-        }
+        Block { bytes: text.to_vec(), ends, ending, ..Block::default() }
     }
 
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
-            .survey()
-            .unwrap();
+        let inputs =
+            crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
         let separator = &Separator::Byte(b'\n');
-        let opening = Opening {
-            separator,
-            inputs: &inputs,
-            threads: 1,
-        };
+        let opening = Opening { separator, inputs: &inputs, threads: 1 };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
@@ -228,13 +205,7 @@ mod tests {
     fn a_separator_is_added_only_between_records() {
         let open = || block(b"a\nb", Ending::EndOfInput);
         assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
-        assert_eq!(
-            written(&[(open(), &[true, true]), (open(), &[false, true])]),
-            b"a\nb\nb"
-        );
-        assert_eq!(
-            written(&[(open(), &[true, false]), (open(), &[true, false])]),
-            b"a\na\n"
-        );
+        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
+        assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
     }
 }

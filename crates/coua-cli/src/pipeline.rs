@@ -100,9 +100,7 @@ impl Hashing {
         if block.ending == Ending::OpenQuote && place + 1 == block.len() {
             return Err(Why::Missing(Missing::OpenQuote));
         }
-        self.keys
-            .hash(self.format.content(record), self.hasher)
-            .map_err(Why::Missing)
+        self.keys.hash(self.format.content(record), self.hasher).map_err(Why::Missing)
     }
 }
 
@@ -168,10 +166,7 @@ fn many(
             read_in_turn(reader, &to_workers, &empty);
         })?;
         let mut turn = (0..workers).cycle();
-        let next = || {
-            turn.next()
-                .and_then(|worker| from_workers[worker].recv().ok())
-        };
+        let next = || turn.next().and_then(|worker| from_workers[worker].recv().ok());
         let result = consume(next, &recycle, consumer);
         drop(from_workers);
         stop.cancel();
@@ -185,12 +180,8 @@ fn start<'scope>(
     name: &str,
     work: impl FnOnce() + Send + 'scope,
 ) -> Result<(), Failure> {
-    let thread = thread::Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, work);
-    thread
-        .map(drop)
-        .map_err(|error| Failure::io("threads", &error))
+    let thread = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    thread.map(drop).map_err(|error| Failure::io("threads", &error))
 }
 
 /// Blocks on their way, or why there are no more.
@@ -237,9 +228,7 @@ fn hash_only(mut hashing: Hashing, work: &Receiver<Passed>, full: &SyncSender<Pa
 
 /// Whether nothing comes after it.
 fn is_last(passed: &Passed) -> bool {
-    passed
-        .as_ref()
-        .map_or(true, |block| block.failure.is_some())
+    passed.as_ref().map_or(true, |block| block.failure.is_some())
 }
 
 fn read(reader: &mut BlockReader, empty: &Receiver<Block>) -> Option<Passed> {

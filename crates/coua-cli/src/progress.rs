@@ -40,8 +40,7 @@ impl Counters {
     pub(crate) fn update(&self, records: u64, unique: u64, load: f64) {
         self.records.store(records, Ordering::Relaxed);
         self.unique.store(unique, Ordering::Relaxed);
-        self.load_in_millionths
-            .store((load * 1e6) as u64, Ordering::Relaxed);
+        self.load_in_millionths.store((load * 1e6) as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -68,10 +67,7 @@ impl Counters {
         let percent = done * 100.0;
         if done > 0.0 {
             let left = seconds * (1.0 - done) / done;
-            format!(
-                "{percent:.0} %, {left:.0} s left, {text} of {}",
-                size(total)
-            )
+            format!("{percent:.0} %, {left:.0} s left, {text} of {}", size(total))
         } else {
             format!("0 %, {text} of {}", size(total))
         }
@@ -90,11 +86,7 @@ impl Progress {
     /// Nothing is shown unless standard error is a terminal, nor where it would mix with records.
     pub(crate) fn new(counters: Arc<Counters>, quiet: Quiet) -> Self {
         let wanted = !quiet.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
-        Self {
-            counters,
-            wanted,
-            drawn: None,
-        }
+        Self { counters, wanted, drawn: None }
     }
 
     /// Redraws, if it is time.
@@ -140,10 +132,7 @@ mod tests {
         counters.update(1234, 1000, 0.5);
         let line = counters.line();
         assert!(line.starts_with("25 %, "), "{line}");
-        assert!(
-            line.contains(" s left, 1,234 records, 1,000 unique, "),
-            "{line}"
-        );
+        assert!(line.contains(" s left, 1,234 records, 1,000 unique, "), "{line}");
         assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
         assert!(Counters::new(None).line().starts_with("0 records, "));
     }

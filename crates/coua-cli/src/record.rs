@@ -58,11 +58,7 @@ impl Format {
             }
             Separator::CsvLine { .. } => (record.strip_suffix(b"\n").unwrap_or(record), true),
         };
-        if crlf {
-            content.strip_suffix(b"\r").unwrap_or(content)
-        } else {
-            content
-        }
+        if crlf { content.strip_suffix(b"\r").unwrap_or(content) } else { content }
     }
 }
 
@@ -81,10 +77,9 @@ impl Splitter {
             Separator::Sequence(bytes) => {
                 Self::Sequence(Box::new(memmem::Finder::new(bytes).into_owned()))
             }
-            Separator::CsvLine { comma } => Self::Csv(Quotes {
-                comma: *comma,
-                place: Place::FieldStart,
-            }),
+            Separator::CsvLine { comma } => {
+                Self::Csv(Quotes { comma: *comma, place: Place::FieldStart })
+            }
         }
     }
 
@@ -202,10 +197,7 @@ mod tests {
                 [3, 6, 10, 12],
                 "{piece}"
             );
-            assert_eq!(
-                ends_in_pieces(&Separator::of(b"\n"), b"a\n\nbc\nd", piece),
-                [2, 3, 6]
-            );
+            assert_eq!(ends_in_pieces(&Separator::of(b"\n"), b"a\n\nbc\nd", piece), [2, 3, 6]);
         }
     }
 
@@ -251,9 +243,8 @@ mod tests {
     }
 
     fn count_with_csv_core(text: &[u8]) -> usize {
-        let mut reader = csv_core::ReaderBuilder::new()
-            .terminator(csv_core::Terminator::Any(b'\n'))
-            .build();
+        let mut reader =
+            csv_core::ReaderBuilder::new().terminator(csv_core::Terminator::Any(b'\n')).build();
         let (mut output, mut ends) = ([0; 256], [0; 64]);
         let (mut rest, mut records) = (text, 0);
         loop {

@@ -62,11 +62,7 @@ impl Session {
 
     /// What the threads need; the session itself goes on to the consumer.
     pub(crate) fn source(&self, reading: Reading, hasher: KeyHasher) -> SourceOfBlocks {
-        let columns = reading
-            .keys
-            .csv()
-            .filter(|columns| columns.need_header())
-            .cloned();
+        let columns = reading.keys.csv().filter(|columns| columns.need_header()).cloned();
         let reader = BlockReader::new(
             reading.inputs,
             reading.format.clone(),
@@ -80,12 +76,7 @@ impl Session {
             hasher,
             on_missing: reading.on_missing,
         };
-        SourceOfBlocks {
-            reader,
-            hashing,
-            threads: self.threads,
-            stop: self.stop.clone(),
-        }
+        SourceOfBlocks { reader, hashing, threads: self.threads, stop: self.stop.clone() }
     }
 
     /// Counts a block.
@@ -106,18 +97,10 @@ impl Session {
 
     /// Takes back what was noted about the records from `place` on: they were not answered for.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        let without_key = block
-            .keyless
-            .iter()
-            .filter(|keyless| keyless.record >= place)
-            .count();
+        let without_key = block.keyless.iter().filter(|keyless| keyless.record >= place).count();
         self.records -= (block.len() - place) as u64;
         self.without_key -= without_key as u64;
-        self.bytes -= block
-            .records()
-            .skip(place)
-            .map(|record| record.len() as u64)
-            .sum::<u64>();
+        self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 
     /// Records so far.
@@ -143,14 +126,8 @@ impl Session {
             && !self.quiet.quiet
         {
             let number = grouped(self.without_key);
-            let fate = if self.keeps_keyless() {
-                "let pass"
-            } else {
-                "left out"
-            };
-            message::say(format_args!(
-                "{number} records without a key were {fate}: first {first}"
-            ));
+            let fate = if self.keeps_keyless() { "let pass" } else { "left out" };
+            message::say(format_args!("{number} records without a key were {fate}: first {first}"));
         }
     }
 
@@ -185,12 +162,6 @@ pub(crate) struct SourceOfBlocks {
 impl SourceOfBlocks {
     /// Hands all blocks to `consumer`, in order.
     pub(crate) fn feed(self, consumer: &mut impl Consumer) -> Result<(), Failure> {
-        pipeline::run(
-            self.reader,
-            self.hashing,
-            self.threads,
-            &self.stop,
-            consumer,
-        )
+        pipeline::run(self.reader, self.hashing, self.threads, &self.stop, consumer)
     }
 }

@@ -28,12 +28,7 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn new() -> io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
-        Ok(Self {
-            signal: AtomicI32::new(0),
-            cancelled: AtomicBool::new(false),
-            bell,
-            rope,
-        })
+        Ok(Self { signal: AtomicI32::new(0), cancelled: AtomicBool::new(false), bell, rope })
     }
 
     /// Whether to read no further.
@@ -66,10 +61,8 @@ impl Stop {
     /// If the program is to stop.
     pub(crate) fn wait_readable(&self, file: &impl AsFd) -> io::Result<()> {
         loop {
-            let mut both = [
-                PollFd::new(file, PollFlags::IN),
-                PollFd::new(&self.bell, PollFlags::IN),
-            ];
+            let mut both =
+                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
             match poll(&mut both, None) {
                 Err(Errno::INTR) => continue,
                 result => result?,
@@ -85,10 +78,7 @@ impl Stop {
 
     /// Whether reading from `file` would wait.
     pub(crate) fn would_wait(&self, file: &impl AsFd) -> bool {
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut one = [PollFd::new(file, PollFlags::IN)];
         // If it cannot be told, the read will tell.
         !self.requested() && poll(&mut one, Some(&at_once)) == Ok(0)

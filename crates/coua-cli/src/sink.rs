@@ -46,14 +46,8 @@ impl Sink {
             }
             Ok(file)
         };
-        let thread = thread::Builder::new()
-            .name("output".to_owned())
-            .spawn(write)?;
-        Ok(Self::Beside(Writer {
-            full,
-            empty,
-            thread,
-        }))
+        let thread = thread::Builder::new().name("output".to_owned()).spawn(write)?;
+        Ok(Self::Beside(Writer { full, empty, thread }))
     }
 
     /// Takes the buffer's bytes, and leaves it empty.
@@ -85,9 +79,7 @@ impl Sink {
             Self::Direct(file) => Ok(Some(file)),
             Self::Beside(Writer { full, thread, .. }) => {
                 drop(full);
-                let written = thread
-                    .join()
-                    .map_err(|_| io::Error::other("writing failed"))?;
+                let written = thread.join().map_err(|_| io::Error::other("writing failed"))?;
                 written.map(Some)
             }
             Self::Broken => Ok(None),

@@ -68,18 +68,14 @@ impl Chart {
         if self.series.iter().all(|series| series.points.is_empty()) {
             return Ok(());
         }
-        self.draw(path)
-            .map_err(|why| Failure::of(path.display(), &why))
+        self.draw(path).map_err(|why| Failure::of(path.display(), &why))
     }
 
     fn draw(&self, path: &Path) -> Drawn {
         let root = SVGBackend::new(path, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
-        let (x, y) = (
-            self.range(self.x, |point| point.0),
-            self.range(self.y, |point| point.1),
-        );
+        let (x, y) = (self.range(self.x, |point| point.0), self.range(self.y, |point| point.1));
         match (self.x.scale, self.y.scale) {
             (Scale::Linear, Scale::Linear) => self.plot(&left, x, y),
             (Scale::Linear, Scale::Logarithmic) => self.plot(&left, x, y.log_scale()),
@@ -95,12 +91,7 @@ impl Chart {
 
     /// From zero, or the least value on a logarithmic axis, to a little above the most.
     fn range(&self, axis: Axis, of: impl Fn(&(f64, f64)) -> f64) -> Range<f64> {
-        let values = || {
-            self.series
-                .iter()
-                .flat_map(|series| &series.points)
-                .map(&of)
-        };
+        let values = || self.series.iter().flat_map(|series| &series.points).map(&of);
         let most = values().fold(f64::MIN_POSITIVE, f64::max);
         match axis.scale {
             Scale::Linear => 0.0..most * 1.05,
@@ -179,20 +170,13 @@ mod tests {
                 title: "a title".into(),
                 x: axis("items", x),
                 y: axis("ns", y),
-                series: vec![Series {
-                    name: "coua".into(),
-                    points: points.clone(),
-                }],
+                series: vec![Series { name: "coua".into(), points: points.clone() }],
             };
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("chart.svg");
             chart.save(&path).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
-            assert!(
-                ["<svg", "a title", "items", "coua"]
-                    .iter()
-                    .all(|word| text.contains(word))
-            );
+            assert!(["<svg", "a title", "items", "coua"].iter().all(|word| text.contains(word)));
         }
     }
 }

@@ -144,6 +144,12 @@ impl<K: Key> Entry<K> {
         self
     }
 
+    /// Is not run with more items.
+    pub(crate) const fn up_to(mut self, most_items: u64) -> Self {
+        self.most_items = most_items;
+        self
+    }
+
     /// Has the memory and the rate of another entry.
     pub(crate) const fn twin(mut self) -> Self {
         self.twin = true;
@@ -241,11 +247,7 @@ impl<K: Key, P: OneByOne<K>> Contestant<K> for Calls<P> {
     }
 
     fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
-        P::ADDS_IF_ABSENT.then(|| {
-            keys.iter()
-                .map(|key| u64::from(self.0.add_if_absent(key)))
-                .sum()
-        })
+        P::ADDS_IF_ABSENT.then(|| keys.iter().map(|key| u64::from(self.0.add_if_absent(key))).sum())
     }
 
     fn shared(&self) -> Option<&dyn Shared<K>> {

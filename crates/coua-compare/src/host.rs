@@ -35,11 +35,7 @@ pub(crate) fn forget_peak() {
 fn status(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(field))?;
-    line.split_whitespace()
-        .nth(1)?
-        .parse::<u64>()
-        .ok()
-        .map(|kibibytes| kibibytes << 10)
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kibibytes| kibibytes << 10)
 }
 
 /// The circumstances of a measurement.
@@ -60,10 +56,7 @@ impl Circumstances {
     pub(crate) fn now() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         Self {
-            command: format!(
-                "cargo run --release -p coua-compare -- {}",
-                arguments.join(" ")
-            ),
+            command: format!("cargo run --release -p coua-compare -- {}", arguments.join(" ")),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
             machine: machine(),
             load: first_word("/proc/loadavg").unwrap_or_else(|| "unknown".into()),
@@ -88,13 +81,7 @@ fn machine() -> String {
     };
     let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".into());
     let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let kibibytes: f64 = text
-            .lines()
-            .next()?
-            .split_whitespace()
-            .nth(1)?
-            .parse()
-            .ok()?;
+        let kibibytes: f64 = text.lines().next()?.split_whitespace().nth(1)?.parse().ok()?;
         Some(format!("{:.0} GiB", kibibytes / f64::from(1 << 20)))
     });
     format!(
@@ -117,11 +104,7 @@ fn huge_pages() -> Option<String> {
 }
 
 fn first_word(path: &str) -> Option<String> {
-    fs::read_to_string(path)
-        .ok()?
-        .split_whitespace()
-        .next()
-        .map(str::to_owned)
+    fs::read_to_string(path).ok()?.split_whitespace().next().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -142,9 +125,6 @@ mod tests {
     fn circumstances_have_a_date_and_a_command() {
         let now = Circumstances::now();
         assert_eq!(now.date.len(), 10);
-        assert!(
-            now.markdown()
-                .contains("cargo run --release -p coua-compare")
-        );
+        assert!(now.markdown().contains("cargo run --release -p coua-compare"));
     }
 }

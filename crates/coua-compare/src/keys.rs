@@ -111,10 +111,7 @@ impl Key for Text {
             }
             word = mix(word ^ n);
         }
-        Self {
-            length: 30 + (first.rotate_left(20) % 51) as u8,
-            bytes,
-        }
+        Self { length: 30 + (first.rotate_left(20) % 51) as u8, bytes }
     }
 
     fn exact(&self) -> Box<[u8]> {
@@ -171,17 +168,12 @@ mod tests {
         let texts: HashSet<Text> = (0..10_000).map(Text::nth).collect();
         assert_eq!(texts.len(), 10_000);
         let lengths: HashSet<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
-        assert_eq!(
-            (lengths.iter().min(), lengths.iter().max()),
-            (Some(&30), Some(&80))
-        );
+        assert_eq!((lengths.iter().min(), lengths.iter().max()), (Some(&30), Some(&80)));
     }
 
     #[test]
     fn half_of_the_half_row_is_present() {
-        let present = (0..10_000)
-            .filter(|&n| Row::Half.key::<u64>(n) == u64::nth(n))
-            .count();
+        let present = (0..10_000).filter(|&n| Row::Half.key::<u64>(n) == u64::nth(n)).count();
         assert!((4_800..5_200).contains(&present), "{present}");
         assert!((0..10_000).all(|n| Row::Absent.key::<u64>(n) != u64::nth(n)));
     }

@@ -41,13 +41,8 @@ pub(crate) struct Latency {
 }
 
 /// The quantiles that are told; the last is the longest call.
-const QUANTILES: [(&str, f64); 5] = [
-    ("median", 0.5),
-    ("99 %", 0.99),
-    ("99.9 %", 0.999),
-    ("99.99 %", 0.9999),
-    ("longest", 1.0),
-];
+const QUANTILES: [(&str, f64); 5] =
+    [("median", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("99.99 %", 0.9999), ("longest", 1.0)];
 
 /// Calls, in the order of a filter's life.
 const CALLS: [&str; 4] = ["insert", "present", "absent", "remove"];
@@ -90,13 +85,8 @@ impl Latency {
         let mut all: Vec<BTreeMap<&str, Vec<Quantiles>>> = vec![BTreeMap::new(); entries.len()];
         for round in 1..=self.rounds {
             for (entry, rounds) in entries.iter().zip(&mut all) {
-                eprintln!(
-                    "{}, round {round} of {}: {}",
-                    self.items, self.rounds, entry.name
-                );
-                let life = self
-                    .life(entry)
-                    .map_err(|why| Failure::of(entry.name, &why))?;
+                eprintln!("{}, round {round} of {}: {}", self.items, self.rounds, entry.name);
+                let life = self.life(entry).map_err(|why| Failure::of(entry.name, &why))?;
                 for (call, quantiles) in life {
                     rounds.entry(call).or_default().push(quantiles);
                 }
@@ -104,10 +94,7 @@ impl Latency {
         }
         let line = |(entry, rounds): (&Entry<u64>, &BTreeMap<_, _>)| Line {
             name: entry.name,
-            nanoseconds: rounds
-                .iter()
-                .map(|(call, rounds)| (*call, summary(rounds)))
-                .collect(),
+            nanoseconds: rounds.iter().map(|(call, rounds)| (*call, summary(rounds))).collect(),
         };
         let sheet = Sheet {
             circumstances,
@@ -124,10 +111,7 @@ impl Latency {
 
     fn life(&self, entry: &Entry<u64>) -> Result<Vec<(&'static str, Quantiles)>, String> {
         let make = entry.make(Way::Stated).ok_or("it only grows")?;
-        let mut filter = make(Plan {
-            items: self.items,
-            rate: self.rate,
-        })?;
+        let mut filter = make(Plan { items: self.items, rate: self.rate })?;
         let filter = filter.as_mut();
         let mut life = Vec::new();
         let mut refused = Vec::new();
@@ -181,16 +165,9 @@ fn summary(rounds: &Vec<Quantiles>) -> Quantiles {
     let mut places = 0..;
     QUANTILES.map(|(_, quantile)| {
         let place = places.next().unwrap_or(0);
-        let values: Vec<f64> = rounds
-            .iter()
-            .map(|round: &Quantiles| round[place])
-            .collect();
+        let values: Vec<f64> = rounds.iter().map(|round: &Quantiles| round[place]).collect();
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        if quantile < 1.0 {
-            median(&values)
-        } else {
-            least
-        }
+        if quantile < 1.0 { median(&values) } else { least }
     })
 }
 
@@ -205,11 +182,8 @@ impl fmt::Display for Sheet {
             self.rounds,
             short(self.clock_nanoseconds)
         )?;
-        let mut table = Table::new(
-            ["contestant", "call"]
-                .into_iter()
-                .chain(QUANTILES.map(|(name, _)| name)),
-        );
+        let mut table =
+            Table::new(["contestant", "call"].into_iter().chain(QUANTILES.map(|(name, _)| name)));
         for line in &self.lines {
             for call in CALLS {
                 if let Some(quantiles) = line.nanoseconds.get(call) {
@@ -249,11 +223,6 @@ mod tests {
         let rounds = vec![[1.0; 5], [5.0; 5], [9.0; 5]];
         let expected = [5.0, 5.0, 5.0, 5.0, 1.0f64];
         let found = summary(&rounds);
-        assert!(
-            found
-                .iter()
-                .zip(expected)
-                .all(|(found, wanted)| (found - wanted).abs() < 1e-9)
-        );
+        assert!(found.iter().zip(expected).all(|(found, wanted)| (found - wanted).abs() < 1e-9));
     }
 }

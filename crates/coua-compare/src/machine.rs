@@ -71,10 +71,7 @@ impl Ground {
 /// Asks for the line of this byte. Nothing on processors for which stable Rust has no such
 /// instruction.
 #[inline(always)]
-#[cfg_attr(
-    target_arch = "x86_64",
-    expect(unsafe_code, reason = "the prefetch instruction")
-)]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the prefetch instruction"))]
 fn prefetch(byte: &u8) {
     #[cfg(target_arch = "x86_64")]
     {

@@ -9,11 +9,7 @@
 //! all of them: read medians and ratios, not single times. `dedup` does the same with whole programs on
 //! lines from `generate`, and checks what they wrote.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program speaks to people"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
 
 mod chart;
 mod contestant;

@@ -13,9 +13,7 @@ pub(crate) struct Table {
 impl Table {
     /// With these column heads.
     pub(crate) fn new<S: Into<String>>(heads: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            rows: vec![heads.into_iter().map(Into::into).collect()],
-        }
+        Self { rows: vec![heads.into_iter().map(Into::into).collect()] }
     }
 
     /// Appends a row.
@@ -29,13 +27,7 @@ impl fmt::Display for Table {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column| row.get(column).cloned().unwrap_or_default();
         let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                self.rows
-                    .iter()
-                    .map(|row| cell(row, column).len())
-                    .max()
-                    .unwrap_or(0)
-            })
+            .map(|column| self.rows.iter().map(|row| cell(row, column).len()).max().unwrap_or(0))
             .collect();
         for (place, row) in self.rows.iter().enumerate() {
             for (column, width) in widths.iter().enumerate() {
@@ -43,9 +35,7 @@ impl fmt::Display for Table {
             }
             writeln!(out, "|")?;
             if place == 0 {
-                widths
-                    .iter()
-                    .try_for_each(|width| write!(out, "|{}", "-".repeat(width + 2)))?;
+                widths.iter().try_for_each(|width| write!(out, "|{}", "-".repeat(width + 2)))?;
                 writeln!(out, "|")?;
             }
         }
@@ -58,14 +48,8 @@ pub(crate) fn cell(summary: Option<&Summary>) -> String {
     let Some(summary) = summary else {
         return "-".into();
     };
-    let ratio = summary
-        .ratio
-        .map_or(String::new(), |ratio| format!(" x{ratio:.2}"));
-    format!(
-        "{} +-{:.0} %{ratio}",
-        short(summary.median),
-        summary.spread_percent()
-    )
+    let ratio = summary.ratio.map_or(String::new(), |ratio| format!(" x{ratio:.2}"));
+    format!("{} +-{:.0} %{ratio}", short(summary.median), summary.spread_percent())
 }
 
 /// Three significant digits.
@@ -89,25 +73,14 @@ mod tests {
     fn a_table_is_aligned_markdown() {
         let mut table = Table::new(["name", "ns"]);
         table.row(["a", "1234"]);
-        assert_eq!(
-            table.to_string(),
-            "| name | ns   |\n|------|------|\n| a    | 1234 |\n"
-        );
+        assert_eq!(table.to_string(), "| name | ns   |\n|------|------|\n| a    | 1234 |\n");
     }
 
     #[test]
     fn figures_have_the_digits_that_mean_something() {
         assert_eq!(cell(None), "-");
-        let summary = Summary {
-            median: 12.345,
-            low: 12.0,
-            high: 13.0,
-            ratio: Some(1.5),
-        };
+        let summary = Summary { median: 12.345, low: 12.0, high: 13.0, ratio: Some(1.5) };
         assert_eq!(cell(Some(&summary)), "12.3 +-4 % x1.50");
-        assert_eq!(
-            [0.0, 0.000_12, 0.5, 123.4].map(short),
-            ["0", "1.2e-4", "0.50", "123"]
-        );
+        assert_eq!([0.0, 0.000_12, 0.5, 123.4].map(short), ["0", "1.2e-4", "0.50", "123"]);
     }
 }

@@ -40,10 +40,7 @@ pub(crate) fn timed_in<K: Key>(
 /// Processor time that this thread has had.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Keys that a thread is given at once: so many that starting the thread does not matter.
@@ -78,10 +75,7 @@ pub(crate) fn timed_threads<K: Key>(
         spent += start.elapsed();
         at = end;
     }
-    (
-        spent.as_secs_f64() * 1e9 / keys.max(1) as f64,
-        found.into_inner(),
-    )
+    (spent.as_secs_f64() * 1e9 / keys.max(1) as f64, found.into_inner())
 }
 
 /// What the rounds say of one figure.
@@ -102,20 +96,11 @@ impl Summary {
     pub(crate) fn new(rounds: &[f64], reference: Option<&[f64]>) -> Self {
         let ratio = reference.map(|reference| {
             median(
-                &rounds
-                    .iter()
-                    .zip(reference)
-                    .map(|(ours, base)| ours / base)
-                    .collect::<Vec<_>>(),
+                &rounds.iter().zip(reference).map(|(ours, base)| ours / base).collect::<Vec<_>>(),
             )
         });
         let sorted = sorted(rounds);
-        Self {
-            median: median(rounds),
-            low: sorted[0],
-            high: sorted[sorted.len() - 1],
-            ratio,
-        }
+        Self { median: median(rounds), low: sorted[0], high: sorted[sorted.len() - 1], ratio }
     }
 
     /// Half the distance from least to most, in hundredths of the median.

@@ -36,6 +36,9 @@ pub(crate) struct Space {
     out: PathBuf,
 }
 
+/// Points above are in the table only.
+const MOST_BITS: f64 = 45.0;
+
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Point {
     asked: f64,
@@ -70,22 +73,12 @@ impl Space {
         let mut lines = Vec::new();
         for entry in &entries {
             eprintln!("{}: {}", self.items, entry.name);
-            let points: Result<_, String> = self
-                .rates
-                .iter()
-                .map(|&rate| self.point(entry, rate))
-                .collect();
+            let points: Result<_, String> =
+                self.rates.iter().map(|&rate| self.point(entry, rate)).collect();
             let points = points.map_err(|why| Failure::of(entry.name, &why))?;
-            lines.push(Line {
-                name: entry.name,
-                points,
-            });
+            lines.push(Line { name: entry.name, points });
         }
-        let sheet = Sheet {
-            circumstances,
-            items: self.items,
-            lines,
-        };
+        let sheet = Sheet { circumstances, items: self.items, lines };
         println!("{}\n{sheet}", sheet.circumstances.markdown());
         save(&self.out, "space", &sheet)?;
         sheet.chart().save(&self.out.join("space.svg"))
@@ -94,10 +87,7 @@ impl Space {
     fn point(&self, entry: &Entry<u64>, rate: f64) -> Result<Point, String> {
         let before = host::allocated();
         let make = entry.make(Way::Stated).ok_or("it only grows")?;
-        let mut filter: Box<dyn Contestant<u64>> = make(Plan {
-            items: self.items,
-            rate,
-        })?;
+        let mut filter: Box<dyn Contestant<u64>> = make(Plan { items: self.items, rate })?;
         let mut refused = Vec::new();
         timed(Row::Present.keys(0..self.items), |block| {
             filter.insert(block, &mut refused);
@@ -129,14 +119,8 @@ impl Sheet {
         });
         Chart {
             title: format!("Memory for a false-positive rate, {} items", self.items),
-            x: Axis {
-                label: "log2(1 / measured rate)",
-                scale: Scale::Linear,
-            },
-            y: Axis {
-                label: "bits per key",
-                scale: Scale::Linear,
-            },
+            x: Axis { label: "log2(1 / measured rate)", scale: Scale::Linear },
+            y: Axis { label: "bits per key", scale: Scale::Linear },
             series,
         }
     }
@@ -144,28 +128,20 @@ impl Sheet {
 
 impl Line {
     fn series(&self) -> Series {
-        // Exact sets have no rate to show.
-        let honest = self.points.iter().filter(|point| point.measured > 0.0);
-        let points = honest
-            .map(|point| (-point.measured.log2(), point.bits_per_key))
-            .collect();
-        Series {
-            name: self.name.into(),
-            points,
-        }
+        // Exact sets have no rate to show, and what takes many times the others' memory would press
+        // them together.
+        let shown = |point: &&Point| point.measured > 0.0 && point.bits_per_key < MOST_BITS;
+        let honest = self.points.iter().filter(shown);
+        let points = honest.map(|point| (-point.measured.log2(), point.bits_per_key)).collect();
+        Series { name: self.name.into(), points }
     }
 }
 
 impl fmt::Display for Sheet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "### Memory: {} u64 keys\n", self.items)?;
-        let mut table = Table::new([
-            "contestant",
-            "rate asked",
-            "measured",
-            "bits/key",
-            "above the limit",
-        ]);
+        let mut table =
+            Table::new(["contestant", "rate asked", "measured", "bits/key", "above the limit"]);
         for line in &self.lines {
             for point in &line.points {
                 let above = point.bits_per_key + point.measured.log2();
@@ -174,11 +150,7 @@ impl fmt::Display for Sheet {
                     short(point.asked),
                     short(point.measured),
                     short(point.bits_per_key),
-                    if above.is_finite() {
-                        short(above)
-                    } else {
-                        "-".into()
-                    },
+                    if above.is_finite() { short(above) } else { "-".into() },
                 ]);
             }
         }

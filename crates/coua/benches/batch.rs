@@ -1,4 +1,4 @@
-//! Time per key of the batch calls, with the machine's own limits measured beside them.
+//! Time per key of the batch calls.
 //!
 //! `cargo bench -p coua --bench batch -- [items] [rounds]` (default 10,000,000 and 5). The rounds
 //! interleave all measurements; medians are printed, in nanoseconds per key.
@@ -11,12 +11,12 @@ use std::time::Instant;
 use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
 
 const BLOCK: usize = 4096;
+/// Hashes from here on are of keys that are never inserted.
+const ABSENT: u64 = 1 << 40;
 
-/// The n-th of a row of distinct uniform hashes (SplitMix64).
+/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
 fn hash(n: u64) -> KeyHash {
-    let mut z = n
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     KeyHash::from_u64(z ^ (z >> 31))
@@ -55,10 +55,7 @@ impl Table {
         for (name, values) in &mut self.rows {
             values.sort_by(f64::total_cmp);
             let (low, high) = (values[0], values[values.len() - 1]);
-            println!(
-                "{name:44} {:8.2}  ({low:.2} .. {high:.2})",
-                values[values.len() / 2]
-            );
+            println!("{name:44} {:8.2}  ({low:.2} .. {high:.2})", values[values.len() / 2]);
         }
     }
 }
@@ -73,78 +70,58 @@ fn fixed(items: u64, rate: f64, layout: Layout) -> CuckooFilter {
         .expect("memory for the filter")
 }
 
-fn round(items: u64, table: &mut Table) {
+/// Inserting into, asking and emptying one filter.
+fn insert_and_ask(name: &str, items: u64, mut filter: CuckooFilter, table: &mut Table) {
     let mut answers = Vec::new();
+    let mut row = |what: &str, value: f64| table.add(&format!("{name}: {what}"), value);
+    let share = items * 90 / 95;
+    let mut insert =
+        |first, count| timed(first, count, |block| filter.insert_hash_batch(block).expect("room"));
+    row("insert to 90 %", insert(0, share));
+    row("insert 90 to 95 %", insert(share, items - share));
+    let lookups = items.min(20_000_000);
+    let mut ask = |first| {
+        timed(first, lookups, |block| {
+            filter.contains_hash_batch(block, &mut answers);
+            black_box(&answers);
+        })
+    };
+    row("lookup present", ask(0));
+    row("lookup absent", ask(ABSENT));
+    let single = timed(ABSENT, lookups, |block| {
+        black_box(block.iter().filter(|&&hash| filter.contains_hash(hash)).count());
+    });
+    row("single lookup absent", single);
+    row("remove", timed(0, items, |block| filter.remove_hash_batch(block, &mut answers)));
+}
+
+fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut Table) {
     let mut outcomes = Vec::new();
+    for what in ["insert_unique all new", "insert_unique all repeats"] {
+        let spent = timed(0, items, |block| {
+            filter.insert_unique_hash_batch(block, &mut outcomes).expect("room");
+        });
+        table.add(&format!("{name}: {what}"), spent);
+    }
+}
+
+fn round(items: u64, table: &mut Table) {
     for (name, rate, layout) in [
         ("4 x 16 bits", 1.3e-4, Layout::Buckets),
         ("4 x 13 bits", 0.001, Layout::Buckets),
-        ("4 x 44 bits", 1e-12, Layout::Buckets),
-        ("windows 1/1000", 0.001, Layout::Windows),
+        ("4 x 43 bits", 1e-12, Layout::Buckets),
+        ("windows of 12 bits", 0.001, Layout::Windows),
     ] {
-        let mut filter = fixed(items, rate, layout);
-        let bits = filter.slot_bits();
-        let mut row =
-            |what: &str, value: f64| table.add(&format!("{name} ({bits}): {what}"), value);
-        let share = items * 90 / 95;
-        let insert = |block: &[KeyHash]| filter.insert_hash_batch(block).expect("room");
-        row("insert to 90 %", timed(0, share, insert));
-        let last = |block: &[KeyHash]| filter.insert_hash_batch(block).expect("room");
-        row("insert 90 to 95 %", timed(share, items - share, last));
-        let lookups = items.min(20_000_000);
-        row(
-            "lookup present",
-            timed(0, lookups, |b| filter.contains_hash_batch(b, &mut answers)),
-        );
-        row(
-            "lookup absent",
-            timed(1 << 40, lookups, |b| {
-                filter.contains_hash_batch(b, &mut answers);
-                black_box(&answers);
-            }),
-        );
-        row(
-            "single lookup absent",
-            timed(1 << 40, lookups, |b| {
-                black_box(b.iter().filter(|&&h| filter.contains_hash(h)).count());
-            }),
-        );
-        row(
-            "remove",
-            timed(0, items, |b| filter.remove_hash_batch(b, &mut answers)),
-        );
-        drop(filter);
-        let mut unique = fixed(items, rate, layout);
-        row(
-            "insert_unique all new",
-            timed(0, items, |b| {
-                unique
-                    .insert_unique_hash_batch(b, &mut outcomes)
-                    .expect("room");
-            }),
-        );
-        row(
-            "insert_unique all repeats",
-            timed(0, items, |b| {
-                unique
-                    .insert_unique_hash_batch(b, &mut outcomes)
-                    .expect("room");
-            }),
-        );
+        insert_and_ask(name, items, fixed(items, rate, layout), table);
+        insert_unique(name, items, fixed(items, rate, layout), table);
     }
     let mut growing = CuckooFilter::new();
-    table.add(
-        "growing, 64 hash bits: insert",
-        timed(0, items, |b| {
-            growing.insert_hash_batch(b).expect("room");
-        }),
-    );
+    let spent = timed(0, items, |block| growing.insert_hash_batch(block).expect("room"));
+    table.add("growing, 64 hash bits: insert", spent);
 }
 
 fn main() {
-    let numbers: Vec<u64> = std::env::args()
-        .filter_map(|argument| argument.parse().ok())
-        .collect();
+    let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let items = numbers.first().copied().unwrap_or(10_000_000);
     let rounds = numbers.get(1).copied().unwrap_or(5);
     let mut table = Table { rows: Vec::new() };

@@ -33,11 +33,7 @@ fn rate<F: FnMut(&[KeyHash])>(
             let worker = &worker;
             scope.spawn(move || {
                 let mut work = worker();
-                hashes
-                    .chunks(batch)
-                    .skip(number)
-                    .step_by(threads)
-                    .for_each(&mut work);
+                hashes.chunks(batch).skip(number).step_by(threads).for_each(&mut work);
             });
         }
     });
@@ -69,24 +65,17 @@ fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows
     let repeats = || {
         let (seen, mut outcomes) = (&seen, Vec::new());
         move |part: &[KeyHash]| {
-            seen.insert_unique_hash_batch(part, &mut outcomes)
-                .expect("room");
+            seen.insert_unique_hash_batch(part, &mut outcomes).expect("room");
         }
     };
-    row(
-        "insert_unique, all repeats",
-        rate(stored, batch, threads, repeats),
-    );
+    row("insert_unique, all repeats", rate(stored, batch, threads, repeats));
     let removals = || {
         let (seen, mut removed) = (&seen, Vec::new());
         move |part: &[KeyHash]| seen.remove_hash_batch(part, &mut removed)
     };
     row("remove", rate(stored, batch, threads, removals));
     let growing = SharedCuckooFilter::new();
-    row(
-        "growing, insert",
-        inserted(&growing, stored, (batch, threads)),
-    );
+    row("growing, insert", inserted(&growing, stored, (batch, threads)));
 }
 
 fn inserted(
@@ -94,9 +83,7 @@ fn inserted(
     hashes: &[KeyHash],
     (batch, threads): (usize, usize),
 ) -> f64 {
-    rate(hashes, batch, threads, || {
-        |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room")
-    })
+    rate(hashes, batch, threads, || |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room"))
 }
 
 fn looked_up(
@@ -112,20 +99,14 @@ fn looked_up(
             black_box(&present);
         }
     };
-    row(
-        "lookup present and absent",
-        rate(hashes, batch, threads, batches),
-    );
+    row("lookup present and absent", rate(hashes, batch, threads, batches));
     let singles = || {
         |part: &[KeyHash]| {
             black_box(part.iter().filter(|&&key| seen.contains_hash(key)).count());
         }
     };
     let some = &hashes[hashes.len() * 7 / 8..];
-    row(
-        "single lookups, absent",
-        rate(some, batch, threads, singles),
-    );
+    row("single lookups, absent", rate(some, batch, threads, singles));
 }
 
 fn plain(items: u64, hashes: &[KeyHash], batch: usize, rows: &mut Rows) {
@@ -154,9 +135,7 @@ fn plain(items: u64, hashes: &[KeyHash], batch: usize, rows: &mut Rows) {
 }
 
 fn main() {
-    let numbers: Vec<u64> = std::env::args()
-        .filter_map(|argument| argument.parse().ok())
-        .collect();
+    let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let number = |index: usize, default| numbers.get(index).copied().unwrap_or(default);
     let (items, batch, rounds) = (number(0, 20_000_000), number(1, 65_536), number(2, 5));
     let hashes: Vec<_> = (0..2 * items).map(hash).collect();
@@ -164,10 +143,7 @@ fn main() {
     let mut rows = Rows(Vec::new());
     for _ in 0..rounds {
         plain(items, &hashes, batch as usize, &mut rows);
-        for threads in (0..)
-            .map(|power| 1 << power)
-            .take_while(|&threads| threads <= cores)
-        {
+        for threads in (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores) {
             shared(items, &hashes, (batch as usize, threads), &mut rows);
         }
     }
@@ -175,9 +151,6 @@ fn main() {
     for (name, values) in &mut rows.0 {
         values.sort_by(f64::total_cmp);
         let (low, high) = (values[0], values[values.len() - 1]);
-        println!(
-            "{name:44} {:8.1}  ({low:.1} .. {high:.1})",
-            values[values.len() / 2]
-        );
+        println!("{name:44} {:8.1}  ({low:.1} .. {high:.1})", values[values.len() / 2]);
     }
 }

@@ -5,10 +5,7 @@
 //! has the instructions, for filters whose segments all have one depth (those of planned size) and
 //! whose buckets fit into one load.
 
-#![expect(
-    unsafe_code,
-    reason = "vector instructions; this is the only file with them"
-)]
+#![expect(unsafe_code, reason = "vector instructions; this is the only file with them")]
 
 use crate::KeyHash;
 use crate::filter::CuckooFilter;
@@ -74,9 +71,7 @@ impl<'a> Vectorized<'a> {
     /// `None` if the processor lacks the instructions or the filter's form does not suit them.
     pub(crate) fn of(filter: &'a CuckooFilter) -> Option<Self> {
         let able = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-        let shape = filter
-            .only_shape()
-            .filter(|shape| shape.lanes.is_narrow())?;
+        let shape = filter.only_shape().filter(|shape| shape.lanes.is_narrow())?;
         able.then_some(Self { filter, shape })
     }
 
@@ -113,15 +108,11 @@ impl<'a> Vectorized<'a> {
         let found = locate(self.shape, hash);
         store(&mut places.value, found.value);
         let bucket_bits = splat(self.shape.lanes.bucket_bits());
-        for (bucket, place) in [
-            (found.primary, &mut places.primary),
-            (found.partner, &mut places.partner),
-        ] {
+        for (bucket, place) in
+            [(found.primary, &mut places.primary), (found.partner, &mut places.partner)]
+        {
             let bit = _mm512_mullo_epi64(bucket, bucket_bits);
-            store(
-                &mut place.address,
-                _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)),
-            );
+            store(&mut place.address, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
             store(&mut place.shift, _mm512_and_epi64(bit, splat(7)));
             for address in place.address {
                 _mm_prefetch::<_MM_HINT_T0>(address as *const i8);
@@ -136,16 +127,9 @@ impl<'a> Vectorized<'a> {
         let index = shift_right(_mm512_srli_epi64::<1>(hash), 63 - bits);
         // SAFETY: `index` has `bits` bits, and there are 2^bits entries.
         let segment = unsafe { _mm512_i64gather_epi32::<4>(index, entries.as_ptr().cast()) };
-        let offset = _mm512_mullo_epi64(
-            _mm512_cvtepu32_epi64(segment),
-            splat(size_of::<Segment>() as u64),
-        );
-        let bases = self
-            .filter
-            .table
-            .segments
-            .as_ptr()
-            .wrapping_byte_add(Segment::BASE_OFFSET);
+        let offset =
+            _mm512_mullo_epi64(_mm512_cvtepu32_epi64(segment), splat(size_of::<Segment>() as u64));
+        let bases = self.filter.table.segments.as_ptr().wrapping_byte_add(Segment::BASE_OFFSET);
         // SAFETY: every entry of the directory names a segment of the table.
         unsafe { _mm512_i64gather_epi64::<1>(offset, bases.cast()) }
     }
@@ -195,11 +179,7 @@ fn locate(shape: &Shape, hash: __m512i) -> Located {
     let partner = _mm512_add_epi64(primary, offset);
     // The smaller of the two, for what is not below `buckets` wraps when that is taken off.
     let partner = _mm512_min_epu64(partner, _mm512_sub_epi64(partner, buckets));
-    Located {
-        primary,
-        partner,
-        value: shift_left(fingerprint, shape.lanes.tag_bits),
-    }
+    Located { primary, partner, value: shift_left(fingerprint, shape.lanes.tag_bits) }
 }
 
 /// 64 by 32 bits: the product's bits from 64 on, and below.
@@ -208,10 +188,8 @@ fn multiply(wide: __m512i, narrow: __m512i) -> (__m512i, __m512i) {
     let low = _mm512_mul_epu32(wide, narrow);
     let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(wide), narrow);
     let middle = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(low));
-    let below = _mm512_or_epi64(
-        _mm512_slli_epi64::<32>(middle),
-        _mm512_and_epi64(low, splat(0xffff_ffff)),
-    );
+    let below =
+        _mm512_or_epi64(_mm512_slli_epi64::<32>(middle), _mm512_and_epi64(low, splat(0xffff_ffff)));
     (_mm512_srli_epi64::<32>(middle), below)
 }
 
@@ -247,7 +225,7 @@ mod tests {
     use super::*;
     use crate::{Layout, WhenFull};
 
-    /// SplitMix64.
+    /// `SplitMix64`.
     fn hash(n: u64) -> KeyHash {
         let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -259,13 +237,8 @@ mod tests {
     fn vectors_answer_as_the_portable_twin_does() {
         let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
         for (layout, slots) in forms.into_iter().chain([(Layout::Windows, 2)]) {
-            for (items, rate) in [
-                (1, 0.5),
-                (100, 0.3),
-                (5_000, 0.01),
-                (200_000, 1e-4),
-                (900, 1e-9),
-            ] {
+            for (items, rate) in [(1, 0.5), (100, 0.3), (5_000, 0.01), (200_000, 1e-4), (900, 1e-9)]
+            {
                 let mut filter = CuckooFilter::builder()
                     .capacity(items)
                     .rate(rate)
@@ -281,10 +254,8 @@ mod tests {
                 };
                 let mut present = Vec::new();
                 vectorized.contains(&keys, &mut present);
-                let plain: Vec<_> = keys
-                    .iter()
-                    .map(|&key| filter.look(&filter.locate(key)))
-                    .collect();
+                let plain: Vec<_> =
+                    keys.iter().map(|&key| filter.look(&filter.locate(key))).collect();
                 assert!(filter.side.len() > 0 || present == plain, "{filter:?}");
             }
         }

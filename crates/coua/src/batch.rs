@@ -91,9 +91,7 @@ struct Pending {
 
 impl Pending {
     fn new() -> Self {
-        Self {
-            queue: VecDeque::with_capacity(MOST_PENDING),
-        }
+        Self { queue: VecDeque::with_capacity(MOST_PENDING) }
     }
 
     fn start(&mut self, filter: &mut CuckooFilter, relocation: Relocation) {
@@ -127,10 +125,7 @@ impl Pending {
     /// Finishes the relocation that owns `segment`.
     #[cold]
     fn settle(&mut self, filter: &mut CuckooFilter, segment: u32) {
-        if let Some(at) = self
-            .queue
-            .iter()
-            .position(|pending| pending.segment == segment)
+        if let Some(at) = self.queue.iter().position(|pending| pending.segment == segment)
             && let Some(relocation) = self.queue.remove(at)
         {
             filter.finish(relocation);
@@ -155,9 +150,7 @@ impl CuckooFilter {
     }
 
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
-        keys.iter()
-            .map(|key| self.hasher.hash(key.as_ref()))
-            .collect()
+        keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
     }
 
     /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer
@@ -338,10 +331,7 @@ impl CuckooFilter {
                 Ok(insertion) => each(insertion),
                 Err(full) => {
                     pending.settle_all(self);
-                    return Err(BatchFull {
-                        done: ahead.taken - 1,
-                        full,
-                    });
+                    return Err(BatchFull { done: ahead.taken - 1, full });
                 }
             }
             pending.advance(self);

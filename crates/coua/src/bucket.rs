@@ -69,11 +69,7 @@ impl Lanes {
             Layout::Buckets => Form::Wide,
             Layout::Windows => Form::WideWindows,
         };
-        let lane_bits = if form == Form::Wide {
-            LOAD_BITS / slots
-        } else {
-            slot_bits
-        };
+        let lane_bits = if form == Form::Wide { LOAD_BITS / slots } else { slot_bits };
         debug_assert!(form != Form::Wide || lane_bits > LOW_BITS);
         let lanes = if form == Form::WideWindows { 1 } else { slots };
         let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
@@ -90,11 +86,7 @@ impl Lanes {
             rest_mask: (1 << rest_bits) - 1,
             ones,
             high: ones << (lane_bits - 1),
-            positions: if layout == Layout::Windows {
-                POSITION << slot_bits
-            } else {
-                0
-            },
+            positions: if layout == Layout::Windows { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })
     }
@@ -134,11 +126,7 @@ impl Lanes {
     /// The value as it is stored at `position` of its bucket.
     #[inline(always)]
     pub(crate) fn at_position(&self, value: u64, position: u32) -> u64 {
-        if self.tag_bits == 2 {
-            value | (u64::from(position) * POSITION)
-        } else {
-            value
-        }
+        if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
     }
 
     /// The bucket that a stored value belongs to, and the value without its position.
@@ -146,10 +134,7 @@ impl Lanes {
     pub(crate) fn own_bucket(&self, bucket: u64, position: u32, stored: u64) -> (u64, u64) {
         if self.tag_bits == 2 {
             let slot = bucket + u64::from(position);
-            (
-                slot.wrapping_sub((stored & POSITION) / POSITION),
-                stored & !POSITION,
-            )
+            (slot.wrapping_sub((stored & POSITION) / POSITION), stored & !POSITION)
         } else {
             (bucket, stored)
         }
@@ -166,11 +151,7 @@ impl Lanes {
     pub(crate) fn stored(&self, segment: &Segment, bucket: u64, position: u32) -> u64 {
         let bit = bucket * self.bucket_bits;
         let lane = segment.load(bit + u64::from(position * self.lane_bits)) & self.lane_mask;
-        if self.form == Form::Wide {
-            lane | self.rest(segment, bit, position)
-        } else {
-            lane
-        }
+        if self.form == Form::Wide { lane | self.rest(segment, bit, position) } else { lane }
     }
 
     /// The rest of a value, in its place above the lane's bits.
@@ -222,11 +203,7 @@ impl Lanes {
         while left != 0 {
             let lane = left & left.wrapping_neg();
             let rest = self.rest(segment, bit, self.position_of(Marks(lane)));
-            fit |= if rest == value & !self.lane_mask {
-                lane
-            } else {
-                0
-            };
+            fit |= if rest == value & !self.lane_mask { lane } else { 0 };
             left ^= lane;
         }
         Marks(fit)
@@ -314,12 +291,9 @@ mod tests {
 
     fn all_lanes() -> impl Iterator<Item = (Layout, Lanes)> {
         let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        disjoint
-            .into_iter()
-            .chain([(Layout::Windows, 2)])
-            .flat_map(|(layout, slots)| {
-                (3..=56).filter_map(move |bits| Some((layout, Lanes::new(layout, slots, bits)?)))
-            })
+        disjoint.into_iter().chain([(Layout::Windows, 2)]).flat_map(|(layout, slots)| {
+            (3..=56).filter_map(move |bits| Some((layout, Lanes::new(layout, slots, bits)?)))
+        })
     }
 
     #[test]
@@ -337,26 +311,16 @@ mod tests {
     fn buckets_equal_plain_slots() {
         let mut state = 1u64;
         let mut random = move |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % bound
         };
         for (layout, lanes) in all_lanes() {
             let buckets = 9;
-            let slots = if layout == Layout::Windows {
-                10
-            } else {
-                9 * lanes.slots as usize
-            };
+            let slots = if layout == Layout::Windows { 10 } else { 9 * lanes.slots as usize };
             let bytes = (lanes.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
             let mut table = Table::new(0, bytes).unwrap();
             let segment = &mut table.segments[0];
-            let stride = if layout == Layout::Windows {
-                1
-            } else {
-                lanes.slots as usize
-            };
+            let stride = if layout == Layout::Windows { 1 } else { lanes.slots as usize };
             let mut plain = vec![0u64; slots];
             // Few values, which differ in their lowest or highest bits only.
             let top = 1 << (lanes.slot_bits - 1);
@@ -364,16 +328,8 @@ mod tests {
                 [4, 8, top | 4, top | 8].map(|value| value & !3 & lanes.slot_mask_for_test());
             for _ in 0..400 {
                 let (bucket, position) = (random(buckets), random(u64::from(lanes.slots)) as u32);
-                let value = if random(3) == 0 {
-                    0
-                } else {
-                    values[random(4) as usize]
-                };
-                let stored = if value == 0 {
-                    0
-                } else {
-                    lanes.at_position(value, position)
-                };
+                let value = if random(3) == 0 { 0 } else { values[random(4) as usize] };
+                let stored = if value == 0 { 0 } else { lanes.at_position(value, position) };
                 lanes.put(segment, bucket, position, stored);
                 plain[bucket as usize * stride + position as usize] = stored;
                 let bucket = random(buckets);

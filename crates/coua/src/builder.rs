@@ -181,16 +181,10 @@ impl CuckooFilterBuilder {
         let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(self.layout, slots_per_bucket)?;
-        let max_items = self
-            .max_items
-            .or(self.rate.and(self.capacity))
-            .unwrap_or(u64::MAX);
+        let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
         let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
         if capacity > max_items {
-            return Err(BuildError::CapacityAboveMaxItems {
-                capacity,
-                max_items,
-            });
+            return Err(BuildError::CapacityAboveMaxItems { capacity, max_items });
         }
         let bits = match (self.rate, self.hash_bits) {
             (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
@@ -227,10 +221,7 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
     let items = items.max(1) as f64;
     let bits = (items / rate).log2().ceil();
     if bits > 64.0 {
-        return Err(BuildError::RateTooSmall {
-            rate,
-            smallest: items / 64f64.exp2(),
-        });
+        return Err(BuildError::RateTooSmall { rate, smallest: items / 64f64.exp2() });
     }
     Ok((bits as u32).max(8))
 }
@@ -240,11 +231,7 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
 /// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
 /// once more than the others.
 fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
-    let stride = if layout == Layout::Windows {
-        1
-    } else {
-        slots_per_bucket
-    };
+    let stride = if layout == Layout::Windows { 1 } else { slots_per_bucket };
     let slots = items as f64 / loads(layout, slots_per_bucket).split;
     let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
     (cells.log2().ceil() as u32).clamp(8, 64)

@@ -50,16 +50,9 @@ impl CuckooFilter {
         let geometry = match to {
             Conversion::Rate(rate) => self.coarser(rate)?,
             Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
-            Conversion::Layout {
-                layout,
-                slots_per_bucket,
-            } => {
+            Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
-                let same = Geometry {
-                    layout,
-                    slots_per_bucket,
-                    ..self.geometry
-                };
+                let same = Geometry { layout, slots_per_bucket, ..self.geometry };
                 match self.geometry.resolution {
                     Resolution::Prefix { .. } => fitted(same, self.capacity()),
                     Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
@@ -70,10 +63,7 @@ impl CuckooFilter {
     }
 
     fn finer(&self, wanted: f64) -> ConvertError {
-        ConvertError::Finer {
-            wanted,
-            remembered: self.hash_bits(),
-        }
+        ConvertError::Finer { wanted, remembered: self.hash_bits() }
     }
 
     fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
@@ -81,13 +71,7 @@ impl CuckooFilter {
         match self.geometry.resolution {
             Resolution::Prefix { bits: remembered } if bits <= remembered => {
                 let resolution = Resolution::Prefix { bits };
-                Ok(fitted(
-                    Geometry {
-                        resolution,
-                        ..self.geometry
-                    },
-                    self.capacity(),
-                ))
+                Ok(fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
             }
             _ => Err(self.finer(f64::from(bits))),
         }
@@ -104,13 +88,9 @@ impl CuckooFilter {
                 if spare < 0.0 {
                     return Err(self.finer(wanted));
                 }
-                let resolution = Resolution::Cells {
-                    top_bits: top_bits.saturating_sub(spare as u32),
-                };
-                Ok(Geometry {
-                    resolution,
-                    ..self.geometry
-                })
+                let resolution =
+                    Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
+                Ok(Geometry { resolution, ..self.geometry })
             }
         }
     }
@@ -118,11 +98,9 @@ impl CuckooFilter {
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
     pub(crate) fn absorb(&mut self, other: &Self, copies: Copies) -> Result<(), Full> {
         for (_, index) in other.directory.in_hash_order() {
-            let hashes = other
-                .representatives(index)
-                .map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_each(&hashes, copies, |_| ())
-                .map_err(|stopped| stopped.full)?;
+            let hashes =
+                other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
+            self.insert_each(&hashes, copies, |_| ()).map_err(|stopped| stopped.full)?;
         }
         for (hash, aside) in other.side.iter() {
             match copies {
@@ -152,9 +130,7 @@ impl CuckooFilter {
     fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
-        filter
-            .absorb(self, Copies::Add)
-            .map_err(ConvertError::Full)?;
+        filter.absorb(self, Copies::Add).map_err(ConvertError::Full)?;
         Ok(filter)
     }
 }

@@ -83,13 +83,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::BuildError>(())
     /// ```
     pub fn slot_bits(&self) -> u32 {
-        let deepest = self
-            .table
-            .segments
-            .iter()
-            .map(|segment| segment.level)
-            .max()
-            .unwrap_or(0);
+        let deepest = self.table.segments.iter().map(|segment| segment.level).max().unwrap_or(0);
         self.shapes[usize::from(deepest)].lanes.slot_bits
     }
 

@@ -13,10 +13,7 @@ pub(crate) struct Directory {
 impl Directory {
     /// One segment for each prefix of `bits` bits, numbered in order.
     pub(crate) fn new(bits: u32) -> Self {
-        Self {
-            bits,
-            entries: (0..1u32 << bits).collect(),
-        }
+        Self { bits, entries: (0..1u32 << bits).collect() }
     }
 
     #[inline(always)]
@@ -58,9 +55,7 @@ impl Directory {
             let mut doubled = Vec::new();
             doubled
                 .try_reserve_exact(self.entries.len() * 2)
-                .map_err(|_| OutOfMemory {
-                    bytes: bytes as u64,
-                })?;
+                .map_err(|_| OutOfMemory { bytes: bytes as u64 })?;
             doubled.extend(self.entries.iter().flat_map(|&segment| [segment, segment]));
             self.entries = doubled;
             self.bits += 1;

@@ -39,9 +39,7 @@ pub enum FullReason {
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            items, max_items, ..
-        } = self;
+        let Self { items, max_items, .. } = self;
         match self.reason {
             FullReason::MaxItems => write!(
                 f,
@@ -142,10 +140,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate { rate } => {
-                write!(
-                    f,
-                    "false-positive rate {rate} is not between 0 and 1 (such as 0.001)"
-                )
+                write!(f, "false-positive rate {rate} is not between 0 and 1 (such as 0.001)")
             }
             Self::RateTooSmall { rate, smallest } => write!(
                 f,
@@ -160,14 +155,8 @@ impl fmt::Display for BuildError {
                 f,
                 "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (windows have 2)"
             ),
-            Self::CapacityAboveMaxItems {
-                capacity,
-                max_items,
-            } => {
-                write!(
-                    f,
-                    "capacity {capacity} is above the maximum of {max_items} items"
-                )
+            Self::CapacityAboveMaxItems { capacity, max_items } => {
+                write!(f, "capacity {capacity} is above the maximum of {max_items} items")
             }
             Self::OutOfMemory(error) => error.fmt(f),
         }
@@ -206,10 +195,7 @@ impl fmt::Display for MergeError {
                 "filters with different hash algorithms or seeds cannot be merged: \
                  build both with the same",
             ),
-            Self::Resolution {
-                into_bits,
-                from_bits,
-            } => write!(
+            Self::Resolution { into_bits, from_bits } => write!(
                 f,
                 "a filter of {from_bits:.2} hash bits cannot be merged into one of {into_bits:.2}: \
                  build both with the same capacity and rate, or the same hash bits"

@@ -98,9 +98,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn new() -> Self {
-        Self::builder()
-            .build()
-            .expect("the default filter needs 100 KiB of memory")
+        Self::builder().build().expect("the default filter needs 100 KiB of memory")
     }
 
     /// A filter of fixed size for `items` items at a false-positive rate of at most `rate`.

@@ -163,9 +163,7 @@ impl Geometry {
 
     /// All shapes from the base depth down to the narrowest fingerprint.
     pub(crate) fn shapes(&self) -> Vec<Shape> {
-        (self.base_depth..64)
-            .map_while(|depth| self.shape(depth))
-            .collect()
+        (self.base_depth..64).map_while(|depth| self.shape(depth)).collect()
     }
 
     /// Whether the representatives of `self` name one cell each of `coarser`.
@@ -202,12 +200,7 @@ impl Shape {
         Probe {
             segment,
             primary,
-            partner: partner
-                - if partner >= self.buckets {
-                    self.buckets
-                } else {
-                    0
-                },
+            partner: partner - if partner >= self.buckets { self.buckets } else { 0 },
             value: fingerprint << self.lanes.tag_bits,
         }
     }
@@ -223,31 +216,15 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
         let offset = self.offset(value >> self.lanes.tag_bits);
-        let turned = if value & PARTNER == 0 {
-            offset
-        } else {
-            self.buckets - offset
-        };
+        let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
         let other = bucket + turned;
-        (
-            other
-                - if other >= self.buckets {
-                    self.buckets
-                } else {
-                    0
-                },
-            value ^ PARTNER,
-        )
+        (other - if other >= self.buckets { self.buckets } else { 0 }, value ^ PARTNER)
     }
 
     /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
     /// hash prefix, in the most significant bits.
     pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
-        let primary = if value & PARTNER == 0 {
-            bucket
-        } else {
-            self.other_place(bucket, value).0
-        };
+        let primary = if value & PARTNER == 0 { bucket } else { self.other_place(bucket, value).0 };
         let fingerprint = value >> self.lanes.tag_bits;
         let range = u128::from(self.low_range);
         let top = fingerprint >> self.low_bits;
@@ -294,17 +271,7 @@ mod tests {
     use super::*;
 
     /// Odd, even, prime, one, and as large as they come: 2^32 buckets of 8 are 2^35 slots.
-    const BUCKETS: [u64; 9] = [
-        1,
-        2,
-        3,
-        7,
-        100,
-        4097,
-        65_535,
-        (1 << 31) + 11,
-        MAX_BUCKETS - 1,
-    ];
+    const BUCKETS: [u64; 9] = [1, 2, 3, 7, 100, 4097, 65_535, (1 << 31) + 11, MAX_BUCKETS - 1];
 
     /// Geometries of all kinds, with their shapes.
     fn all() -> Vec<(Geometry, Vec<Shape>)> {
@@ -335,9 +302,7 @@ mod tests {
             Resolution::Cells { .. } => geometry.cells() <= 64f64.exp2(),
         };
         all.retain(|geometry| fits(geometry) && geometry.shape(geometry.base_depth).is_some());
-        all.into_iter()
-            .map(|geometry| (geometry, geometry.shapes()))
-            .collect()
+        all.into_iter().map(|geometry| (geometry, geometry.shapes())).collect()
     }
 
     /// Uniform hashes, and the ends.
@@ -365,14 +330,8 @@ mod tests {
                     let (primary, partner, value) = place(shape, hash);
                     assert!(primary < shape.buckets && partner < shape.buckets);
                     assert!(value >> shape.lanes.tag_bits != 0 && value & PARTNER == 0);
-                    assert_eq!(
-                        shape.other_place(primary, value),
-                        (partner, value | PARTNER)
-                    );
-                    assert_eq!(
-                        shape.other_place(partner, value | PARTNER),
-                        (primary, value)
-                    );
+                    assert_eq!(shape.other_place(primary, value), (partner, value | PARTNER));
+                    assert_eq!(shape.other_place(partner, value | PARTNER), (primary, value));
                     tried += 1;
                 }
             }
@@ -415,10 +374,7 @@ mod tests {
                     let (primary, _, value) = place(shape, hash);
                     let found = shape.representative(prefix, primary, value).to_u64();
                     assert_eq!(exact(found), exact(hash), "{geometry:?}");
-                    assert!(
-                        found == 0 || exact(found - 1) < exact(found),
-                        "{geometry:?}"
-                    );
+                    assert!(found == 0 || exact(found - 1) < exact(found), "{geometry:?}");
                 }
             }
         }

@@ -11,11 +11,19 @@ use crate::geometry::{Geometry, Probe, Resolution};
 use crate::relocate::{Relocation, Step};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
-/// How much deeper than in a balanced tree a segment may lie. Keys that share a long prefix (made by
-/// somebody who knows the seed) end in `Full`, not in endless splitting.
-pub(crate) const MAX_IMBALANCE: u32 = 4;
+/// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
+const MAX_IMBALANCE: u32 = 4;
+/// Any segment may lie as deep, so that keys may come in the order of their hashes: a directory of
+/// 256 KiB.
+const FREE_DEPTH: u32 = 16;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
 pub(crate) const MAX_DEPTH: u32 = 28;
+
+/// The depth that no segment of a filter with as many segments exceeds. Keys that share a long prefix
+/// (made by somebody who knows the seed) end in `Full`, not in endless splitting.
+pub(crate) fn deepest(segments: usize) -> u32 {
+    (segments.ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
+}
 
 /// What a shard of a shared filter knows of the whole, whose limits of depth it must keep. All zero
 /// in a filter that stands alone.
@@ -37,8 +45,7 @@ impl CuckooFilter {
     fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
-        let balanced = (self.table.segments.len() + self.whole.other_segments).ilog2();
-        let deepest = MAX_DEPTH.min(balanced + MAX_IMBALANCE);
+        let deepest = deepest(self.table.segments.len() + self.whole.other_segments);
         level + 1 < self.shapes.len() && depth + self.whole.depth < deepest
     }
 
@@ -91,11 +98,8 @@ impl CuckooFilter {
 
     /// Gives slots to the homeless copies of keys under `prefix`.
     fn settle_side(&mut self, prefix: u64, depth: u32) {
-        let homeless: Vec<_> = self
-            .side
-            .under(prefix, depth)
-            .filter(|(_, a)| a.homeless > 0)
-            .collect();
+        let homeless: Vec<_> =
+            self.side.under(prefix, depth).filter(|(_, a)| a.homeless > 0).collect();
         for (hash, aside) in homeless {
             for _ in 0..aside.homeless {
                 self.side.take_homeless(hash);
@@ -115,9 +119,7 @@ impl CuckooFilter {
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
         let mut hashes = Vec::new();
         let wanted = self.table.segments[index as usize].occupied as usize;
-        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory {
-            bytes: 8 * wanted as u64,
-        })?;
+        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
         self.collect_representatives(index, &mut hashes);
         Ok(hashes)
     }
@@ -144,11 +146,7 @@ impl CuckooFilter {
                     resolution: Resolution::Cells { top_bits },
                     ..self.geometry
                 };
-                if joined.shape(depth).is_some() {
-                    joined
-                } else {
-                    self.geometry
-                }
+                if joined.shape(depth).is_some() { joined } else { self.geometry }
             }
         }
     }
@@ -181,8 +179,7 @@ impl CuckooFilter {
         if self.policy.when_full == WhenFull::Refuse {
             return Err(self.full(FullReason::NoRoom));
         }
-        self.move_to(self.geometry_for(items))
-            .map_err(|_| self.full(FullReason::OutOfMemory))
+        self.move_to(self.geometry_for(items)).map_err(|_| self.full(FullReason::OutOfMemory))
     }
 
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
@@ -214,24 +211,13 @@ impl CuckooFilter {
     fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let mut hashes = Vec::new();
-        let fullest = self
-            .table
-            .segments
-            .iter()
-            .map(|segment| segment.occupied)
-            .max();
+        let fullest = self.table.segments.iter().map(|segment| segment.occupied).max();
         let wanted = fullest.unwrap_or(0) as usize;
-        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory {
-            bytes: 8 * wanted as u64,
-        })?;
+        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
         target.splits = self.splits + 1;
         target.stored = self.stored;
         target.side = std::mem::take(&mut self.side);
-        let order: Vec<u32> = self
-            .directory
-            .in_hash_order()
-            .map(|(_, index)| index)
-            .collect();
+        let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
         for (number, index) in (0u32..).zip(order) {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);

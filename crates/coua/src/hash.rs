@@ -74,9 +74,7 @@ impl KeyHasher {
     /// assert_eq!(KeyHasher::xxh3(0).hash(b"").to_u64(), 0x2d06_8005_38d3_94c2);
     /// ```
     pub const fn xxh3(seed: u64) -> Self {
-        Self {
-            algorithm: HashAlgorithm::Xxh3 { seed },
-        }
+        Self { algorithm: HashAlgorithm::Xxh3 { seed } }
     }
 
     /// SipHash-1-3 with a 128-bit `key`, which should be random and secret.
@@ -87,9 +85,7 @@ impl KeyHasher {
     /// assert_ne!(keyed.hash(b"a"), KeyHasher::default().hash(b"a"));
     /// ```
     pub const fn siphash13(key: [u8; 16]) -> Self {
-        Self {
-            algorithm: HashAlgorithm::SipHash13 { key },
-        }
+        Self { algorithm: HashAlgorithm::SipHash13 { key } }
     }
 
     /// The algorithm and its seed or key.

@@ -63,6 +63,13 @@ impl CuckooFilter {
         }
         let no_memory = |_| MergeError::Full(self.full(crate::FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
+        // With room for them it need not grow on the way; without memory for that it still may.
+        let expected = match copies {
+            Copies::Add => self.stored.saturating_add(other.stored),
+            Copies::Keep => self.stored.max(other.stored),
+        };
+        let more = expected.min(self.policy.max_items).saturating_sub(self.stored);
+        union.reserve(more).ok();
         union.absorb(other, copies).map_err(MergeError::Full)?;
         *self = union;
         Ok(())

@@ -39,9 +39,7 @@ impl CuckooFilter {
     /// The shape of all segments, if they have the same depth.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn only_shape(&self) -> Option<&Shape> {
-        self.directory
-            .is_even(self.table.segments.len())
-            .then(|| self.shape_of(0))
+        self.directory.is_even(self.table.segments.len()).then(|| self.shape_of(0))
     }
 
     #[inline(always)]
@@ -57,24 +55,19 @@ impl CuckooFilter {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         let here = lanes.matches(segment, probe.primary, probe.value).any();
-        let there = lanes
-            .matches(segment, probe.partner, probe.partner_value())
-            .any();
+        let there = lanes.matches(segment, probe.partner, probe.partner_value()).any();
         (here | there) || (segment.spilled && self.side_copies(probe) > 0)
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
-        self.side_copies(probe)
-            .saturating_add(u64::from(self.slots_holding(probe)))
+        self.side_copies(probe).saturating_add(u64::from(self.slots_holding(probe)))
     }
 
     pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
         let segment = &self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
         lanes.matches(segment, probe.primary, probe.value).count()
-            + lanes
-                .matches(segment, probe.partner, probe.partner_value())
-                .count()
+            + lanes.matches(segment, probe.partner, probe.partner_value()).count()
     }
 
     pub(crate) fn side_copies(&self, probe: &Probe) -> u64 {
@@ -119,11 +112,7 @@ impl CuckooFilter {
         if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
-        let held = if is_held {
-            here.count() + there.count()
-        } else {
-            0
-        };
+        let held = if is_held { here.count() + there.count() } else { 0 };
         if (held >= lanes.slots || segment.spilled)
             && let Some(insertion) = self.accept_aside(probe, copies, held)
         {
@@ -171,13 +160,7 @@ impl CuckooFilter {
 
     /// Adds copies without slots.
     pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) {
-        self.side.add(
-            self.representative(probe),
-            Aside {
-                extra: copies,
-                homeless: 0,
-            },
-        );
+        self.side.add(self.representative(probe), Aside { extra: copies, homeless: 0 });
         self.table.segments[probe.segment as usize].spilled = true;
     }
 
@@ -189,10 +172,9 @@ impl CuckooFilter {
         }
         let segment = &mut self.table.segments[probe.segment as usize];
         let lanes = &self.shapes[segment.level as usize].lanes;
-        for (bucket, value) in [
-            (probe.primary, probe.value),
-            (probe.partner, probe.partner_value()),
-        ] {
+        for (bucket, value) in
+            [(probe.primary, probe.value), (probe.partner, probe.partner_value())]
+        {
             let found = lanes.matches(segment, bucket, value);
             if let Some(position) = lanes.first(found) {
                 lanes.put(segment, bucket, position, 0);
@@ -215,10 +197,6 @@ impl CuckooFilter {
 
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
-        Full {
-            items: self.len(),
-            max_items: self.policy.max_items,
-            reason,
-        }
+        Full { items: self.len(), max_items: self.policy.max_items, reason }
     }
 }

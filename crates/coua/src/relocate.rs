@@ -29,12 +29,7 @@ pub(crate) struct Relocation {
 
 impl Relocation {
     pub(crate) fn new(probe: &Probe) -> Self {
-        Self {
-            segment: probe.segment,
-            steps: 0,
-            bucket: probe.primary,
-            value: probe.value,
-        }
+        Self { segment: probe.segment, steps: 0, bucket: probe.primary, value: probe.value }
     }
 }
 
@@ -57,9 +52,7 @@ impl CuckooFilter {
     /// What to do in a segment both of whose buckets are full; `pending` relocations may yet fail.
     pub(crate) fn room_in(&self, segment: u32, pending: usize) -> Room {
         let no_homes = self.side.homeless() + pending as u64 >= self.homeless_limit();
-        let Segment {
-            occupied, overfull, ..
-        } = self.table.segments[segment as usize];
+        let Segment { occupied, overfull, .. } = self.table.segments[segment as usize];
         let occupied = u64::from(occupied);
         // Keys made to collide fill two buckets, not a segment: they must not buy memory.
         let is_used = occupied >= self.geometry.segment_slots() / LEAST_USE;
@@ -89,8 +82,7 @@ impl CuckooFilter {
             Room::Refuse => Err(self.full(FullReason::NoRoom)),
             Room::Relocate => Ok(Some(self.start_relocation(probe))),
             Room::Grow => {
-                self.grow(probe.segment)
-                    .map_err(|_| self.full(FullReason::OutOfMemory))?;
+                self.grow(probe.segment).map_err(|_| self.full(FullReason::OutOfMemory))?;
                 Ok(None)
             }
         }
@@ -116,12 +108,7 @@ impl CuckooFilter {
         let Some(position) = lanes.first(empties) else {
             return Step::Again;
         };
-        lanes.put(
-            segment,
-            bucket,
-            position,
-            lanes.at_position(value, position),
-        );
+        lanes.put(segment, bucket, position, lanes.at_position(value, position));
         segment.occupied += 1;
         Step::Done
     }
@@ -134,22 +121,12 @@ impl CuckooFilter {
     /// Moves one item, and asks for the memory that the next step needs.
     #[inline(always)]
     pub(crate) fn step(&mut self, relocation: &mut Relocation) -> Step {
-        let Relocation {
-            segment,
-            bucket,
-            value,
-            ..
-        } = *relocation;
+        let Relocation { segment, bucket, value, .. } = *relocation;
         let segment = &mut self.table.segments[segment as usize];
         let shape = &self.shapes[segment.level as usize];
         let lanes = &shape.lanes;
         if let Some(position) = lanes.first(lanes.empties(segment, bucket)) {
-            lanes.put(
-                segment,
-                bucket,
-                position,
-                lanes.at_position(value, position),
-            );
+            lanes.put(segment, bucket, position, lanes.at_position(value, position));
             segment.occupied += 1;
             return Step::Done;
         }
@@ -161,12 +138,7 @@ impl CuckooFilter {
         let position = victim(value, relocation.steps) & (lanes.slots - 1);
         let evicted = lanes.stored(segment, bucket, position);
         let (own, evicted) = lanes.own_bucket(bucket, position, evicted);
-        lanes.put(
-            segment,
-            bucket,
-            position,
-            lanes.at_position(value, position),
-        );
+        lanes.put(segment, bucket, position, lanes.at_position(value, position));
         if lanes.overlap()
             && let Some(position) = lanes.first(lanes.empties(segment, own))
         {
@@ -187,13 +159,7 @@ impl CuckooFilter {
             shape.representative(segment.prefix, relocation.bucket, relocation.value);
         segment.overfull = true;
         segment.spilled = true;
-        self.side.add(
-            representative,
-            Aside {
-                extra: 0,
-                homeless: 1,
-            },
-        );
+        self.side.add(representative, Aside { extra: 0, homeless: 1 });
     }
 }
 

@@ -42,9 +42,7 @@ const ENTRY_BYTES: usize = 40;
 
 impl Side {
     pub(crate) fn copies(&self, representative: KeyHash) -> u64 {
-        self.entries
-            .get(&representative.to_u64())
-            .map_or(0, |aside| aside.copies())
+        self.entries.get(&representative.to_u64()).map_or(0, |aside| aside.copies())
     }
 
     pub(crate) fn add(&mut self, representative: KeyHash, aside: Aside) {
@@ -62,11 +60,7 @@ impl Side {
             return None;
         };
         let aside = entry.get_mut();
-        let taken = if aside.extra > 0 {
-            Taken::Extra
-        } else {
-            Taken::Homeless
-        };
+        let taken = if aside.extra > 0 { Taken::Extra } else { Taken::Homeless };
         match taken {
             Taken::Extra => {
                 aside.extra -= 1;
@@ -109,9 +103,7 @@ impl Side {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyHash, Aside)> + '_ {
-        self.entries
-            .iter()
-            .map(|(&hash, &aside)| (KeyHash::from_u64(hash), aside))
+        self.entries.iter().map(|(&hash, &aside)| (KeyHash::from_u64(hash), aside))
     }
 
     /// Entries whose hash starts with the `depth` bits of `prefix`, in order.
@@ -121,9 +113,7 @@ impl Side {
         depth: u32,
     ) -> impl Iterator<Item = (KeyHash, Aside)> + '_ {
         let last = prefix | u64::MAX.checked_shr(depth).unwrap_or(0);
-        self.entries
-            .range(prefix..=last)
-            .map(|(&hash, &aside)| (KeyHash::from_u64(hash), aside))
+        self.entries.range(prefix..=last).map(|(&hash, &aside)| (KeyHash::from_u64(hash), aside))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

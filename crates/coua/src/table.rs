@@ -17,8 +17,6 @@ const HUGE_PAGE: usize = 2 << 20;
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 /// A growing table takes this fraction of its size at a time, so that memory has no large steps.
 const GROWTH_FRACTION: usize = 64;
-/// No arena is larger, so that a rebuild can give memory back piece by piece.
-const LARGEST_ARENA: usize = 1 << 30;
 
 /// Owned zeroed memory; its address never changes while it lives.
 #[derive(Debug)]
@@ -44,18 +42,12 @@ struct CacheLine(#[expect(dead_code, reason = "reached through the arena's point
 
 impl Arena {
     fn new(bytes: usize) -> Result<Self, OutOfMemory> {
-        let refused = OutOfMemory {
-            bytes: bytes as u64,
-        };
+        let refused = OutOfMemory { bytes: bytes as u64 };
         if bytes < HUGE_PAGE || cfg!(miri) {
             let mut lines = Vec::new();
-            lines
-                .try_reserve_exact(bytes.div_ceil(64))
-                .map_err(|_| refused)?;
+            lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
             lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
-            return Ok(Self::Heap(NonNull::from(Box::leak(
-                lines.into_boxed_slice(),
-            ))));
+            return Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))));
         }
         let map = MmapMut::map_anon(bytes).map_err(|_| refused)?;
         #[cfg(target_os = "linux")]
@@ -69,10 +61,7 @@ impl Arena {
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
     /// back again, which costs little.
     #[cfg(unix)]
-    #[expect(
-        unsafe_code,
-        reason = "tells the system that memory is not used any more"
-    )]
+    #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     fn discard_before(&mut self, address: *const u8) {
         let Self::Mapped(map) = self else { return };
         let used = (address as usize).wrapping_sub(map.as_ptr() as usize);
@@ -132,10 +121,7 @@ impl Segment {
     pub(crate) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
 
     #[inline(always)]
-    #[expect(
-        unsafe_code,
-        reason = "an unaligned load at any byte; the bound is checked"
-    )]
+    #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
     pub(crate) fn load(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
         assert!(byte + 8 <= self.bytes);
@@ -147,10 +133,7 @@ impl Segment {
 
     /// Replaces the bits of `mask` at `bit` by `value`; both lie within 57 bits.
     #[inline(always)]
-    #[expect(
-        unsafe_code,
-        reason = "an unaligned store at any byte; the bound is checked"
-    )]
+    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn store(&mut self, bit: u64, mask: u64, value: u64) {
         let byte = (bit >> 3) as usize;
         let shift = bit & 7;
@@ -197,10 +180,7 @@ impl Segment {
 
 /// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
 #[inline(always)]
-#[cfg_attr(
-    target_arch = "x86_64",
-    expect(unsafe_code, reason = "the prefetch instruction")
-)]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the prefetch instruction"))]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
@@ -222,47 +202,23 @@ pub(crate) struct Table {
     total: usize,
 }
 
-#[expect(
-    unsafe_code,
-    reason = "segments point into arenas that the same table owns"
-)]
+#[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: the pointers lead only into memory owned by the table; shared access only reads.
 unsafe impl Send for Table {}
-#[expect(
-    unsafe_code,
-    reason = "segments point into arenas that the same table owns"
-)]
+#[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: as for `Send`; every write takes `&mut`.
 unsafe impl Sync for Table {}
 
 impl Table {
     /// 2^depth empty segments of `bytes` bytes each, in hash order.
     pub(crate) fn new(depth: u32, bytes: u64) -> Result<Self, OutOfMemory> {
-        let mut table = Self::default();
         let count = 1usize << depth;
-        let total = (count as u64)
-            .checked_mul(bytes)
-            .ok_or(OutOfMemory { bytes: u64::MAX })?;
-        let segment = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes: total })?;
-        let room = usize::try_from(total).map_err(|_| OutOfMemory { bytes: total })?;
-        table
-            .segments
-            .try_reserve_exact(count)
-            .map_err(|_| OutOfMemory { bytes: total })?;
-        let per_arena = (LARGEST_ARENA / segment).max(1);
-        let mut left = count;
-        while left > 0 {
-            let here = left.min(per_arena);
-            table.add_arena(if left == count && here == left {
-                room
-            } else {
-                here * segment
-            })?;
-            for _ in 0..here {
-                let prefix = ((table.segments.len() as u64) << 1) << (63 - depth);
-                table.add_segment(bytes, prefix, 0)?;
-            }
-            left -= here;
+        let total = (count as u64).saturating_mul(bytes);
+        // All at once: of many pieces the system promises more than it has.
+        let mut table = Self::with_room(total)?;
+        table.segments.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes: total })?;
+        for number in 0..count as u64 {
+            table.add_segment(bytes, (number << 1) << (63 - depth), 0)?;
         }
         Ok(table)
     }
@@ -294,18 +250,11 @@ impl Table {
         let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
         if self.free < wanted {
             let share = self.total / GROWTH_FRACTION;
-            let step = if self.total < HUGE_PAGE {
-                0
-            } else {
-                share.next_multiple_of(HUGE_PAGE)
-            };
+            let step = if self.total < HUGE_PAGE { 0 } else { share.next_multiple_of(HUGE_PAGE) };
             self.add_arena(wanted.max(step))?;
         }
         self.segments.try_reserve(1).map_err(|_| refused)?;
-        let arena = self
-            .arenas
-            .last_mut()
-            .expect("an arena was added where there was no room");
+        let arena = self.arenas.last_mut().expect("an arena was added where there was no room");
         let offset = arena.len() - self.free;
         self.free -= wanted;
         self.segments.push(Segment {
@@ -335,10 +284,7 @@ impl Table {
     /// Gives back the memory before a segment, as far as it is mapped: no segment there is used any
     /// more.
     pub(crate) fn discard_before(&mut self, index: u32) {
-        let Some(address) = self
-            .segments
-            .get(index as usize)
-            .map(|segment| segment.base.as_ptr())
+        let Some(address) = self.segments.get(index as usize).map(|segment| segment.base.as_ptr())
         else {
             return;
         };
@@ -359,9 +305,7 @@ impl Table {
         for source in &self.segments {
             let index = copy.add_segment(source.bytes as u64, source.prefix, source.level)?;
             let target = &mut copy.segments[index as usize];
-            target
-                .bytes_mut(source.bytes)
-                .copy_from_slice(source.bytes(source.bytes));
+            target.bytes_mut(source.bytes).copy_from_slice(source.bytes(source.bytes));
             target.occupied = source.occupied;
             target.spilled = source.spilled;
             target.overfull = source.overfull;

@@ -23,11 +23,7 @@ struct Pair {
 impl Pair {
     fn new(builder: &CuckooFilterBuilder) -> Self {
         let build = || builder.clone().build().expect("a valid description");
-        Self {
-            single: build(),
-            batched: build(),
-            refused: 0,
-        }
+        Self { single: build(), batched: build(), refused: 0 }
     }
 
     /// After a refusal both go on with the key after the refused one.
@@ -54,14 +50,8 @@ impl Pair {
         let mut left = keys;
         let mut outcomes = Vec::new();
         while !left.is_empty() {
-            let full = self
-                .batched
-                .insert_unique_hash_batch(left, &mut outcomes)
-                .err();
-            assert_eq!(
-                outcomes.len(),
-                full.map_or(left.len(), |stopped| stopped.done)
-            );
+            let full = self.batched.insert_unique_hash_batch(left, &mut outcomes).err();
+            assert_eq!(outcomes.len(), full.map_or(left.len(), |stopped| stopped.done));
             for (&key, &outcome) in left.iter().zip(&outcomes) {
                 assert_eq!(self.single.insert_unique_hash(key), Ok(outcome));
             }
@@ -98,9 +88,7 @@ impl Pair {
         assert_eq!(self.single.len(), self.batched.len());
         let bytes = [&self.single, &self.batched].map(|filter| {
             let mut bytes = Vec::new();
-            filter
-                .write_to(&mut bytes)
-                .expect("memory takes every byte");
+            filter.write_to(&mut bytes).expect("memory takes every byte");
             bytes
         });
         assert!(bytes[0] == bytes[1], "other bytes: {:?}", self.batched);
@@ -148,9 +136,7 @@ fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
 fn every_batch_size_while_a_filter_grows() {
     for size in 1..=1000 {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let bits = [64, 40, 24, 12][size % 4];
         let pair = run(&builder.capacity(1).hash_bits(bits), size, 6_000);
         assert!(pair.refused == 0 || bits == 12);
@@ -161,20 +147,11 @@ fn every_batch_size_while_a_filter_grows() {
 fn every_batch_size_to_refusal() {
     for size in 1..=1000 {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = builder.max_relocations([500, 20, 1, 0][size % 4]);
-        let fixed = builder
-            .clone()
-            .capacity(1_500)
-            .rate(0.001)
-            .when_full(WhenFull::Refuse);
+        let fixed = builder.clone().capacity(1_500).rate(0.001).when_full(WhenFull::Refuse);
         assert!(run(&fixed, size, 4_000).refused > 0);
-        let prefix = builder
-            .capacity(1_500)
-            .hash_bits(32)
-            .when_full(WhenFull::Refuse);
+        let prefix = builder.capacity(1_500).hash_bits(32).when_full(WhenFull::Refuse);
         assert!(run(&prefix, size, 5_000).refused > 0);
     }
 }
@@ -184,20 +161,12 @@ fn every_batch_size_to_refusal() {
 fn every_batch_size_in_many_segments() {
     for (at, (layout, slots)) in LAYOUTS.into_iter().enumerate() {
         let capacity = 430_000;
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = match at {
             0 => builder.capacity(capacity).hash_bits(64).max_relocations(3),
             1 => builder.capacity(capacity / 3).hash_bits(50),
-            2 => builder
-                .capacity(capacity)
-                .rate(0.001)
-                .when_full(WhenFull::Refuse),
-            3 => builder
-                .capacity(capacity)
-                .hash_bits(40)
-                .when_full(WhenFull::Refuse),
+            2 => builder.capacity(capacity).rate(0.001).when_full(WhenFull::Refuse),
+            3 => builder.capacity(capacity).hash_bits(40).when_full(WhenFull::Refuse),
             _ => builder.capacity(capacity).rate(1e-5),
         };
         let mut pair = Pair::new(&builder);
@@ -224,9 +193,7 @@ fn every_batch_size_in_many_segments() {
 fn large_filters_to_refusal_and_through_growth() {
     for (layout, slots) in LAYOUTS {
         for (size, max_relocations) in [(4096, 500), (100_000, 20), (997, 2)] {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let builder = builder.max_relocations(max_relocations);
             let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
             run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
@@ -239,29 +206,16 @@ fn large_filters_to_refusal_and_through_growth() {
 fn batches_of_keys_are_batches_of_their_hashes() {
     let mut by_key = CuckooFilter::new();
     let mut by_hash = CuckooFilter::new();
-    let keys: Vec<String> = (0..500)
-        .map(|number| format!("key {}", number % 300))
-        .collect();
-    let hashes: Vec<KeyHash> = keys
-        .iter()
-        .map(|key| by_key.hasher().hash(key.as_bytes()))
-        .collect();
+    let keys: Vec<String> = (0..500).map(|number| format!("key {}", number % 300)).collect();
+    let hashes: Vec<KeyHash> =
+        keys.iter().map(|key| by_key.hasher().hash(key.as_bytes())).collect();
     by_key.insert_batch(&keys).unwrap();
     by_hash.insert_hash_batch(&hashes).unwrap();
     let (mut outcomes, mut answers, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     by_key.insert_unique_batch(&keys, &mut outcomes).unwrap();
-    assert!(
-        outcomes
-            .iter()
-            .all(|&outcome| outcome == Insertion::AlreadyPresent)
-    );
+    assert!(outcomes.iter().all(|&outcome| outcome == Insertion::AlreadyPresent));
     by_key.count_batch(&keys, &mut counts);
-    assert!(
-        counts
-            .iter()
-            .zip(0..)
-            .all(|(&count, at)| count == 1 + u64::from(at % 300 < 200))
-    );
+    assert!(counts.iter().zip(0..).all(|(&count, at)| count == 1 + u64::from(at % 300 < 200)));
     by_key.contains_batch(&keys, &mut answers);
     assert!(answers.iter().all(|&present| present) && by_hash.len() == 500);
     by_key.remove_batch(&keys, &mut answers);

@@ -27,11 +27,7 @@ fn built(counters: u64, probes: u32) -> CountingBloomFilter {
 fn assert_holds(filter: &CountingBloomFilter, truth: &HashMap<u64, u64>) {
     for (&number, &copies) in truth {
         assert!(filter.contains_hash(key(number)), "{number} is lost");
-        assert!(
-            filter
-                .count_hash(key(number))
-                .is_none_or(|count| count >= copies)
-        );
+        assert!(filter.count_hash(key(number)).is_none_or(|count| count >= copies));
     }
 }
 
@@ -70,10 +66,7 @@ fn follows_a_multiset_and_ends_empty() {
         let left = run_model(counters, probes, distinct, 2);
         let plan = BloomPlan::new(counters, probes).unwrap();
         let empty = CountingBloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
-        assert!(
-            left == empty,
-            "{counters} counters are not all back at zero"
-        );
+        assert!(left == empty, "{counters} counters are not all back at zero");
     }
 }
 
@@ -111,10 +104,7 @@ fn rate_is_that_of_the_plain_filter() {
         bits.insert_hash(key(number));
     }
     for number in 0..50_000 {
-        assert_eq!(
-            counting.contains_hash(key(number)),
-            bits.contains_hash(key(number))
-        );
+        assert_eq!(counting.contains_hash(key(number)), bits.contains_hash(key(number)));
     }
     assert_eq!(counting.memory_bytes() as u64, plan.counting_bytes());
     counting.clear();

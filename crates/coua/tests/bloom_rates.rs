@@ -7,9 +7,7 @@ use coua::{
 
 /// Hashes of the numbers of `range`: those of different seeds are independent.
 fn hashes(seed: u64, range: std::ops::Range<u64>) -> Vec<KeyHash> {
-    range
-        .map(|number| KeyHasher::xxh3(seed).hash_u64(number))
-        .collect()
+    range.map(|number| KeyHasher::xxh3(seed).hash_u64(number)).collect()
 }
 
 /// Numbers that no test inserts.
@@ -24,11 +22,8 @@ fn share(answers: &[bool]) -> f64 {
 fn mean_and_deviation(samples: &[f64]) -> (f64, f64) {
     let count = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / count;
-    let variance = samples
-        .iter()
-        .map(|sample| (sample - mean).powi(2))
-        .sum::<f64>()
-        / (count - 1.0);
+    let variance =
+        samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0);
     (mean, variance.sqrt())
 }
 
@@ -36,10 +31,7 @@ fn mean_and_deviation(samples: &[f64]) -> (f64, f64) {
 fn assert_mean(samples: &[f64], expected: f64, what: &str) {
     let (mean, deviation) = mean_and_deviation(samples);
     let allowed = 5.0 * deviation / (samples.len() as f64).sqrt() + 1e-3 * expected;
-    assert!(
-        (mean - expected).abs() < allowed,
-        "{what}: {mean:e}, {expected:e} +- {allowed:e}"
-    );
+    assert!((mean - expected).abs() < allowed, "{what}: {mean:e}, {expected:e} +- {allowed:e}");
 }
 
 /// Wrong answers among `queries` absent keys, as a share.
@@ -79,13 +71,7 @@ fn bloom_rate_is_the_formula() {
 
 #[test]
 fn planned_bloom_filters_keep_their_rate() {
-    for (items, rate) in [
-        (1, 0.01),
-        (20, 0.01),
-        (1_000, 0.1),
-        (10_000, 0.01),
-        (100_000, 0.001),
-    ] {
+    for (items, rate) in [(1, 0.01), (20, 0.01), (1_000, 0.1), (10_000, 0.01), (100_000, 0.001)] {
         let filters = (200_000 / items).clamp(5, 200);
         let samples: Vec<f64> = (0..filters)
             .map(|seed| {
@@ -98,22 +84,14 @@ fn planned_bloom_filters_keep_their_rate() {
         let error = 5.0 * deviation / (filters as f64).sqrt();
         assert!(mean < rate + error, "{items} {rate}: {mean}");
         // And not by wasting memory: the smallest size is one cache line, for about 50 keys.
-        assert!(
-            items < 50 || mean > rate - error - rate / 50.0,
-            "{items} {rate}: {mean}"
-        );
+        assert!(items < 50 || mean > rate - error - rate / 50.0, "{items} {rate}: {mean}");
     }
 }
 
 #[test]
 fn blocked_rate_is_the_formula() {
-    for (blocks, items) in [
-        (100, 500),
-        (100, 2_400),
-        (1_000, 24_300),
-        (4_099, 64_000),
-        (50, 5_000),
-    ] {
+    for (blocks, items) in [(100, 500), (100, 2_400), (1_000, 24_300), (4_099, 64_000), (50, 5_000)]
+    {
         let plan = BlockedBloomPlan::new(blocks).unwrap();
         let filters = (1_000_000 / items).clamp(10, 200);
         let samples: Vec<f64> = (0..filters)
@@ -169,16 +147,9 @@ fn scalable_filter_keeps_its_rate_while_it_grows_twenty_times() {
     }
     assert!(filter.stages() >= 5);
     // Not far below either: the bits are not wasted.
-    assert!(
-        filter.false_positive_rate() > rate / 2.0,
-        "{}",
-        filter.false_positive_rate()
-    );
+    assert!(filter.false_positive_rate() > rate / 2.0, "{}", filter.false_positive_rate());
     let wrong_at_insert = 20 * first - filter.len();
-    assert!(
-        (wrong_at_insert as f64) < 20.0 * first as f64 * rate,
-        "{wrong_at_insert}"
-    );
+    assert!((wrong_at_insert as f64) < 20.0 * first as f64 * rate, "{wrong_at_insert}");
     let mut all = Vec::new();
     filter.contains_hash_batch(&hashes(9, 0..20 * first), &mut all);
     assert!(all.iter().all(|&yes| yes));
@@ -195,10 +166,7 @@ fn counts_are_estimated() {
             blocked.insert_hash_batch(&hashes(3, 0..items), &mut Vec::new());
         }
         for estimate in [plain.count_estimate(), blocked.count_estimate()] {
-            assert!(
-                (estimate - items as f64).abs() < 3.0 * deviation,
-                "{items}: {estimate}"
-            );
+            assert!((estimate - items as f64).abs() < 3.0 * deviation, "{items}: {estimate}");
         }
     }
     let full = BloomFilter::with_bits(1, 1).unwrap();
@@ -210,11 +178,7 @@ fn counts_are_estimated() {
 
 #[test]
 fn classic_three_functions_are_near_the_formula() {
-    let functions = vec![
-        HashFunction::fnv1(),
-        HashFunction::fnv1a(),
-        HashFunction::murmur3(0),
-    ];
+    let functions = vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
     let filter = BloomFilter::with_hash_functions(1 << 18, functions).unwrap();
     for number in 0..50_000 {
         filter.insert(format!("https://example.org/item/{number}"));

@@ -10,17 +10,11 @@ use coua::{
 };
 
 fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
-    range
-        .map(|number| KeyHasher::default().hash_u64(number))
-        .collect()
+    range.map(|number| KeyHasher::default().hash_u64(number)).collect()
 }
 
 fn classic() -> Vec<HashFunction> {
-    vec![
-        HashFunction::fnv1(),
-        HashFunction::fnv1a(),
-        HashFunction::murmur3(0),
-    ]
+    vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)]
 }
 
 #[test]
@@ -58,10 +52,7 @@ fn of_racing_threads_one_at_least_is_told_that_a_key_is_new() {
     let outcomes: Vec<Vec<Insertion>> = thread::scope(|scope| {
         let run = || keys.iter().map(|&hash| filter.insert_hash(hash)).collect();
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for key in 0..keys.len() {
         assert!(outcomes.iter().any(|outcome| outcome[key] == Inserted));
@@ -91,20 +82,12 @@ fn inserted_keys_are_found_at_any_fill() {
 
 #[test]
 fn keys_and_their_hashes_are_the_same_keys() {
-    for hasher in [
-        KeyHasher::default(),
-        KeyHasher::siphash13(*b"sixteen  letters"),
-    ] {
+    for hasher in [KeyHasher::default(), KeyHasher::siphash13(*b"sixteen  letters")] {
         let bloom = BloomFilter::from_plan(BloomPlan::new(4_001, 6).unwrap(), hasher).unwrap();
         let plan = BlockedBloomPlan::new(17).unwrap();
         let mut blocked = BlockedBloomFilter::from_plan(plan, hasher).unwrap();
         let mut scalable = ScalableBloomFilter::with_capacity_and_hasher(9, 0.01, hasher).unwrap();
-        for key in [
-            "",
-            "wren",
-            "\0",
-            "a key that is longer than the short paths of a hash",
-        ] {
+        for key in ["", "wren", "\0", "a key that is longer than the short paths of a hash"] {
             let hash = hasher.hash(key.as_bytes());
             assert_eq!(bloom.insert(key), Inserted);
             assert_eq!(blocked.insert(key.as_bytes()), Inserted);
@@ -118,9 +101,7 @@ fn keys_and_their_hashes_are_the_same_keys() {
 /// Keys of which half repeat earlier ones, many within the same block, and questions about them.
 fn batches() -> impl Iterator<Item = (Vec<[u8; 8]>, Vec<[u8; 8]>)> {
     (0..=200).chain([1_000]).map(|size: u64| {
-        let keys = (0..size)
-            .map(|i| (i * i % (size / 2 + 1)).to_le_bytes())
-            .collect();
+        let keys = (0..size).map(|i| (i * i % (size / 2 + 1)).to_le_bytes()).collect();
         (keys, (0..size).map(u64::to_le_bytes).collect())
     })
 }
@@ -132,20 +113,11 @@ fn batches_are_single_operations_in_order() {
         let (one, many, mut extended) = (bloom(), bloom(), bloom());
         let (mut outcome, mut present) = (vec![Inserted], vec![true]);
         many.insert_batch(&keys, &mut outcome);
-        assert_eq!(
-            outcome,
-            keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>()
-        );
+        assert_eq!(outcome, keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>());
         extended.extend(&keys);
         assert!(one == many && one == extended);
         many.contains_batch(&queries, &mut present);
-        assert_eq!(
-            present,
-            queries
-                .iter()
-                .map(|key| one.contains(key))
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
     }
 }
 
@@ -156,20 +128,11 @@ fn blocked_batches_are_single_operations_in_order() {
         let (mut many, mut extended) = (one.clone(), one.clone());
         let (mut outcome, mut present) = (vec![Inserted], vec![true]);
         many.insert_batch(&keys, &mut outcome);
-        assert_eq!(
-            outcome,
-            keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>()
-        );
+        assert_eq!(outcome, keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>());
         extended.extend(&keys);
         assert!(one == many && one == extended);
         many.contains_batch(&queries, &mut present);
-        assert_eq!(
-            present,
-            queries
-                .iter()
-                .map(|key| one.contains(key))
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
     }
 }
 
@@ -180,21 +143,10 @@ fn scalable_batches_are_single_operations_in_order() {
         let mut many = one.clone();
         let (mut outcome, mut present) = (vec![Inserted], vec![true]);
         many.insert_batch(&keys, &mut outcome).unwrap();
-        assert_eq!(
-            outcome,
-            keys.iter()
-                .map(|key| one.insert(key).unwrap())
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(outcome, keys.iter().map(|key| one.insert(key).unwrap()).collect::<Vec<_>>());
         assert!(one == many);
         many.contains_batch(&queries, &mut present);
-        assert_eq!(
-            present,
-            queries
-                .iter()
-                .map(|key| one.contains(key))
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
     }
 }
 
@@ -210,11 +162,7 @@ fn union_is_inserting_both() {
     common.intersect(&right).unwrap();
     left.merge(&right).unwrap();
     assert!(left == both);
-    assert!(
-        hashes(2_000..3_000)
-            .iter()
-            .all(|&hash| common.contains_hash(hash))
-    );
+    assert!(hashes(2_000..3_000).iter().all(|&hash| common.contains_hash(hash)));
     assert!(common.false_positive_rate() < right.false_positive_rate());
 
     let blocked = || BlockedBloomFilter::with_blocks(211).unwrap();
@@ -226,11 +174,7 @@ fn union_is_inserting_both() {
     common.intersect(&right).unwrap();
     left.merge(&right).unwrap();
     assert!(left == both);
-    assert!(
-        hashes(2_000..3_000)
-            .iter()
-            .all(|&hash| common.contains_hash(hash))
-    );
+    assert!(hashes(2_000..3_000).iter().all(|&hash| common.contains_hash(hash)));
     assert!(common.false_positive_rate() < right.false_positive_rate());
 }
 
@@ -241,17 +185,8 @@ fn filters_that_differ_are_not_combined() {
     let mut unchanged = base.clone();
     let seeded = BloomFilter::from_plan(BloomPlan::new(1_000, 3).unwrap(), KeyHasher::xxh3(1));
     for (other, error) in [
-        (
-            BloomFilter::with_bits(999, 3),
-            BloomMergeError::Bits {
-                left: 1_000,
-                right: 999,
-            },
-        ),
-        (
-            BloomFilter::with_bits(1_000, 4),
-            BloomMergeError::Probes { left: 3, right: 4 },
-        ),
+        (BloomFilter::with_bits(999, 3), BloomMergeError::Bits { left: 1_000, right: 999 }),
+        (BloomFilter::with_bits(1_000, 4), BloomMergeError::Probes { left: 3, right: 4 }),
         (seeded, BloomMergeError::Hash),
     ] {
         let other = other.unwrap();
@@ -262,10 +197,7 @@ fn filters_that_differ_are_not_combined() {
 
     let mut blocked = BlockedBloomFilter::with_blocks(4).unwrap();
     let other = BlockedBloomFilter::with_blocks(5).unwrap();
-    let error = BloomMergeError::Bits {
-        left: 1_024,
-        right: 1_280,
-    };
+    let error = BloomMergeError::Bits { left: 1_024, right: 1_280 };
     assert_eq!(blocked.merge(&other), Err(error.clone()));
     assert_eq!(blocked.intersect(&other), Err(error));
 
@@ -275,10 +207,7 @@ fn filters_that_differ_are_not_combined() {
     let reversed = BloomFilter::with_hash_functions(99, reversed).unwrap();
     assert_eq!(three.merge(&reversed), Err(BloomMergeError::Hash));
     let two = BloomFilter::with_hash_functions(99, classic()[..2].to_vec()).unwrap();
-    assert_eq!(
-        three.merge(&two),
-        Err(BloomMergeError::Probes { left: 3, right: 2 })
-    );
+    assert_eq!(three.merge(&two), Err(BloomMergeError::Probes { left: 3, right: 2 }));
     let same = BloomFilter::with_hash_functions(99, classic()).unwrap();
     same.insert("wren");
     assert_eq!(three.merge(&same), Ok(()));
@@ -297,16 +226,8 @@ fn bits_of_a_key_are_a_promise() {
     let mut blocked = BlockedBloomFilter::with_blocks(2).unwrap();
     blocked.insert("kestrel");
     let mut bytes = vec![0; 64];
-    for (byte, value) in [
-        (1, 64),
-        (5, 8),
-        (11, 32),
-        (13, 16),
-        (19, 2),
-        (21, 16),
-        (24, 32),
-        (29, 2),
-    ] {
+    for (byte, value) in [(1, 64), (5, 8), (11, 32), (13, 16), (19, 2), (21, 16), (24, 32), (29, 2)]
+    {
         bytes[byte] = value;
     }
     assert_eq!(blocked.to_bytes(), bytes);
@@ -348,16 +269,11 @@ fn bytes_of_another_length_are_refused() {
     for length in 0..200 {
         let blocked = BlockedBloomFilter::from_bytes(&bytes[..length], KeyHasher::default());
         let whole = length > 0 && length % 32 == 0;
-        let error = BloomLoadError::Blocks {
-            found: length as u64,
-        };
+        let error = BloomLoadError::Blocks { found: length as u64 };
         assert_eq!(blocked.err(), (!whole).then_some(error));
         let plan = BloomPlan::new(700, 3).unwrap();
         let bits = BloomFilter::from_bytes(plan, KeyHasher::default(), &bytes[..length]);
-        let error = BloomLoadError::Length {
-            found: length as u64,
-            expected: 88,
-        };
+        let error = BloomLoadError::Length { found: length as u64, expected: 88 };
         assert_eq!(bits.err(), (length != 88).then_some(error));
     }
     // A plan that lies about 2^60 bytes is found out before anything is allocated.
@@ -378,20 +294,14 @@ fn impossible_filters_are_errors() {
         assert!(is_rate(CountingBloomFilter::with_capacity(10, rate).err()));
     }
     assert!(BloomFilter::with_capacity(0, 0.01).unwrap().insert("wren") == Inserted);
-    assert_eq!(
-        BloomFilter::with_bits(0, 3).err(),
-        Some(BloomBuildError::NoBits)
-    );
+    assert_eq!(BloomFilter::with_bits(0, 3).err(), Some(BloomBuildError::NoBits));
     let none = Some(BloomBuildError::Probes { probes: 0 });
     assert_eq!(BloomFilter::with_bits(10, 0).err(), none);
     assert_eq!(BloomFilter::with_hash_functions(10, Vec::new()).err(), none);
     let many = vec![HashFunction::fnv1(); 65];
     let error = Some(BloomBuildError::Probes { probes: 65 });
     assert_eq!(BloomFilter::with_hash_functions(10, many).err(), error);
-    assert_eq!(
-        BlockedBloomFilter::with_blocks(0).err(),
-        Some(BloomBuildError::NoBits)
-    );
+    assert_eq!(BlockedBloomFilter::with_blocks(0).err(), Some(BloomBuildError::NoBits));
     // Beyond any machine: refused, not aborted.
     assert!(BloomFilter::with_bits(u64::MAX, 3).is_err());
     assert!(BloomFilter::with_capacity(u64::MAX, 0.5).is_err());
@@ -409,10 +319,7 @@ fn refused_growth_changes_nothing() {
     let keys = hashes(0..10);
     let mut outcome = Vec::new();
     let refused = filter.insert_hash_batch(&keys, &mut outcome);
-    assert!(
-        matches!(refused, Err(BloomBuildError::OutOfReach { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(BloomBuildError::OutOfReach { .. })), "{refused:?}");
     assert_eq!(outcome, [Inserted; 3]);
     let before = filter.clone();
     assert!(filter.insert_hash(keys[3]).is_err());
@@ -427,20 +334,14 @@ fn summaries_and_messages_are_for_people() {
     let secret = KeyHasher::siphash13([0xab; 16]);
     let filter = BloomFilter::from_plan(BloomPlan::new(100, 3).unwrap(), secret).unwrap();
     let text = format!("{filter:?}");
-    assert!(
-        text.contains("bits: 100") && !text.contains("171") && text.len() < 200,
-        "{text}"
-    );
+    assert!(text.contains("bits: 100") && !text.contains("171") && text.len() < 200, "{text}");
     let error = BloomFilter::with_capacity(10, 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "a false-positive rate of 2 is not possible: give one above 0 and below 1, such as 0.01"
     );
     let error = BloomFilter::with_bits(10, 65).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "65 probes per key are not possible: give between 1 and 64"
-    );
+    assert_eq!(error, "65 probes per key are not possible: give between 1 and 64");
 }
 
 #[test]

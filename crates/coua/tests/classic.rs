@@ -20,9 +20,7 @@ const LAYOUTS: [(Layout, u32); 5] = [
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter
-        .write_to(&mut bytes)
-        .expect("memory takes every byte");
+    filter.write_to(&mut bytes).expect("memory takes every byte");
     bytes
 }
 
@@ -30,9 +28,7 @@ fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
 fn nine_equal_inserts() {
     for (layout, slots) in LAYOUTS {
         for capacity in [1, 2, 9, 1000] {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(capacity).rate(0.001).build().unwrap();
             for copies in 1..=9 {
                 filter.insert("kestrel").unwrap();
@@ -54,11 +50,7 @@ fn nine_equal_inserts() {
 fn a_million_equal_inserts_and_removes() {
     let filters = [
         CuckooFilter::with_capacity(10, 0.01).unwrap(),
-        CuckooFilter::builder()
-            .capacity(10)
-            .hash_bits(40)
-            .build()
-            .unwrap(),
+        CuckooFilter::builder().capacity(10).hash_bits(40).build().unwrap(),
         CuckooFilter::new(),
     ];
     for mut filter in filters {
@@ -81,9 +73,7 @@ fn a_million_equal_inserts_and_removes() {
 #[test]
 fn floods_of_a_few_equal_keys_do_not_grow_the_filter() {
     for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(10_000).hash_bits(64).build().unwrap();
         let before = filter.slots();
         let keys = Random::new(7).hashes(100);
@@ -122,10 +112,7 @@ fn after_inserts_to_refusal_every_earlier_key_is_there() {
             };
             assert_eq!(full.reason, FullReason::NoRoom);
             assert_eq!(full.items, keys.len() as u64);
-            assert!(
-                keys.len() as u64 >= capacity || max_relocations < 500,
-                "{filter:?}"
-            );
+            assert!(keys.len() as u64 >= capacity || max_relocations < 500, "{filter:?}");
             for _ in 0..1000 {
                 let key = random.hash();
                 if filter.insert_hash(key).is_ok() {
@@ -146,9 +133,7 @@ fn after_inserts_to_refusal_every_earlier_key_is_there() {
 #[test]
 fn removing_an_absent_key_is_false_and_changes_nothing() {
     for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(2_000).rate(0.05).build().unwrap();
         let mut random = Random::new(3);
         filter.insert_hash_batch(&random.hashes(1_990)).unwrap();
@@ -201,22 +186,13 @@ fn filters_of_different_resolution_do_not_merge_upwards() {
     let (mut coarse, mut fine) = (bits(30), bits(31));
     fine.insert("a").unwrap();
     coarse.insert("b").unwrap();
-    assert!(matches!(
-        fine.merge(&coarse),
-        Err(MergeError::Resolution { .. })
-    ));
+    assert!(matches!(fine.merge(&coarse), Err(MergeError::Resolution { .. })));
     assert!(!fine.contains("b"));
     coarse.merge(&fine).unwrap();
     assert!(coarse.contains("a") && coarse.contains("b"));
     let mut fixed = CuckooFilter::with_capacity(1000, 0.01).unwrap();
-    assert!(matches!(
-        fixed.merge(&coarse),
-        Err(MergeError::Resolution { .. })
-    ));
-    assert!(matches!(
-        coarse.merge(&fixed),
-        Err(MergeError::Resolution { .. })
-    ));
+    assert!(matches!(fixed.merge(&coarse), Err(MergeError::Resolution { .. })));
+    assert!(matches!(coarse.merge(&fixed), Err(MergeError::Resolution { .. })));
     fixed.merge(&CuckooFilter::from_iter(["c"])).unwrap();
     assert!(fixed.contains("c"));
 }
@@ -224,23 +200,15 @@ fn filters_of_different_resolution_do_not_merge_upwards() {
 #[test]
 fn a_capacity_that_is_a_power_of_two_is_reached() {
     for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
-        let mut filter = builder
-            .capacity(65_536)
-            .rate(0.001)
-            .when_full(WhenFull::Refuse)
-            .build()
-            .unwrap();
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        let mut filter =
+            builder.capacity(65_536).rate(0.001).when_full(WhenFull::Refuse).build().unwrap();
         for key in 0..65_536u32 {
             filter.insert(key.to_le_bytes()).unwrap();
         }
         // Keys that the filter takes for copies of others need no room of their own.
         let mut more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
-        let full = more
-            .find_map(Result::err)
-            .expect("refused within 1,000 more");
+        let full = more.find_map(Result::err).expect("refused within 1,000 more");
         assert_eq!(full.reason, FullReason::MaxItems);
         assert!((0..65_536u32).all(|key| filter.contains(key.to_le_bytes())));
     }
@@ -251,15 +219,8 @@ fn two_halves_of_a_capacity_merge() {
     for (layout, slots) in LAYOUTS {
         for items in [2u64, 100, 10_000, 300_000] {
             let build = || {
-                let builder = CuckooFilter::builder()
-                    .layout(layout)
-                    .slots_per_bucket(slots);
-                builder
-                    .capacity(items)
-                    .rate(0.01)
-                    .when_full(WhenFull::Refuse)
-                    .build()
-                    .unwrap()
+                let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+                builder.capacity(items).rate(0.01).when_full(WhenFull::Refuse).build().unwrap()
             };
             let (mut left, mut right) = (build(), build());
             let keys = Random::new(items).hashes(items as usize);
@@ -297,15 +258,8 @@ fn counts_beyond_64_bits_saturate_without_a_panic() {
 #[test]
 fn merging_a_large_count_takes_no_time() {
     let build = || {
-        let builder = CuckooFilter::builder()
-            .capacity(1)
-            .hash_bits(8)
-            .slots_per_bucket(1);
-        builder
-            .when_full(WhenFull::Refuse)
-            .max_relocations(0)
-            .build()
-            .unwrap()
+        let builder = CuckooFilter::builder().capacity(1).hash_bits(8).slots_per_bucket(1);
+        builder.when_full(WhenFull::Refuse).max_relocations(0).build().unwrap()
     };
     let merge_all = move || {
         for key in 0..=255u64 {
@@ -318,9 +272,7 @@ fn merging_a_large_count_takes_no_time() {
             }
             let mut crowded = build();
             let others = (1..=10u64).map(|other| KeyHash::from_u64((key + other) << 56));
-            let len = others
-                .filter(|&other| crowded.insert_hash(other).is_ok())
-                .count() as u64;
+            let len = others.filter(|&other| crowded.insert_hash(other).is_ok()).count() as u64;
             if crowded.merge(&many).is_ok() {
                 assert_eq!(crowded.count_hash(hash), 1 << 40);
                 assert_eq!(crowded.len(), len + (1 << 40));
@@ -332,64 +284,30 @@ fn merging_a_large_count_takes_no_time() {
         merge_all();
         done.send(()).unwrap();
     });
-    wait.recv_timeout(Duration::from_secs(10))
-        .expect("a merge takes as long as it has copies");
+    wait.recv_timeout(Duration::from_secs(10)).expect("a merge takes as long as it has copies");
 }
 
 #[test]
 fn absurd_descriptions_are_errors() {
     let builder = CuckooFilter::builder;
-    for rate in [
-        f64::NAN,
-        0.0,
-        -0.1,
-        1.0,
-        2.0,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-    ] {
-        assert!(
-            matches!(builder().rate(rate).build(), Err(BuildError::Rate { .. })),
-            "{rate}"
-        );
+    for rate in [f64::NAN, 0.0, -0.1, 1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY] {
+        assert!(matches!(builder().rate(rate).build(), Err(BuildError::Rate { .. })), "{rate}");
     }
     for rate in [f64::MIN_POSITIVE, 1e-300, 1e-20] {
         let refused = builder().capacity(10).rate(rate).build();
-        assert!(
-            matches!(refused, Err(BuildError::RateTooSmall { .. })),
-            "{rate}"
-        );
+        assert!(matches!(refused, Err(BuildError::RateTooSmall { .. })), "{rate}");
         let refused = builder().max_items(1 << 40).rate(rate).build();
-        assert!(
-            matches!(refused, Err(BuildError::RateTooSmall { .. })),
-            "{rate}"
-        );
+        assert!(matches!(refused, Err(BuildError::RateTooSmall { .. })), "{rate}");
     }
     for bits in [0, 7, 65, u32::MAX] {
-        assert!(matches!(
-            builder().hash_bits(bits).build(),
-            Err(BuildError::HashBits { .. })
-        ));
+        assert!(matches!(builder().hash_bits(bits).build(), Err(BuildError::HashBits { .. })));
     }
     for slots in [0, 3, 5, 16, u32::MAX] {
         let refused = builder().slots_per_bucket(slots).build();
         assert!(matches!(refused, Err(BuildError::SlotsPerBucket { .. })));
     }
-    assert!(
-        builder()
-            .layout(Layout::Windows)
-            .slots_per_bucket(4)
-            .build()
-            .is_err()
-    );
-    assert!(
-        builder()
-            .capacity(10)
-            .max_items(9)
-            .rate(0.1)
-            .build()
-            .is_err()
-    );
+    assert!(builder().layout(Layout::Windows).slots_per_bucket(4).build().is_err());
+    assert!(builder().capacity(10).max_items(9).rate(0.1).build().is_err());
     assert!(builder().rate(0.1).hash_bits(20).build().is_err());
 }
 
@@ -397,20 +315,11 @@ fn absurd_descriptions_are_errors() {
 fn a_capacity_beyond_all_memory_is_an_error() {
     for capacity in [1 << 50, u64::MAX / 2, u64::MAX] {
         for bits in [8, 20, 40, 64] {
-            let refused = CuckooFilter::builder()
-                .capacity(capacity)
-                .hash_bits(bits)
-                .build();
-            assert!(
-                matches!(refused, Err(BuildError::OutOfMemory(_))),
-                "{capacity} {bits}"
-            );
+            let refused = CuckooFilter::builder().capacity(capacity).hash_bits(bits).build();
+            assert!(matches!(refused, Err(BuildError::OutOfMemory(_))), "{capacity} {bits}");
         }
         for rate in [0.5, 1e-3] {
-            assert!(
-                CuckooFilter::with_capacity(capacity, rate).is_err(),
-                "{capacity} {rate}"
-            );
+            assert!(CuckooFilter::with_capacity(capacity, rate).is_err(), "{capacity} {rate}");
         }
         let mut filter = CuckooFilter::new();
         let full = filter.reserve(capacity).unwrap_err();
@@ -429,14 +338,8 @@ fn many_times_the_memory_of_the_machine_is_an_error() {
         return; // the machine's owner wants it so
     }
     for (capacity, bits) in [(1 << 43, 20), (1 << 43, 50), (1 << 44, 8)] {
-        let built = CuckooFilter::builder()
-            .capacity(capacity)
-            .hash_bits(bits)
-            .build();
-        assert!(
-            matches!(built, Err(BuildError::OutOfMemory(_))),
-            "{capacity} {bits}"
-        );
+        let built = CuckooFilter::builder().capacity(capacity).hash_bits(bits).build();
+        assert!(matches!(built, Err(BuildError::OutOfMemory(_))), "{capacity} {bits}");
     }
     let planned = CuckooFilter::with_capacity(1 << 43, 0.01);
     assert!(matches!(planned, Err(BuildError::OutOfMemory(_))));
@@ -445,12 +348,7 @@ fn many_times_the_memory_of_the_machine_is_an_error() {
 /// Only a small part is touched, so that only a small part of the memory becomes real.
 #[test]
 fn more_slots_than_32_bits_can_number() {
-    let build = || {
-        CuckooFilter::builder()
-            .capacity(5_000_000_000)
-            .rate(0.3)
-            .build()
-    };
+    let build = || CuckooFilter::builder().capacity(5_000_000_000).rate(0.3).build();
     let Ok(mut filter) = build() else {
         return; // no address space for 4 GB
     };
@@ -476,17 +374,12 @@ fn more_slots_than_32_bits_can_number() {
 fn a_tiny_capacity_is_enough_for_itself() {
     for (layout, slots) in LAYOUTS {
         for capacity in 0..=20 {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(capacity).rate(0.01).build().unwrap();
             for key in 0..capacity {
                 filter.insert(key.to_le_bytes()).unwrap();
             }
-            assert_eq!(
-                filter.insert("more").unwrap_err().reason,
-                FullReason::MaxItems
-            );
+            assert_eq!(filter.insert("more").unwrap_err().reason, FullReason::MaxItems);
             assert!((0..capacity).all(|key| filter.contains(key.to_le_bytes())));
         }
     }
@@ -500,16 +393,34 @@ fn converting_to_nonsense_is_an_error() {
         assert!(filter.convert(Conversion::Rate(rate)).is_err(), "{rate}");
     }
     for bits in [0, 7, 65, u32::MAX] {
-        assert!(
-            filter.convert(Conversion::HashBits(bits)).is_err(),
-            "{bits}"
-        );
+        assert!(filter.convert(Conversion::HashBits(bits)).is_err(), "{bits}");
     }
     for slots_per_bucket in [0, 3, 16] {
-        let to = Conversion::Layout {
-            layout: Layout::Buckets,
-            slots_per_bucket,
-        };
+        let to = Conversion::Layout { layout: Layout::Buckets, slots_per_bucket };
         assert!(filter.convert(to).is_err());
+    }
+}
+
+/// Hashes in their own order fill one part of the filter before the next has anything.
+#[test]
+fn sorted_hashes_are_held_as_others_are() {
+    let mut hashes: Vec<_> =
+        (0..1_000_000u64).map(|n| coua::KeyHasher::default().hash_u64(n)).collect();
+    hashes.sort_unstable();
+    let mut sorted = CuckooFilter::new();
+    sorted.insert_hash_batch(&hashes).unwrap();
+    assert_eq!(sorted.len(), 1_000_000);
+    assert!(hashes.iter().all(|&hash| sorted.contains_hash(hash)));
+    assert!(sorted.memory_bytes() < 16_000_000, "{sorted:?}");
+}
+
+#[test]
+fn a_small_filter_takes_in_a_large_one() {
+    let large: CuckooFilter = (0..1_000_000u64).map(u64::to_le_bytes).collect();
+    for merge in [CuckooFilter::merge, CuckooFilter::merge_unique] {
+        let mut small = CuckooFilter::new();
+        small.insert("one more").unwrap();
+        merge(&mut small, &large).unwrap();
+        assert_eq!(small.len(), 1_000_001);
     }
 }

@@ -84,15 +84,7 @@ impl Segment {
             (base + bits - depth, 64)
         };
         let suffix_bits = hash_bits - depth;
-        Self {
-            prefix,
-            depth,
-            m,
-            g,
-            t,
-            suffix_bits,
-            hash_bits,
-        }
+        Self { prefix, depth, m, g, t, suffix_bits, hash_bits }
     }
 
     /// Primary bucket and fingerprint.
@@ -121,11 +113,7 @@ impl Segment {
     fn value(&self, file: &File, offset: u64, slot: u64) -> u64 {
         let (in_bucket, width) = (file.u32(44), self.slot_bits(file));
         let bits = in_bucket * width;
-        let odd = if bits.is_multiple_of(8) {
-            0
-        } else {
-            8 - (1 << bits.trailing_zeros())
-        };
+        let odd = if bits.is_multiple_of(8) { 0 } else { 8 - (1 << bits.trailing_zeros()) };
         if file.u32(40) == 1 || bits + odd <= 64 {
             return file.bits(offset, slot * width, width);
         }
@@ -144,10 +132,7 @@ impl Segment {
 /// Checks the rules of sections 1, 2, 5 and 6, and returns the segments with their offsets.
 fn checked(file: &File) -> Vec<(Segment, u64)> {
     assert_eq!(file.part(0, 8), b"\x89COUA\r\n\x1a");
-    assert_eq!(
-        (file.number(8, 2), file.number(10, 2), file.u32(12)),
-        (1, 1, 192)
-    );
+    assert_eq!((file.number(8, 2), file.number(10, 2), file.u32(12)), (1, 1, 192));
     assert_eq!(file.u64(184), checksum(file.part(0, 184)));
     for reserved in [32, 160, 168, 176] {
         assert_eq!((file.u64(reserved), file.u32(20)), (0, 0));
@@ -157,17 +142,10 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
     assert_eq!((table, length), (192, file.bytes.len() as u64));
     assert_eq!(first, (192 + 32 * segments).next_multiple_of(4096));
     assert_eq!(length, side + 24 * entries + 32);
-    assert!(
-        file.part(192 + 32 * segments, first - 192 - 32 * segments)
-            .iter()
-            .all(|&b| b == 0)
-    );
+    assert!(file.part(192 + 32 * segments, first - 192 - 32 * segments).iter().all(|&b| b == 0));
     let trailer = length - 32;
     assert_eq!(file.u64(trailer), checksum(file.part(192, 32 * segments)));
-    assert_eq!(
-        file.u64(trailer + 8),
-        checksum(file.part(side, 24 * entries))
-    );
+    assert_eq!(file.u64(trailer + 8), checksum(file.part(side, 24 * entries)));
     let whole = [file.part(0, 192), file.part(trailer, 16)].concat();
     assert_eq!(file.u64(trailer + 16), checksum(&whole));
     assert_eq!(file.part(trailer + 24, 8), b"COUA-END");
@@ -191,11 +169,7 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
 
 fn slots(file: &File) -> u64 {
     let m = file.u64(48);
-    if file.u32(40) == 1 {
-        m + 1
-    } else {
-        m * file.u32(44)
-    }
+    if file.u32(40) == 1 { m + 1 } else { m * file.u32(44) }
 }
 
 /// All items of the file as their cells' representatives, with their numbers of copies.
@@ -210,21 +184,11 @@ fn items(file: &File) -> BTreeMap<u64, u64> {
             }
             used += 1;
             let windows = file.u32(40);
-            let bucket = if windows == 1 {
-                slot - (value >> 1 & 1)
-            } else {
-                slot / file.u32(44)
-            };
+            let bucket = if windows == 1 { slot - (value >> 1 & 1) } else { slot / file.u32(44) };
             let fingerprint = value >> (1 + windows);
-            let back = if value & 1 == 1 {
-                segment.m - segment.offset(fingerprint)
-            } else {
-                0
-            };
+            let back = if value & 1 == 1 { segment.m - segment.offset(fingerprint) } else { 0 };
             let primary = (bucket + back) % segment.m;
-            *items
-                .entry(segment.representative(primary, fingerprint))
-                .or_default() += 1;
+            *items.entry(segment.representative(primary, fingerprint)).or_default() += 1;
         }
         assert_eq!(file.u32(192 + 32 * number + 4), used);
     }
@@ -255,27 +219,13 @@ fn builders() -> Vec<CuckooFilterBuilder> {
         builder().layout(Layout::Windows),
         builder().layout(Layout::Windows).hash_bits(33),
         builder().capacity(30_000).rate(1e-4).max_items(1_000_000),
-        builder()
-            .capacity(150_000)
-            .rate(1e-5)
-            .layout(Layout::Windows),
-        builder()
-            .capacity(150_000)
-            .rate(0.3)
-            .when_full(WhenFull::Refuse),
-        builder()
-            .capacity(150_000)
-            .rate(1e-12)
-            .hasher(KeyHasher::xxh3(7)),
+        builder().capacity(150_000).rate(1e-5).layout(Layout::Windows),
+        builder().capacity(150_000).rate(0.3).when_full(WhenFull::Refuse),
+        builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::xxh3(7)),
     ];
     for slots in [1, 2, 8] {
         all.push(builder().slots_per_bucket(slots));
-        all.push(
-            builder()
-                .slots_per_bucket(slots)
-                .capacity(150_000)
-                .rate(0.001),
-        );
+        all.push(builder().slots_per_bucket(slots).capacity(150_000).rate(0.001));
     }
     all
 }
@@ -309,8 +259,5 @@ fn a_secret_key_is_not_in_the_file() {
     filter.write_to(&mut bytes).unwrap();
     assert!(!bytes.windows(16).any(|window| window == secret));
     let file = File { bytes };
-    assert_eq!(
-        (file.u32(16), file.u64(24)),
-        (2, hasher.hash(b"coua key check").to_u64())
-    );
+    assert_eq!((file.u32(16), file.u64(24)), (2, hasher.hash(b"coua key check").to_u64()));
 }

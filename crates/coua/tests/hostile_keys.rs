@@ -36,14 +36,8 @@ fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
             let start = Instant::now();
             let hash = || KeyHash::from_u64(prefix | (random.next() >> prefix_bits));
             let held = fill(&mut filter, 300_000, hash);
-            assert!(
-                start.elapsed().as_secs() < 20,
-                "{prefix_bits} {held} {filter:?}"
-            );
-            assert!(
-                filter.memory_bytes() < 20_000_000,
-                "{prefix_bits} {held} {filter:?}"
-            );
+            assert!(start.elapsed().as_secs() < 20, "{prefix_bits} {held} {filter:?}");
+            assert!(filter.memory_bytes() < 20_000_000, "{prefix_bits} {held} {filter:?}");
             // Keys far from them still find room.
             for _ in 0..1000 {
                 let far = (prefix ^ 1 << 63) & 1 << 63 | (random.next() >> 1);
@@ -57,9 +51,7 @@ fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
 fn keys_that_share_a_suffix_are_ordinary_keys() {
     let mut filter = CuckooFilter::new();
     let random = &mut Random::new(1);
-    let held = fill(&mut filter, 200_000, || {
-        KeyHash::from_u64(random.next() << 24 | 0x00ab_cdef)
-    });
+    let held = fill(&mut filter, 200_000, || KeyHash::from_u64(random.next() << 24 | 0x00ab_cdef));
     assert_eq!(held, 200_000);
     assert!(filter.memory_bytes() < 200_000 * 16);
 }
@@ -72,10 +64,7 @@ fn keys_in_order_are_refused_or_held() {
         next += 1;
         KeyHash::from_u64(next)
     });
-    assert!(
-        held > 100 && filter.memory_bytes() < 20_000_000,
-        "{held} {filter:?}"
-    );
+    assert!(held > 100 && filter.memory_bytes() < 20_000_000, "{held} {filter:?}");
 }
 
 /// Where the format puts a hash: primary and partner bucket (docs/format.md), for 64 hash bits.
@@ -84,10 +73,7 @@ fn buckets_of(hash: u64, buckets: u64, depth: u32) -> (u64, u64) {
     let suffix = hash << depth;
     let (primary, rest) = (high(suffix, buckets), suffix.wrapping_mul(buckets));
     let cells = u128::from(buckets) * 63;
-    let top_bits = (1u128 << (64 - depth))
-        .div_ceil(cells)
-        .next_power_of_two()
-        .trailing_zeros();
+    let top_bits = (1u128 << (64 - depth)).div_ceil(cells).next_power_of_two().trailing_zeros();
     let fingerprint = (rest >> (64 - top_bits)) << 6 | (high(rest << top_bits, 63) + 1);
     let offset = ((fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * buckets) >> 32;
     (primary, (primary + offset) % buckets)
@@ -123,8 +109,5 @@ fn keys_that_share_two_buckets_do_not_make_the_filter_grow() {
             inserted += u64::from(filter.insert_hash(key).is_ok());
         }
     }
-    assert!(
-        filter.memory_bytes() < 2_000_000,
-        "{inserted} keys: {filter:?}"
-    );
+    assert!(filter.memory_bytes() < 2_000_000, "{inserted} keys: {filter:?}");
 }

@@ -43,19 +43,14 @@ fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
         "{what}: {wrong} wrong of {asked}, {:.1} expected: {filter:?}",
         asked * exact
     );
-    assert!(
-        wrong < asked * filter.false_positive_rate() + 5.0 * deviation,
-        "{what}"
-    );
+    assert!(wrong < asked * filter.false_positive_rate() + 5.0 * deviation, "{what}");
 }
 
 fn fill(filter: &mut CuckooFilter, random: &mut Random, items: u64) {
     let mut left = items;
     while left > 0 {
         let hashes = random.hashes(left.min(10_000) as usize);
-        filter
-            .insert_hash_batch(&hashes)
-            .expect("room for what was planned");
+        filter.insert_hash_batch(&hashes).expect("room for what was planned");
         left -= hashes.len() as u64;
     }
 }
@@ -72,9 +67,7 @@ fn the_rate_of_a_planned_filter_is_the_stated_one() {
             (30_000, 1e-3),
             (200_000, 1e-4),
         ] {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(items).rate(rate).build().unwrap();
             let random = &mut Random::new(items);
             for _ in 0..3 {
@@ -93,9 +86,7 @@ fn the_rate_of_a_planned_filter_is_the_stated_one() {
 fn the_rate_stays_with_the_hash_bits_through_growth() {
     for (layout, slots) in LAYOUTS {
         for (bits, most) in [(22, 15_000), (28, 920_000), (31, 920_000)] {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(1_000).hash_bits(bits).build().unwrap();
             let random = &mut Random::new(u64::from(bits));
             // Before growth, and after 1, 4 and 10 doublings.
@@ -115,9 +106,7 @@ fn the_rate_stays_with_the_hash_bits_through_growth() {
 fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
     for (layout, slots) in LAYOUTS {
         let build = || {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             builder.capacity(20_000).hash_bits(24).build().unwrap()
         };
         let random = &mut Random::new(2);
@@ -133,15 +122,8 @@ fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
         let rate = filter.convert(Conversion::Rate(0.05)).unwrap();
         assert!(rate.false_positive_rate() <= 0.05 && rate.false_positive_rate() > 0.025);
         check_rate(&rate, 400_000, "convert to a rate");
-        let to = Conversion::Layout {
-            layout: Layout::Buckets,
-            slots_per_bucket: 4,
-        };
-        check_rate(
-            &filter.convert(to).unwrap(),
-            400_000,
-            "convert to buckets of 4",
-        );
+        let to = Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 4 };
+        check_rate(&filter.convert(to).unwrap(), 400_000, "convert to buckets of 4");
         filter.compact();
         check_rate(&filter, 400_000, "compact");
     }
@@ -150,9 +132,7 @@ fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
 #[test]
 fn the_rate_holds_up_to_max_items() {
     for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = builder.capacity(100).max_items(50_000).rate(0.01);
         let mut filter = builder.clone().build().unwrap();
         fill(&mut filter, &mut Random::new(3), 50_000);
@@ -170,15 +150,9 @@ fn the_rate_holds_up_to_max_items() {
 
 /// However coarse the rate and small the start: all items that were announced find room.
 fn check_growth(most: u64, start: u64, rate: f64, layout: Layout, slots: u32) {
-    let builder = CuckooFilter::builder()
-        .layout(layout)
-        .slots_per_bucket(slots);
-    let mut filter = builder
-        .capacity(start)
-        .max_items(most)
-        .rate(rate)
-        .build()
-        .expect("a valid description");
+    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    let mut filter =
+        builder.capacity(start).max_items(most).rate(rate).build().expect("a valid description");
     fill(&mut filter, &mut Random::new(most ^ start), most);
     assert!(filter.false_positive_rate() <= rate, "{filter:?}");
 }
@@ -216,20 +190,12 @@ fn wrongly_dropped_items_are_as_many_as_expected() {
         let mut dropped = 0;
         let mut outcomes = Vec::new();
         for _ in 0..items / 1_000 {
-            filter
-                .insert_unique_hash_batch(&random.hashes(1_000), &mut outcomes)
-                .unwrap();
-            dropped += outcomes
-                .iter()
-                .filter(|&&o| o == Insertion::AlreadyPresent)
-                .count();
+            filter.insert_unique_hash_batch(&random.hashes(1_000), &mut outcomes).unwrap();
+            dropped += outcomes.iter().filter(|&&o| o == Insertion::AlreadyPresent).count();
         }
         let expected = (items as f64).powi(2) / f64::from(bits + 1).exp2();
         let far = (dropped as f64 - expected).abs();
-        assert!(
-            far < 5.0 * expected.sqrt().max(0.1),
-            "{dropped} dropped, {expected:.1} expected"
-        );
+        assert!(far < 5.0 * expected.sqrt().max(0.1), "{dropped} dropped, {expected:.1} expected");
     }
 }
 
@@ -249,13 +215,8 @@ fn crowded_cells(filter: &CuckooFilter) -> f64 {
 /// Fills a filter made for `items` items; true to plan in items, bytes and bits.
 fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     let plan = CuckooPlan::for_rate(items, rate, layout, slots).expect("a valid description");
-    let builder = CuckooFilter::builder()
-        .layout(layout)
-        .slots_per_bucket(slots);
-    let builder = builder
-        .capacity(items)
-        .rate(rate)
-        .when_full(WhenFull::Refuse);
+    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    let builder = builder.capacity(items).rate(rate).when_full(WhenFull::Refuse);
     let mut filter = builder.build().expect("a valid description");
     assert!(filter.capacity() >= items && filter.max_items() == items);
     assert_eq!(filter.slots(), plan.slots);
@@ -293,9 +254,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
 fn a_filter_for_n_items_takes_n_items() {
     for (layout, slots) in LAYOUTS {
         for rate in [0.1, 1e-3, 1e-9] {
-            for items in [
-                1, 2, 3, 5, 8, 13, 30, 100, 300, 1_000, 3_000, 10_000, 65_536,
-            ] {
+            for items in [1, 2, 3, 5, 8, 13, 30, 100, 300, 1_000, 3_000, 10_000, 65_536] {
                 check_capacity(items, rate, layout, slots);
             }
         }
@@ -310,18 +269,9 @@ fn small_filters_take_their_items_every_time() {
     for (layout, slots) in LAYOUTS {
         for items in 1..=60 {
             for seed in 0..40 {
-                let builder = CuckooFilter::builder()
-                    .layout(layout)
-                    .slots_per_bucket(slots);
-                let builder = builder
-                    .capacity(items)
-                    .rate(0.001)
-                    .when_full(WhenFull::Refuse);
-                fill(
-                    &mut builder.build().unwrap(),
-                    &mut Random::new(seed << 32 | items),
-                    items,
-                );
+                let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+                let builder = builder.capacity(items).rate(0.001).when_full(WhenFull::Refuse);
+                fill(&mut builder.build().unwrap(), &mut Random::new(seed << 32 | items), items);
             }
         }
     }
@@ -344,9 +294,7 @@ fn a_filter_for_many_items_takes_them() {
 #[ignore = "slow: run with ./test --all"]
 fn the_rate_holds_in_large_filters_and_through_many_doublings() {
     for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder()
-            .layout(layout)
-            .slots_per_bucket(slots);
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(1_000).hash_bits(34).build().unwrap();
         let random = &mut Random::new(6);
         for items in [10_000_000, 20_000_000, 40_000_000] {
@@ -363,23 +311,15 @@ fn reserved_memory_follows_the_items() {
     for (layout, slots) in LAYOUTS {
         let mut last = 0.0f64;
         for items in (1..=16u64).map(|step| step * 50_000) {
-            let builder = CuckooFilter::builder()
-                .layout(layout)
-                .slots_per_bucket(slots);
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.hash_bits(40).build().unwrap();
             filter.reserve(items).unwrap();
             let memory = filter.memory_bytes();
             fill(&mut filter, &mut Random::new(items), items);
             // One segment may have had to split; then a huge page is taken.
-            assert!(
-                filter.memory_bytes() <= memory + memory / 20 + (2 << 20),
-                "{filter:?}"
-            );
+            assert!(filter.memory_bytes() <= memory + memory / 20 + (2 << 20), "{filter:?}");
             let each = memory as f64 / items as f64;
-            assert!(
-                last == 0.0 || (each / last - 1.0).abs() < 0.1,
-                "{items}: {each} {last}"
-            );
+            assert!(last == 0.0 || (each / last - 1.0).abs() < 0.1, "{items}: {each} {last}");
             last = each;
         }
     }

@@ -39,16 +39,10 @@ fn builders(items: u64) -> Vec<CuckooFilterBuilder> {
         builder().hash_bits(36),
         builder().layout(Layout::Windows).hash_bits(40),
         builder().capacity(items).rate(0.01),
-        builder()
-            .capacity(items)
-            .rate(0.01)
-            .when_full(WhenFull::Refuse),
+        builder().capacity(items).rate(0.01).when_full(WhenFull::Refuse),
         builder().capacity(items).rate(1e-6).slots_per_bucket(8),
         builder().capacity(items / 10).rate(1e-4).max_items(items),
-        builder()
-            .capacity(items / 10)
-            .rate(0.001)
-            .when_full(WhenFull::ExceedRate),
+        builder().capacity(items / 10).rate(0.001).when_full(WhenFull::ExceedRate),
     ]
 }
 
@@ -65,27 +59,13 @@ fn threads_that_insert_the_same_keys_are_told_inserted_once_each() {
             }
         });
         // Another key's fingerprint may stand for a key, at the filter's own rate.
-        let missed = firsts
-            .iter()
-            .filter(|first| first.load(Ordering::Relaxed) == 0)
-            .count();
+        let missed = firsts.iter().filter(|first| first.load(Ordering::Relaxed) == 0).count();
         let expected = keys as f64 * seen.false_positive_rate();
-        assert!(
-            missed as f64 <= expected + 5.0 * expected.sqrt() + 1.0,
-            "{seen:?}: {missed}"
-        );
-        assert!(
-            firsts
-                .iter()
-                .all(|first| first.load(Ordering::Relaxed) <= 1),
-            "{seen:?}"
-        );
+        assert!(missed as f64 <= expected + 5.0 * expected.sqrt() + 1.0, "{seen:?}: {missed}");
+        assert!(firsts.iter().all(|first| first.load(Ordering::Relaxed) <= 1), "{seen:?}");
         assert_eq!(seen.len(), keys - missed as u64);
         let plain = seen.into_filter();
-        assert!(
-            (0..keys).all(|key| plain.contains_hash(hash(key))),
-            "{plain:?}"
-        );
+        assert!((0..keys).all(|key| plain.contains_hash(hash(key))), "{plain:?}");
     }
 }
 
@@ -100,15 +80,10 @@ fn insert_all(seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
         from += some.len() as u64;
         let hashes: Vec<_> = some.iter().map(|&key| hash(key)).collect();
         if thread.is_multiple_of(2) {
-            seen.insert_unique_hash_batch(&hashes, &mut outcomes)
-                .unwrap();
+            seen.insert_unique_hash_batch(&hashes, &mut outcomes).unwrap();
         } else {
             outcomes.clear();
-            outcomes.extend(
-                hashes
-                    .iter()
-                    .map(|&hash| seen.insert_unique_hash(hash).unwrap()),
-            );
+            outcomes.extend(hashes.iter().map(|&hash| seen.insert_unique_hash(hash).unwrap()));
         }
         for (key, outcome) in some.into_iter().zip(&outcomes) {
             let first = u64::from(*outcome == Insertion::Inserted);
@@ -129,36 +104,24 @@ fn counts_add_up_after_any_interleaving() {
                 scope.spawn(move || churn(seen, thread, (own, common)))
             };
             let threads: Vec<_> = (0..THREADS).map(work).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let mut model: HashMap<u64, i64> = HashMap::new();
         for (key, count) in models.into_iter().flatten() {
             *model.entry(key).or_default() += count;
         }
-        assert_eq!(
-            seen.len().cast_signed(),
-            model.values().sum::<i64>(),
-            "{seen:?}"
-        );
+        assert_eq!(seen.len().cast_signed(), model.values().sum::<i64>(), "{seen:?}");
         let (keys, held): (Vec<u64>, Vec<i64>) = model.into_iter().unzip();
         let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
         let mut counts = Vec::new();
         seen.count_hash_batch(&hashes, &mut counts);
         assert!(
-            counts
-                .iter()
-                .zip(&held)
-                .all(|(&count, &held)| count.cast_signed() >= held),
+            counts.iter().zip(&held).all(|(&count, &held)| count.cast_signed() >= held),
             "{seen:?}"
         );
         let plain = seen.into_filter();
-        let same = hashes
-            .iter()
-            .zip(&counts)
-            .all(|(&hash, &count)| plain.count_hash(hash) == count);
+        let same =
+            hashes.iter().zip(&counts).all(|(&hash, &count)| plain.count_hash(hash) == count);
         assert!(same, "{plain:?}");
     }
 }
@@ -175,10 +138,7 @@ fn churn(seen: &SharedCuckooFilter, thread: u64, (own, common): (u64, u64)) -> H
         seen.insert_hash_batch(&batch).unwrap();
         let gone = &batch[500..1025];
         seen.remove_hash_batch(gone, &mut removed);
-        assert!(
-            removed.iter().all(|&removed| removed),
-            "own copies are there to be removed"
-        );
+        assert!(removed.iter().all(|&removed| removed), "own copies are there to be removed");
         seen.insert_hash(batch[500]).unwrap();
         assert!(seen.remove_hash(batch[0]));
         for (place, &key) in keys.iter().enumerate() {
@@ -198,17 +158,8 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
     let full = 400_000;
     let builder = CuckooFilter::builder;
     for (builder, last) in [
-        (
-            builder()
-                .capacity(full)
-                .rate(0.001)
-                .when_full(WhenFull::Refuse),
-            full,
-        ),
-        (
-            builder().capacity(full).rate(0.01).layout(Layout::Windows),
-            full,
-        ),
+        (builder().capacity(full).rate(0.001).when_full(WhenFull::Refuse), full),
+        (builder().capacity(full).rate(0.01).layout(Layout::Windows), full),
         (builder().hash_bits(40), 2 * full),
     ] {
         let seen = builder.build_shared().unwrap();
@@ -225,10 +176,7 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
                     scope.spawn(move || fill_and_churn(seen, (stable, last), thread))
                 })
                 .collect();
-            let results: Vec<_> = writers
-                .into_iter()
-                .map(thread::ScopedJoinHandle::join)
-                .collect();
+            let results: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
             writing.store(false, Ordering::Relaxed);
             assert!(results.iter().all(Result::is_ok));
         });
@@ -251,10 +199,7 @@ fn look_for(seen: &SharedCuckooFilter, stable: u64, thread: u64, writing: &Atomi
 }
 
 fn fill_and_churn(seen: &SharedCuckooFilter, (first, last): (u64, u64), thread: u64) {
-    let mine: Vec<_> = (first..last)
-        .filter(|n| n % 2 == thread)
-        .map(hash)
-        .collect();
+    let mine: Vec<_> = (first..last).filter(|n| n % 2 == thread).map(hash).collect();
     for part in mine.chunks(5000) {
         seen.insert_hash_batch(part).unwrap();
     }
@@ -270,15 +215,10 @@ fn bytes_are_those_of_the_plain_filter() {
     // Large enough that the plain filter has as many segments to start with.
     let items = 4_200_000;
     let builder = CuckooFilter::builder().capacity(items).rate(0.01);
-    let (mut plain, shared) = (
-        builder.clone().build().unwrap(),
-        builder.build_shared().unwrap(),
-    );
+    let (mut plain, shared) = (builder.clone().build().unwrap(), builder.build_shared().unwrap());
     let keys = hashes(0..items);
     plain.insert_hash_batch(&keys).unwrap();
-    shared
-        .insert_hash_batch(&keys[..items as usize / 2])
-        .unwrap();
+    shared.insert_hash_batch(&keys[..items as usize / 2]).unwrap();
     for &key in &keys[items as usize / 2..] {
         shared.insert_hash(key).unwrap();
     }
@@ -293,10 +233,7 @@ fn bytes_are_those_of_the_plain_filter() {
     // A copy of a key that is there takes no room.
     plain.insert_hash(keys[0]).unwrap();
     shared.insert_hash(keys[0]).unwrap();
-    assert_eq!(
-        shared.memory_bytes() / 100_000,
-        plain.memory_bytes() / 100_000
-    );
+    assert_eq!(shared.memory_bytes() / 100_000, plain.memory_bytes() / 100_000);
     assert!(bytes_of(&shared.into_filter()) == bytes_of(&plain));
 }
 
@@ -311,10 +248,7 @@ fn cutting_and_joining_changes_nothing() {
         let joined = shared.snapshot().unwrap();
         assert_eq!(joined.len(), shared.len());
         let again = SharedCuckooFilter::from_filter(&joined).unwrap();
-        assert!(
-            bytes_of(&again.into_filter()) == bytes_of(&joined),
-            "{joined:?}"
-        );
+        assert!(bytes_of(&again.into_filter()) == bytes_of(&joined), "{joined:?}");
         let read = CuckooFilter::from_bytes(&bytes_of(&joined)).unwrap();
         assert_eq!(read.count_hash(hash(0)), shared.count_hash(hash(0)));
         assert!(bytes_of(&read) == bytes_of(&shared.into_filter()));
@@ -335,10 +269,7 @@ fn a_plain_filter_becomes_a_shared_one() {
         assert_eq!(shared.len(), plain.len());
         assert_eq!(shared.hash_bits().to_bits(), plain.hash_bits().to_bits());
         assert!((0..100_000u64).all(|key| shared.contains(key.to_le_bytes())));
-        assert_eq!(
-            (shared.count("again"), shared.hasher()),
-            (20, plain.hasher())
-        );
+        assert_eq!((shared.count("again"), shared.hasher()), (20, plain.hasher()));
         for _ in 0..20 {
             assert!(shared.remove("again"));
         }
@@ -350,19 +281,11 @@ fn a_plain_filter_becomes_a_shared_one() {
 #[test]
 fn one_by_one_and_in_batches_give_the_same_bytes() {
     for size in [1, 7, 1000, 16_384, 16_385, 50_000] {
-        let single = CuckooFilter::builder()
-            .hash_bits(40)
-            .build_shared()
-            .unwrap();
-        let batch = CuckooFilter::builder()
-            .hash_bits(40)
-            .build_shared()
-            .unwrap();
+        let single = CuckooFilter::builder().hash_bits(40).build_shared().unwrap();
+        let batch = CuckooFilter::builder().hash_bits(40).build_shared().unwrap();
         let keys: Vec<_> = (0..150_000).map(|n| hash(n * n % 90_001)).collect();
-        let one_by_one: Vec<_> = keys
-            .iter()
-            .map(|&key| single.insert_unique_hash(key).unwrap())
-            .collect();
+        let one_by_one: Vec<_> =
+            keys.iter().map(|&key| single.insert_unique_hash(key).unwrap()).collect();
         let (mut outcomes, mut all) = (Vec::new(), Vec::new());
         for part in keys.chunks(size) {
             batch.insert_unique_hash_batch(part, &mut outcomes).unwrap();
@@ -384,42 +307,20 @@ fn one_by_one_and_in_batches_give_the_same_bytes() {
 fn a_full_filter_tells_which_keys_it_refused() {
     let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
     let mut outcomes = Vec::new();
-    seen.insert_unique_hash_batch(&hashes(0..900), &mut outcomes)
-        .unwrap();
-    let refused = seen
-        .insert_unique_hash_batch(&hashes(500..1500), &mut outcomes)
-        .unwrap_err();
+    seen.insert_unique_hash_batch(&hashes(0..900), &mut outcomes).unwrap();
+    let refused = seen.insert_unique_hash_batch(&hashes(500..1500), &mut outcomes).unwrap_err();
     assert_eq!(refused.refused, (500..1000).collect::<Vec<_>>());
-    assert_eq!(
-        (refused.full.items, refused.full.reason),
-        (1000, FullReason::MaxItems)
-    );
+    assert_eq!((refused.full.items, refused.full.reason), (1000, FullReason::MaxItems));
     assert_eq!(outcomes.len(), 500);
-    assert!(
-        outcomes[..400]
-            .iter()
-            .all(|outcome| *outcome == Insertion::AlreadyPresent)
-    );
-    assert!(
-        outcomes[400..]
-            .iter()
-            .all(|outcome| *outcome == Insertion::Inserted)
-    );
-    assert!(
-        refused.to_string().contains("500 keys of the batch"),
-        "{refused}"
-    );
+    assert!(outcomes[..400].iter().all(|outcome| *outcome == Insertion::AlreadyPresent));
+    assert!(outcomes[400..].iter().all(|outcome| *outcome == Insertion::Inserted));
+    assert!(refused.to_string().contains("500 keys of the batch"), "{refused}");
     assert!(seen.remove_hash(hash(0)));
     assert_eq!(seen.insert_unique_hash(hash(1400)), Ok(Insertion::Inserted));
     assert!(seen.insert_hash(hash(0)).is_err());
     seen.clear();
     seen.insert_hash_batch(&hashes(0..1000)).unwrap();
-    assert_eq!(
-        seen.insert_hash_batch(&hashes(1000..1003))
-            .unwrap_err()
-            .refused,
-        [0, 1, 2]
-    );
+    assert_eq!(seen.insert_hash_batch(&hashes(1000..1003)).unwrap_err().refused, [0, 1, 2]);
 }
 
 /// All threads insert the same keys, as many as there is room for: none may be refused, though each
@@ -428,10 +329,7 @@ fn a_full_filter_tells_which_keys_it_refused() {
 fn the_last_places_are_given_out_exactly() {
     let keys = 200_000;
     for when_full in [WhenFull::Grow, WhenFull::Refuse] {
-        let builder = CuckooFilter::builder()
-            .capacity(keys)
-            .rate(1e-7)
-            .when_full(when_full);
+        let builder = CuckooFilter::builder().capacity(keys).rate(1e-7).when_full(when_full);
         let seen = builder.build_shared().unwrap();
         thread::scope(|scope| {
             for thread in 0..THREADS {

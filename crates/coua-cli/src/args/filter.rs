@@ -120,9 +120,7 @@ impl FilterArgs {
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
-        builder
-            .build()
-            .map_err(|error| Failure::at("new filter", error))
+        builder.build().map_err(|error| Failure::at("new filter", error))
     }
 
     /// Complains if `filter`, which exists already, is not as described.
@@ -139,34 +137,19 @@ impl FilterArgs {
         if self.seed.is_some() && self.hasher()? != filter.hasher() {
             return differs("--seed", &hasher_name(filter.hasher()));
         }
-        if self
-            .slots_per_bucket
-            .is_some_and(|slots| slots != filter.slots_per_bucket())
-        {
+        if self.slots_per_bucket.is_some_and(|slots| slots != filter.slots_per_bucket()) {
             return differs("--slots-per-bucket", &filter.slots_per_bucket().to_string());
         }
-        if self
-            .layout
-            .is_some_and(|layout| Layout::from(layout) != filter.layout())
-        {
+        if self.layout.is_some_and(|layout| Layout::from(layout) != filter.layout()) {
             return differs("--layout", layout_name(filter.layout()));
         }
-        if self
-            .when_full
-            .is_some_and(|when| WhenFull::from(when) != filter.when_full())
-        {
+        if self.when_full.is_some_and(|when| WhenFull::from(when) != filter.when_full()) {
             return differs("--when-full", when_full_name(filter.when_full()));
         }
-        if self
-            .max_items
-            .is_some_and(|items| items != filter.max_items())
-        {
+        if self.max_items.is_some_and(|items| items != filter.max_items()) {
             return differs("--max-items", &filter.max_items().to_string());
         }
-        if self
-            .hash_bits
-            .is_some_and(|bits| (f64::from(bits) - filter.hash_bits()).abs() >= 1.0)
-        {
+        if self.hash_bits.is_some_and(|bits| (f64::from(bits) - filter.hash_bits()).abs() >= 1.0) {
             return differs("--hash-bits", &format!("{:.2}", filter.hash_bits()));
         }
         let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
@@ -240,17 +223,12 @@ fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
     let name = path.display();
     let mut content = Vec::new();
     let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
-    file.take(64)
-        .read_to_end(&mut content)
-        .map_err(|error| Failure::io(&name, &error))?;
+    file.take(64).read_to_end(&mut content).map_err(|error| Failure::io(&name, &error))?;
     if let Ok(key) = <[u8; 16]>::try_from(content.as_slice()) {
         return Ok(key);
     }
     hexadecimal(content.trim_ascii()).ok_or_else(|| {
-        Failure::at(
-            &name,
-            "is no hash key: expected 16 bytes or 32 hexadecimal digits",
-        )
+        Failure::at(&name, "is no hash key: expected 16 bytes or 32 hexadecimal digits")
     })
 }
 

@@ -135,17 +135,10 @@ impl InputArgs {
     /// Checks the options.
     pub(crate) fn check(&self) -> Result<Reading, Failure> {
         let keys = Keys::new(self.keys.finder()?, self.keys.normalize());
-        let coding = if self.records.no_decompress {
-            Coding::AsIs
-        } else {
-            Coding::Decompress
-        };
+        let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
         Ok(Reading {
             inputs: Inputs::new(&self.files, coding),
-            format: Format {
-                separator: self.separator(&keys),
-                crlf: self.records.crlf,
-            },
+            format: Format { separator: self.separator(&keys), crlf: self.records.crlf },
             keys,
             on_missing: self.keys.on_missing,
         })
@@ -153,9 +146,7 @@ impl InputArgs {
 
     fn separator(&self, keys: &Keys) -> Separator {
         match (keys.csv(), &self.records.delimiter) {
-            (Some(columns), _) => Separator::CsvLine {
-                comma: columns.comma(),
-            },
+            (Some(columns), _) => Separator::CsvLine { comma: columns.comma() },
             (None, Some(Bytes(bytes))) => Separator::of(bytes),
             (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
         }
@@ -169,11 +160,8 @@ impl KeyArgs {
             return Finder::fields(list, separator);
         }
         if !self.csv.is_empty() {
-            let columns = self
-                .csv
-                .iter()
-                .map(|text| Column::parse(text))
-                .collect::<Result<_, _>>()?;
+            let columns =
+                self.csv.iter().map(|text| Column::parse(text)).collect::<Result<_, _>>()?;
             return Finder::csv(columns, separator);
         }
         if separator.is_some() {
@@ -189,10 +177,6 @@ impl KeyArgs {
     }
 
     fn normalize(&self) -> Normalize {
-        Normalize {
-            trim: self.trim,
-            url: self.url,
-            ignore_case: self.ignore_case,
-        }
+        Normalize { trim: self.trim, url: self.url, ignore_case: self.ignore_case }
     }
 }

@@ -4,10 +4,9 @@
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let wanted = "a whole number such as 1000, 20_000, 14M or 1e9";
     let (number, multiplier) = match text.char_indices().last() {
-        Some((at, unit)) if unit.is_ascii_alphabetic() => (
-            &text[..at],
-            decimal_unit(unit).ok_or_else(|| format!("is not {wanted}"))?,
-        ),
+        Some((at, unit)) if unit.is_ascii_alphabetic() => {
+            (&text[..at], decimal_unit(unit).ok_or_else(|| format!("is not {wanted}"))?)
+        }
         _ => (text, 1),
     };
     whole(number, multiplier).ok_or_else(|| format!("is not {wanted}"))
@@ -16,9 +15,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let wanted = "a number of bytes such as 4096, 64MB or 1.5GiB";
-    let end = text
-        .find(|c: char| c.is_ascii_alphabetic() && c != 'e')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim_end_matches(['B', 'b']);
     let multiplier = match unit.as_bytes() {
@@ -27,9 +24,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         [letter, b'i'] => binary_unit(char::from(*letter)),
         _ => None,
     };
-    multiplier
-        .and_then(|m| whole(number, m))
-        .ok_or_else(|| format!("is not {wanted}"))
+    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| format!("is not {wanted}"))
 }
 
 /// A probability: `0.001`, `1e-6`, `0.1%`.
@@ -68,11 +63,7 @@ pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, String> {
         bytes.push(byte);
         rest = &after[used..];
     }
-    if bytes.is_empty() {
-        Err("is empty".to_owned())
-    } else {
-        Ok(bytes)
-    }
+    if bytes.is_empty() { Err("is empty".to_owned()) } else { Ok(bytes) }
 }
 
 /// What the characters after a backslash mean, and how many they are.
@@ -138,17 +129,7 @@ mod tests {
         for (text, value) in good {
             assert_eq!(count(text), Ok(value), "{text}");
         }
-        for text in [
-            "",
-            "-1",
-            "1.5",
-            "x",
-            "M",
-            "99999999999T",
-            "nan",
-            "inf",
-            "1 000",
-        ] {
+        for text in ["", "-1", "1.5", "x", "M", "99999999999T", "nan", "inf", "1 000"] {
             assert!(count(text).is_err(), "{text}");
         }
     }

@@ -47,19 +47,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (filter, _) = file.load_or_build(&args.filter)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
-    let copies = if args.unique {
-        Copies::Keep
-    } else {
-        Copies::Add
-    };
-    let mut add = Add {
-        filter,
-        copies,
-        session,
-        added: 0,
-        outcomes: Vec::new(),
-        refused: None,
-    };
+    let copies = if args.unique { Copies::Keep } else { Copies::Add };
+    let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };
     let read = source.feed(&mut add);
     add.session.end();
     read?;
@@ -89,9 +78,7 @@ impl Consumer for Add {
         let before = self.filter.len();
         let result = match self.copies {
             Copies::Add => self.filter.insert_hash_batch(&block.hashes),
-            Copies::Keep => self
-                .filter
-                .insert_unique_hash_batch(&block.hashes, &mut self.outcomes),
+            Copies::Keep => self.filter.insert_unique_hash_batch(&block.hashes, &mut self.outcomes),
         };
         self.added += self.filter.len() - before;
         if let Err(stopped) = result {
@@ -113,10 +100,7 @@ impl Consumer for Add {
 impl Add {
     fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
         file.save(&self.filter)?;
-        let answers = Answers {
-            added: Some(self.added),
-            ..Answers::default()
-        };
+        let answers = Answers { added: Some(self.added), ..Answers::default() };
         self.session.print_figures(answers, &self.filter);
         let Some((record, full)) = self.refused else {
             return Ok(self.session.exit(Exit::Success));
@@ -125,9 +109,6 @@ impl Add {
             "{full}; stopped before {record}: all records before it are in the filter, it and those \
              behind it are not"
         );
-        Err(Failure::Full {
-            name: file.name(),
-            reason,
-        })
+        Err(Failure::Full { name: file.name(), reason })
     }
 }

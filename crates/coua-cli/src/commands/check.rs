@@ -60,19 +60,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening {
-        separator,
-        inputs: &inputs,
-        threads: args.run.threads(),
-    };
+    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
     let output = if args.printing.count || args.printing.quiet {
         None
     } else {
         Some(Output::open(None, opening)?)
     };
-    let quiet = Quiet {
-        quiet: args.printing.quiet,
-    };
+    let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
     let mut check = Check {
@@ -108,8 +102,7 @@ struct Check {
 impl Consumer for Check {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter
-            .contains_hash_batch(&block.hashes, &mut self.present);
+        self.filter.contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
         self.found += found as u64;
         self.not_found += (self.present.len() - found) as u64;
@@ -147,11 +140,7 @@ impl Check {
             ..Answers::default()
         };
         self.session.print_figures(answers, &self.filter);
-        let exit = if self.printed > 0 {
-            Exit::Success
-        } else {
-            Exit::NothingFound
-        };
+        let exit = if self.printed > 0 { Exit::Success } else { Exit::NothingFound };
         Ok(self.session.exit(exit))
     }
 }

@@ -56,10 +56,7 @@ impl TargetArgs {
                 LayoutName::Windows => 2,
             },
         });
-        self.rate
-            .map(Conversion::Rate)
-            .or(self.hash_bits.map(Conversion::HashBits))
-            .or(layout)
+        self.rate.map(Conversion::Rate).or(self.hash_bits.map(Conversion::HashBits)).or(layout)
     }
 }
 

@@ -44,22 +44,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening {
-        separator,
-        inputs: &inputs,
-        threads: args.run.threads(),
-    };
+    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
     let output = Output::open(None, opening)?;
     let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
-    let mut count = Count {
-        filter,
-        output,
-        session,
-        found: 0,
-        not_found: 0,
-        counts: Vec::new(),
-    };
+    let mut count = Count { filter, output, session, found: 0, not_found: 0, counts: Vec::new() };
     let read = source.feed(&mut count);
     count.session.end();
     read?;
@@ -79,8 +68,7 @@ struct Count {
 impl Consumer for Count {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter
-            .count_hash_batch(&block.hashes, &mut self.counts);
+        self.filter.count_hash_batch(&block.hashes, &mut self.counts);
         let mut counts = self.counts.iter();
         let mut keyless = block.keyless.iter().peekable();
         let mut number = Vec::new();

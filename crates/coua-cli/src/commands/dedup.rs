@@ -71,19 +71,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
-    let file = file
-        .map(|path| FilterFile::lock(path, &args.manners))
-        .transpose()?;
+    let file = file.map(|path| FilterFile::lock(path, &args.manners)).transpose()?;
     let (filter, age) = match &file {
         Some(file) => file.load_or_build(&args.filter)?,
         None => (args.filter.build()?, Age::New),
     };
     let separator = &reading.format.separator;
-    let opening = Opening {
-        separator,
-        inputs: &inputs,
-        threads: args.run.threads(),
-    };
+    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
     let outputs = args.output.open(opening)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let source = session.source(reading, filter.hasher());
@@ -116,29 +110,14 @@ impl OutputArgs {
     fn open(&self, opening: Opening<'_>) -> Result<Outputs, Failure> {
         let main = Output::open(self.output.as_deref(), opening)?;
         let Some(path) = &self.tee_dups else {
-            let wanted = if self.repeats {
-                Wanted::Repeats
-            } else {
-                Wanted::Unique
-            };
-            return Ok(Outputs {
-                main,
-                wanted,
-                tee: None,
-            });
+            let wanted = if self.repeats { Wanted::Repeats } else { Wanted::Unique };
+            return Ok(Outputs { main, wanted, tee: None });
         };
         let tee = Output::open(Some(path), opening)?;
         if tee.identity().is_some() && tee.identity() == main.identity() {
-            return Err(Failure::at(
-                path.display(),
-                "is the output as well: name another file",
-            ));
+            return Err(Failure::at(path.display(), "is the output as well: name another file"));
         }
-        Ok(Outputs {
-            main,
-            wanted: Wanted::Unique,
-            tee: Some(tee),
-        })
+        Ok(Outputs { main, wanted: Wanted::Unique, tee: Some(tee) })
     }
 }
 
@@ -188,14 +167,8 @@ struct Refused {
 impl Consumer for Dedup {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let result = self
-            .filter
-            .insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
-        let fresh = self
-            .outcomes
-            .iter()
-            .filter(|o| **o == Insertion::Inserted)
-            .count();
+        let result = self.filter.insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
+        let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
         self.unique += fresh as u64;
         self.repeats += (self.outcomes.len() - fresh) as u64;
         self.write(block)?;
@@ -280,11 +253,7 @@ impl Dedup {
         let Some(Refused { record, full }) = self.refused else {
             return Ok(self.session.exit(Exit::Success));
         };
-        let saved = if file.is_some() {
-            "recorded in the filter and "
-        } else {
-            ""
-        };
+        let saved = if file.is_some() { "recorded in the filter and " } else { "" };
         let reason = format!(
             "{full}; stopped before {record}: all records before it are {saved}in the output, it \
              and those behind it are neither"

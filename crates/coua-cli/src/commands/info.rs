@@ -110,17 +110,11 @@ impl Info {
         table.row("file size", size(self.file_bytes));
         table.row("items", grouped(self.items));
         table.row("capacity", grouped(self.capacity));
-        table.row(
-            "max items",
-            self.max_items.map_or_else(|| "no limit".into(), grouped),
-        );
+        table.row("max items", self.max_items.map_or_else(|| "no limit".into(), grouped));
         if let Some(rate) = self.rate_at_max_items {
             table.row("false-positive rate at max items", significant(rate));
         }
-        table.row(
-            "false-positive rate now",
-            significant(self.false_positive_rate),
-        );
+        table.row("false-positive rate now", significant(self.false_positive_rate));
         table.row("hash bits", significant(self.hash_bits));
         table.row("load", format!("{:.1} %", self.load * 100.0));
         table.row("memory", size(self.memory_bytes));

@@ -36,9 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut merged = filter_file::read(first, &args.secret)?;
     for path in others {
         let other = filter_file::read(path, &args.secret)?;
-        merged
-            .merge(&other)
-            .map_err(|error| Failure::at(path.display(), error))?;
+        merged.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
     }
     output.save(&merged)?;
     Ok(Exit::Success)

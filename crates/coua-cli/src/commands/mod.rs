@@ -40,8 +40,6 @@ pub(crate) fn run(command: Command) -> Exit {
 /// Prints a report on standard output.
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let printed = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     printed.map_err(|error| Failure::write("standard output", &error))
 }

@@ -58,11 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.filter_file, &args.manners)?;
     let filter = file.load(&args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening {
-        separator,
-        inputs: &inputs,
-        threads: args.run.threads(),
-    };
+    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
     let output = match args.report {
         Some(_) => Some(Output::open(None, opening)?),
         None => None,
@@ -100,8 +96,7 @@ struct Remove {
 impl Consumer for Remove {
     fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter
-            .remove_hash_batch(&block.hashes, &mut self.removed);
+        self.filter.remove_hash_batch(&block.hashes, &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
         self.found += found as u64;
         self.not_found += (self.removed.len() - found) as u64;
@@ -124,9 +119,7 @@ impl Consumer for Remove {
 
 impl Remove {
     fn finish(mut self, file: &FilterFile) -> Result<Exit, Failure> {
-        self.output
-            .as_mut()
-            .map_or(Ok(()), Output::finish_on_disk)?;
+        self.output.as_mut().map_or(Ok(()), Output::finish_on_disk)?;
         file.save(&self.filter)?;
         let answers = Answers {
             removed: Some(self.found),

@@ -33,26 +33,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         // The others are checked all the same.
         match (filter_file::read(path, &args.secret), args.json) {
             (Ok(filter), false) => {
-                print(&format!(
-                    "{file}: intact, {} items\n",
-                    grouped(filter.len())
-                ))?;
+                print(&format!("{file}: intact, {} items\n", grouped(filter.len())))?;
             }
             (Ok(filter), true) => {
                 let items = filter.len();
                 let file = file.to_string();
-                print(&format!(
-                    "{}\n",
-                    json!({"file": file, "intact": true, "items": items})
-                ))?;
+                print(&format!("{}\n", json!({"file": file, "intact": true, "items": items})))?;
             }
             (Err(failure), false) => exit = failure.report(),
             (Err(failure), true) => {
                 let (file, error) = (file.to_string(), failure.reason());
-                print(&format!(
-                    "{}\n",
-                    json!({"file": file, "intact": false, "error": error})
-                ))?;
+                print(&format!("{}\n", json!({"file": file, "intact": false, "error": error})))?;
                 exit = Exit::Error;
             }
         }

@@ -125,9 +125,7 @@ impl Block {
 
     /// The place of the record that has the `nth` hash (from 0).
     pub(crate) fn record_of_hash(&self, nth: usize) -> usize {
-        self.keyless.iter().fold(nth, |place, keyless| {
-            place + usize::from(keyless.record <= place)
-        })
+        self.keyless.iter().fold(nth, |place, keyless| place + usize::from(keyless.record <= place))
     }
 
     /// The number within its input, from 1, of the record at this place.
@@ -142,14 +140,8 @@ mod tests {
 
     fn block_with(keyless: &[usize]) -> Block {
         let why = Why::Missing(Missing::Match);
-        let keyless = keyless.iter().map(|&record| Keyless {
-            record,
-            why: why.clone(),
-        });
-        Block {
-            keyless: keyless.collect(),
-            ..Block::default()
-        }
+        let keyless = keyless.iter().map(|&record| Keyless { record, why: why.clone() });
+        Block { keyless: keyless.collect(), ..Block::default() }
     }
 
     #[test]

@@ -43,10 +43,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
+        Self { device: metadata.dev(), inode: metadata.ino() }
     }
 }
 
@@ -81,17 +78,11 @@ impl Inputs {
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self) -> Result<Survey, Failure> {
-        let mut survey = Survey {
-            total_bytes: Some(0),
-            files: Vec::new(),
-        };
+        let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
             let (metadata, skipped) = source.look().map_err(|e| Failure::io(source.name(), &e))?;
             if metadata.is_dir() {
-                return Err(Failure::at(
-                    source.name(),
-                    "is a directory, not a file of records",
-                ));
+                return Err(Failure::at(source.name(), "is a directory, not a file of records"));
             }
             if metadata.is_file() {
                 survey.files.push(Identity::of(&metadata));
@@ -131,8 +122,7 @@ impl Source {
     }
 
     fn is_fifo(&self) -> bool {
-        self.look()
-            .is_ok_and(|(metadata, _)| metadata.file_type().is_fifo())
+        self.look().is_ok_and(|(metadata, _)| metadata.file_type().is_fifo())
     }
 
     /// What it is, and where reading will begin.
@@ -141,11 +131,7 @@ impl Source {
             Self::Stdin => {
                 let mut file = standard_input()?;
                 let metadata = file.metadata()?;
-                let position = if metadata.is_file() {
-                    file.stream_position()?
-                } else {
-                    0
-                };
+                let position = if metadata.is_file() { file.stream_position()? } else { 0 };
                 Ok((metadata, position))
             }
             Self::File(path) => Ok((fs::metadata(path)?, 0)),

@@ -27,12 +27,7 @@ impl Tap {
         if may_wait {
             enlarge(&file);
         }
-        Ok(Self {
-            file: Arc::new(file),
-            may_wait,
-            stop,
-            consumed,
-        })
+        Ok(Self { file: Arc::new(file), may_wait, stop, consumed })
     }
 
     /// The file, if a read from it may wait.

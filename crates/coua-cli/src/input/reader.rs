@@ -136,14 +136,7 @@ impl BlockReader {
         };
         self.splitter.restart();
         let name = name.into();
-        Ok(Some(Current {
-            name,
-            compression,
-            reader,
-            waiting,
-            records: 0,
-            columns: None,
-        }))
+        Ok(Some(Current { name, compression, reader, waiting, records: 0, columns: None }))
     }
 
     /// Reads until the block is full, or reading on would wait, or the input ends; whether there is
@@ -177,20 +170,14 @@ impl BlockReader {
                     break false;
                 }
             }
-            searched = self
-                .splitter
-                .split(&block.bytes[..filled], searched, &mut block.ends);
+            searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
         let start = block.size();
         self.carry.clear();
         if more {
             self.carry.extend_from_slice(&block.bytes[start..filled]);
         }
-        self.searched = if more {
-            searched.saturating_sub(start)
-        } else {
-            0
-        };
+        self.searched = if more { searched.saturating_sub(start) } else { 0 };
         self.undrained = !block.drained && (self.undrained || !block.ends.is_empty());
         self.take_header(current, block)?;
         current.records += block.len() as u64;
@@ -202,11 +189,7 @@ impl BlockReader {
         if filled > block.size() {
             block.ends.push(filled);
             let open = self.splitter.inside_quotes();
-            block.ending = if open {
-                Ending::OpenQuote
-            } else {
-                Ending::EndOfInput
-            };
+            block.ending = if open { Ending::OpenQuote } else { Ending::EndOfInput };
         }
     }
 
@@ -217,17 +200,10 @@ impl BlockReader {
         {
             let numbers = columns.resolve(self.format.content(&block.bytes[..end]));
             let numbers = numbers.map_err(|name| {
-                Failure::at(
-                    &current.name,
-                    format_args!("the header has no column \"{name}\""),
-                )
+                Failure::at(&current.name, format_args!("the header has no column \"{name}\""))
             })?;
             current.columns = Some(numbers.into());
-            block.header = Some(if self.headers == 0 {
-                Header::First
-            } else {
-                Header::Repeated
-            });
+            block.header = Some(if self.headers == 0 { Header::First } else { Header::Repeated });
             self.headers += 1;
         }
         block.columns.clone_from(&current.columns);
@@ -237,9 +213,7 @@ impl BlockReader {
 
 impl Current {
     fn would_wait(&self, stop: &Stop) -> bool {
-        self.waiting
-            .as_ref()
-            .is_some_and(|file| stop.would_wait(&**file))
+        self.waiting.as_ref().is_some_and(|file| stop.would_wait(&**file))
     }
 
     fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
@@ -260,10 +234,7 @@ impl Current {
             Failure::io(&self.name, error)
         } else {
             let kind = self.compression.name();
-            Failure::at(
-                &self.name,
-                format_args!("broken {kind} data: {}", reason(error)),
-            )
+            Failure::at(&self.name, format_args!("broken {kind} data: {}", reason(error)))
         }
     }
 }
@@ -299,10 +270,7 @@ impl Block {
         let more = size - self.bytes.len();
         self.bytes.try_reserve_exact(more).map_err(|_| {
             let have = self.bytes.len();
-            Failure::at(
-                name,
-                format_args!("no memory for a record of more than {have} bytes"),
-            )
+            Failure::at(name, format_args!("no memory for a record of more than {have} bytes"))
         })?;
         self.bytes.resize(size, 0);
         Ok(())
@@ -326,10 +294,7 @@ mod tests {
             path
         };
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
-        let format = Format {
-            separator,
-            crlf: false,
-        };
+        let format = Format { separator, crlf: false };
         let stop = Arc::new(Stop::new().unwrap());
         let inputs = Inputs::new(&paths, Coding::AsIs);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());

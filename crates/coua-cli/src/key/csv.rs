@@ -50,10 +50,7 @@ impl Clone for Columns {
 
 fn reader(comma: u8) -> Reader {
     // The record has been cut out already: only newlines within quotes are left in it.
-    ReaderBuilder::new()
-        .delimiter(comma)
-        .terminator(Terminator::Any(b'\n'))
-        .build()
+    ReaderBuilder::new().delimiter(comma).terminator(Terminator::Any(b'\n')).build()
 }
 
 impl Columns {
@@ -73,14 +70,7 @@ impl Columns {
             Column::Name(_) => None,
         });
         let numbers = numbers.collect();
-        Ok(Self {
-            wanted,
-            numbers,
-            comma,
-            reader: reader(comma),
-            output: vec![],
-            ends: vec![],
-        })
+        Ok(Self { wanted, numbers, comma, reader: reader(comma), output: vec![], ends: vec![] })
     }
 
     /// The byte between fields.
@@ -90,9 +80,7 @@ impl Columns {
 
     /// Whether the first record of a file names the columns.
     pub(crate) fn need_header(&self) -> bool {
-        self.wanted
-            .iter()
-            .any(|column| matches!(column, Column::Name(_)))
+        self.wanted.iter().any(|column| matches!(column, Column::Name(_)))
     }
 
     /// Where the wanted columns are in a file with this header; else the name that is missing.
@@ -174,22 +162,13 @@ mod tests {
     #[test]
     fn columns_by_number() {
         let mut second = numbered(2, None);
-        assert_eq!(
-            found(&mut second, b"a,\"b \"\"x\"\"\n,\",c"),
-            Ok(vec![b"b \"x\"\n,".to_vec()])
-        );
+        assert_eq!(found(&mut second, b"a,\"b \"\"x\"\"\n,\",c"), Ok(vec![b"b \"x\"\n,".to_vec()]));
         assert_eq!(found(&mut second, b"a"), Err(Missing::Column(2)));
         assert_eq!(found(&mut second, b""), Err(Missing::Column(2)));
         assert_eq!(found(&mut second, b"a,"), Ok(vec![Vec::new()]));
-        assert_eq!(
-            found(&mut numbered(2, Some(b";")), b"a,b;c"),
-            Ok(vec![b"c".to_vec()])
-        );
+        assert_eq!(found(&mut numbered(2, Some(b";")), b"a,b;c"), Ok(vec![b"c".to_vec()]));
         let many = b"x,".repeat(1000);
-        assert_eq!(
-            found(&mut numbered(1000, None), &many),
-            Ok(vec![b"x".to_vec()])
-        );
+        assert_eq!(found(&mut numbered(1000, None), &many), Ok(vec![b"x".to_vec()]));
     }
 
     #[test]
@@ -200,10 +179,7 @@ mod tests {
         assert_eq!(columns.resolve(b"name,\"id\""), Ok(vec![2, 1]));
         assert_eq!(columns.resolve(b"name,ID"), Err("id".to_owned()));
         columns.use_numbers(&[2, 1]);
-        assert_eq!(
-            found(&mut columns, b"a,b"),
-            Ok(vec![b"b".to_vec(), b"a".to_vec()])
-        );
+        assert_eq!(found(&mut columns, b"a,b"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
     }
 
     #[test]

@@ -59,10 +59,7 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
             return;
         };
         let start = at + skipped;
-        at = record[start..]
-            .iter()
-            .position(blank)
-            .map_or(record.len(), |length| start + length);
+        at = record[start..].iter().position(blank).map_or(record.len(), |length| start + length);
         places.push(start..at);
     }
 }
@@ -105,35 +102,21 @@ mod tests {
 
     fn found(list: &str, separator: Option<&[u8]>, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
         let mut parts = Parts::default();
-        Fields::new(list, separator)
-            .unwrap()
-            .find(record, &mut parts)?;
+        Fields::new(list, separator).unwrap().find(record, &mut parts)?;
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
     }
 
     #[test]
     fn lists() {
         assert_eq!(parse("2,4-6,1"), Some(vec![2, 4, 5, 6, 1]));
-        for text in [
-            "",
-            "0",
-            "a",
-            "1,",
-            "3-2",
-            "-2",
-            "1-99999999999",
-            "99999999999999999999",
-        ] {
+        for text in ["", "0", "a", "1,", "3-2", "-2", "1-99999999999", "99999999999999999999"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
 
     #[test]
     fn blanks_separate_as_in_awk() {
-        assert_eq!(
-            found("2,1", None, b"  a \t b  c"),
-            Ok(vec![b"b".to_vec(), b"a".to_vec()])
-        );
+        assert_eq!(found("2,1", None, b"  a \t b  c"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
         assert_eq!(found("4", None, b"  a b c  "), Err(Missing::Field(4)));
         assert_eq!(found("1", None, b""), Err(Missing::Field(1)));
     }
@@ -141,10 +124,7 @@ mod tests {
     #[test]
     fn separators_make_empty_fields() {
         assert_eq!(found("2", Some(b"\t"), b"a\t\tc"), Ok(vec![Vec::new()]));
-        assert_eq!(
-            found("3", Some(b"::"), b"a::b::c:"),
-            Ok(vec![b"c:".to_vec()])
-        );
+        assert_eq!(found("3", Some(b"::"), b"a::b::c:"), Ok(vec![b"c:".to_vec()]));
         assert_eq!(found("1", Some(b","), b""), Ok(vec![Vec::new()]));
         assert_eq!(found("3", Some(b","), b"a,b"), Err(Missing::Field(3)));
     }

@@ -19,19 +19,13 @@ struct Pointer {
 
 impl Pointers {
     pub(crate) fn new(texts: &[String]) -> Result<Self, Failure> {
-        texts
-            .iter()
-            .map(|text| Pointer::parse(text))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        texts.iter().map(|text| Pointer::parse(text)).collect::<Result<_, _>>().map(Self)
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         for pointer in self.0.iter() {
             let value = pointer.walk(record).map_err(|_| Missing::BrokenJson)?;
-            let value = value
-                .ok_or_else(|| Missing::Pointer(pointer.text.clone()))?
-                .get();
+            let value = value.ok_or_else(|| Missing::Pointer(pointer.text.clone()))?.get();
             if value == "null" {
                 return Err(Missing::Pointer(pointer.text.clone()));
             }
@@ -50,13 +44,8 @@ impl Pointer {
             ));
         }
         let tokens = text.split('/').skip(1);
-        let tokens = tokens
-            .map(|token| token.replace("~1", "/").replace("~0", "~"))
-            .collect();
-        Ok(Self {
-            text: text.into(),
-            tokens,
-        })
+        let tokens = tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
+        Ok(Self { text: text.into(), tokens })
     }
 
     /// The value's own text; all of the record is checked for being JSON.
@@ -70,10 +59,7 @@ impl Pointer {
 
 /// Strings as their content, other values as their text without blanks.
 fn push_value(text: &str, parts: &mut Parts) -> Result<(), Missing> {
-    match text
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
+    match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(content) if !content.contains('\\') => parts.push(content.as_bytes()),
         Some(_) => {
             let content: String = serde_json::from_str(text).map_err(|_| Missing::BrokenJson)?;
@@ -177,9 +163,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 /// An array index as RFC 6901 writes it: no sign, no leading zero.
 fn index(token: &str) -> Option<usize> {
     let canonical = token == "0" || !token.starts_with('0');
-    (canonical && token.bytes().all(|b| b.is_ascii_digit()))
-        .then(|| token.parse().ok())
-        .flatten()
+    (canonical && token.bytes().all(|b| b.is_ascii_digit())).then(|| token.parse().ok()).flatten()
 }
 
 /// Compares the name of a member without copying it.
@@ -211,13 +195,8 @@ mod tests {
 
     fn found(pointer: &str, record: &str) -> Result<String, Missing> {
         let mut parts = Parts::default();
-        Pointers::new(&[pointer.to_owned()])
-            .unwrap()
-            .find(record.as_bytes(), &mut parts)?;
-        Ok(parts
-            .iter()
-            .map(|part| String::from_utf8(part.to_vec()).unwrap())
-            .collect())
+        Pointers::new(&[pointer.to_owned()]).unwrap().find(record.as_bytes(), &mut parts)?;
+        Ok(parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect())
     }
 
     fn nothing(pointer: &str) -> Result<String, Missing> {
@@ -237,15 +216,7 @@ mod tests {
         ] {
             assert_eq!(found(pointer, json).as_deref(), Ok(key), "{pointer}");
         }
-        for pointer in [
-            "/b",
-            "/a/b~1c/2",
-            "/a/b~1c/00",
-            "/a/b~1c/-",
-            "/n",
-            "/n/x",
-            "//y",
-        ] {
+        for pointer in ["/b", "/a/b~1c/2", "/a/b~1c/00", "/a/b~1c/-", "/n", "/n/x", "//y"] {
             assert_eq!(found(pointer, json), nothing(pointer), "{pointer}");
         }
         assert_eq!(found("", " \"all\" ").as_deref(), Ok("all"));
@@ -253,23 +224,14 @@ mod tests {
 
     #[test]
     fn all_of_a_record_must_be_json() {
-        for broken in [
-            "",
-            "{",
-            r#"{"a":1"#,
-            r#"{"a":1} x"#,
-            r#"{"a":1,}"#,
-            "nul",
-            r#"{"a":"\ud800"}"#,
-        ] {
+        for broken in
+            ["", "{", r#"{"a":1"#, r#"{"a":1} x"#, r#"{"a":1,}"#, "nul", r#"{"a":"\ud800"}"#]
+        {
             assert_eq!(found("/a", broken), Err(Missing::BrokenJson), "{broken}");
         }
         let mut parts = Parts::default();
         let pointers = Pointers::new(&["/a".to_owned()]).unwrap();
-        assert_eq!(
-            pointers.find(b"{\"a\":\"\xff\"}", &mut parts),
-            Err(Missing::BrokenJson)
-        );
+        assert_eq!(pointers.find(b"{\"a\":\"\xff\"}", &mut parts), Err(Missing::BrokenJson));
     }
 
     #[test]

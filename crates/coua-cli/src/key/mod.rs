@@ -29,9 +29,7 @@ pub(crate) enum Finder {
 impl Finder {
     /// Fields of a `-k` list, between separators or (without one) blanks.
     pub(crate) fn fields(list: &str, separator: Option<&[u8]>) -> Result<Self, Failure> {
-        Ok(Self::Fields(Box::new(fields::Fields::new(
-            list, separator,
-        )?)))
+        Ok(Self::Fields(Box::new(fields::Fields::new(list, separator)?)))
     }
 
     /// Columns of CSV records.
@@ -107,9 +105,7 @@ impl Parts {
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| &self.bytes[start..*end])
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
 }
 
@@ -124,12 +120,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(finder: Finder, normalize: Normalize) -> Self {
-        Self {
-            finder,
-            normalize,
-            parts: Parts::default(),
-            key: Vec::new(),
-        }
+        Self { finder, normalize, parts: Parts::default(), key: Vec::new() }
     }
 
     /// Whether the key is the record's content as it is.
@@ -188,9 +179,6 @@ mod tests {
         assert_eq!(key(Finder::fields("2", None).unwrap(), b"a bc d"), b"bc");
         let two = key(Finder::fields("1,2", Some(b",")).unwrap(), b"ab,c");
         assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
-        assert_ne!(
-            two,
-            key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc")
-        );
+        assert_ne!(two, key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc"));
     }
 }

@@ -33,11 +33,7 @@ impl Normalize {
 fn normal_url(bytes: &[u8]) -> Option<Url> {
     let mut url = Url::parse(std::str::from_utf8(bytes).ok()?).ok()?;
     url.set_fragment(None);
-    if let Some(host) = url
-        .domain()
-        .and_then(|host| host.strip_suffix('.'))
-        .map(str::to_owned)
-    {
+    if let Some(host) = url.domain().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
         // Refused only for a host that is empty without the dot: it then stays as it is.
         url.set_host(Some(&host)).ok();
     }
@@ -56,24 +52,15 @@ mod tests {
 
     #[test]
     fn urls() {
-        let url = Normalize {
-            url: true,
-            ..Normalize::default()
-        };
+        let url = Normalize { url: true, ..Normalize::default() };
         for (spelling, form) in [
             ("HTTP://Example.COM", "http://example.com/"),
             ("http://example.com:80/", "http://example.com/"),
             ("http://example.com./", "http://example.com/"),
-            (
-                "https://example.com:443/a/../b/./c#top",
-                "https://example.com/b/c",
-            ),
+            ("https://example.com:443/a/../b/./c#top", "https://example.com/b/c"),
             ("http://example.com/A?Q=1", "http://example.com/A?Q=1"),
             ("http://example.com:8080/", "http://example.com:8080/"),
-            (
-                "http://b\u{fc}cher.example/",
-                "http://xn--bcher-kva.example/",
-            ),
+            ("http://b\u{fc}cher.example/", "http://xn--bcher-kva.example/"),
             (" http://example.com/ ", "http://example.com/"),
             ("http://example.com/a b", "http://example.com/a%20b"),
             ("mailto:A@b.c", "mailto:A@b.c"),
@@ -82,22 +69,14 @@ mod tests {
             ("http://[::1", "http://[::1"),
             ("", ""),
         ] {
-            assert_eq!(
-                normal(url, spelling.as_bytes()),
-                form.as_bytes(),
-                "{spelling}"
-            );
+            assert_eq!(normal(url, spelling.as_bytes()), form.as_bytes(), "{spelling}");
         }
         assert_eq!(normal(url, b"http://a/\xff"), b"http://a/\xff");
     }
 
     #[test]
     fn case_and_blanks() {
-        let both = Normalize {
-            trim: true,
-            ignore_case: true,
-            url: false,
-        };
+        let both = Normalize { trim: true, ignore_case: true, url: false };
         assert_eq!(normal(both, b"\t AbC \xc3\x84\r"), b"abc \xc3\x84");
         assert!(Normalize::default().does_nothing());
         assert_eq!(normal(Normalize::default(), b" A "), b" A ");

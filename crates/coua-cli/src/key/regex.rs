@@ -14,10 +14,7 @@ pub(crate) struct Pattern {
 impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<Self, Failure> {
         let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
-        Ok(Self {
-            groups: regex.capture_locations(),
-            regex,
-        })
+        Ok(Self { groups: regex.capture_locations(), regex })
     }
 
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
@@ -26,9 +23,7 @@ impl Pattern {
             parts.push(found.as_bytes());
             return Ok(());
         }
-        self.regex
-            .captures_read(&mut self.groups, record)
-            .ok_or(Missing::Match)?;
+        self.regex.captures_read(&mut self.groups, record).ok_or(Missing::Match)?;
         for group in 1..self.groups.len() {
             let (start, end) = self.groups.get(group).ok_or(Missing::Match)?;
             parts.push(&record[start..end]);
@@ -51,10 +46,7 @@ mod tests {
     fn whole_match_or_groups() {
         assert_eq!(found("[0-9]+", b"id 17 of 20"), Ok(vec![b"17".to_vec()]));
         assert_eq!(found("id ([0-9]+)", b"id 17"), Ok(vec![b"17".to_vec()]));
-        assert_eq!(
-            found("(.)-(.)", b"a-b"),
-            Ok(vec![b"a".to_vec(), b"b".to_vec()])
-        );
+        assert_eq!(found("(.)-(.)", b"a-b"), Ok(vec![b"a".to_vec(), b"b".to_vec()]));
         assert_eq!(found("x", b"a"), Err(Missing::Match));
         assert_eq!(found("(a)|(b)", b"a"), Err(Missing::Match));
         assert_eq!(found(r"(?-u)\xff(.)", b"\xffz"), Ok(vec![b"z".to_vec()]));

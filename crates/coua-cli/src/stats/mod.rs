@@ -88,10 +88,7 @@ impl Figures {
             ("removed", answers.removed),
             ("found", answers.found),
             ("not found", answers.not_found),
-            (
-                "without key",
-                Some(self.without_key).filter(|number| *number > 0),
-            ),
+            ("without key", Some(self.without_key).filter(|number| *number > 0)),
         ] {
             if let Some(number) = number {
                 table.row(name, grouped(number));
@@ -106,10 +103,7 @@ impl Figures {
         table.row("bits per item", format!("{:.1}", filter.bits_per_item));
         table.row("memory", size(filter.memory_bytes));
         table.row("hash bits", significant(filter.hash_bits));
-        table.row(
-            "false-positive rate",
-            significant(filter.false_positive_rate),
-        );
+        table.row("false-positive rate", significant(filter.false_positive_rate));
         table.row("seconds", format!("{:.3}", self.seconds));
         table.text()
     }
@@ -144,10 +138,7 @@ mod tests {
     #[test]
     fn json_has_the_documented_names() {
         let figures = Figures {
-            answers: Answers {
-                unique: Some(3),
-                ..Answers::default()
-            },
+            answers: Answers { unique: Some(3), ..Answers::default() },
             ..Figures::default()
         };
         let json: serde_json::Value = serde_json::to_value(&figures).unwrap();

@@ -56,20 +56,12 @@ mod tests {
     #[test]
     fn sizes_have_units() {
         let texts = [0, 999, 1000, 1_299_999, 999_999, u64::MAX].map(size);
-        assert_eq!(
-            texts,
-            ["0 B", "999 B", "1.0 kB", "1.3 MB", "1.0 MB", "18.4 EB"]
-        );
+        assert_eq!(texts, ["0 B", "999 B", "1.0 kB", "1.3 MB", "1.0 MB", "18.4 EB"]);
     }
 
     #[test]
     fn three_digits_count() {
         let texts = [0.0, 0.001_234, 4.56e-9, 12.34, 1.0, 123_456.0, 5e7].map(significant);
-        assert_eq!(
-            texts,
-            [
-                "0", "0.00123", "4.56e-9", "12.3", "1.00", "123456", "5.00e7"
-            ]
-        );
+        assert_eq!(texts, ["0", "0.00123", "4.56e-9", "12.3", "1.00", "123456", "5.00e7"]);
     }
 }

@@ -12,19 +12,13 @@ fn add_check_count_remove() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
     assert_eq!(run_with(b"a\nb\na\n", ["add", &f]).good(), b"");
-    assert_eq!(
-        run_with(b"a\nb\nc\n", ["count", &f]).good(),
-        b"2\ta\n1\tb\n0\tc\n"
-    );
+    assert_eq!(run_with(b"a\nb\nc\n", ["count", &f]).good(), b"2\ta\n1\tb\n0\tc\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", &f]).good(), b"a\nb\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", "-v", &f]).good(), b"c");
     assert_eq!(run_with(b"a\nb\nc", ["check", "-c", &f]).good(), b"2\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", "-vc", &f]).good(), b"1\n");
     assert_eq!(run_with(b"a\n", ["remove", &f]).good(), b"");
-    assert_eq!(
-        run_with(b"a\nb\nc", ["count", &f]).good(),
-        b"1\ta\n1\tb\n0\tc"
-    );
+    assert_eq!(run_with(b"a\nb\nc", ["count", &f]).good(), b"1\ta\n1\tb\n0\tc");
     let found = run_with(b"a\na\nb\n", ["remove", "--report", "found", &f]).good();
     assert_eq!(found, b"a\nb\n");
     let not_found = run_with(b"a\nb\n", ["remove", "--report", "not-found", &f]).good();
@@ -38,12 +32,9 @@ fn check_exits_like_grep() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
     run_with(b"a\n", ["add", &f]).good();
-    for (args, code) in [
-        (&["check"][..], 0),
-        (&["check", "-c"], 0),
-        (&["check", "-q"], 0),
-        (&["check", "-v"], 0),
-    ] {
+    for (args, code) in
+        [(&["check"][..], 0), (&["check", "-c"], 0), (&["check", "-q"], 0), (&["check", "-v"], 0)]
+    {
         let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
         assert_eq!(run.code, Some(code), "{args:?}");
     }
@@ -53,10 +44,7 @@ fn check_exits_like_grep() {
     let none = run_with(b"b\n", ["check", "-c", &f]);
     none.failed(1, "");
     assert_eq!(none.stdout, b"0\n");
-    assert_eq!(
-        run_with(b"", ["check", &folder.join("missing")]).code,
-        Some(2)
-    );
+    assert_eq!(run_with(b"", ["check", &folder.join("missing")]).code, Some(2));
     assert_eq!(run_with(b"a\n", ["check", "-q", &f]).good(), b"");
 }
 
@@ -83,23 +71,11 @@ fn csv_headers_against_a_filter() {
     let f = folder.join("f.coua");
     let table = b"id,url\n1,a\n2,b\n";
     run_with(b"url\na\n", ["add", "--csv", "url", &f]).good();
-    assert_eq!(
-        run_with(table, ["check", "--csv", "url", &f]).good(),
-        b"id,url\n1,a\n"
-    );
-    assert_eq!(
-        run_with(table, ["check", "-c", "--csv", "url", &f]).good(),
-        b"1\n"
-    );
-    assert_eq!(
-        run_with(table, ["count", "--csv", "url", &f]).good(),
-        b"1\t1,a\n0\t2,b\n"
-    );
+    assert_eq!(run_with(table, ["check", "--csv", "url", &f]).good(), b"id,url\n1,a\n");
+    assert_eq!(run_with(table, ["check", "-c", "--csv", "url", &f]).good(), b"1\n");
+    assert_eq!(run_with(table, ["count", "--csv", "url", &f]).good(), b"1\t1,a\n0\t2,b\n");
     let none = run_with(b"id,url\n1,x\n", ["check", "--csv", "url", &f]);
-    assert_eq!(
-        (none.code, none.stdout.as_slice()),
-        (Some(1), b"id,url\n".as_slice())
-    );
+    assert_eq!((none.code, none.stdout.as_slice()), (Some(1), b"id,url\n".as_slice()));
 }
 
 #[test]
@@ -110,36 +86,20 @@ fn figures_of_each_command() {
         json(&run_with(input, args.iter().chain(&["--stats=json", &f])).stderr)
     };
     let added = figures(b"a\nb\na\n", &["add"]);
-    assert_eq!(
-        (added["added"].as_u64(), added["items"].as_u64()),
-        (Some(3), Some(3))
-    );
+    assert_eq!((added["added"].as_u64(), added["items"].as_u64()), (Some(3), Some(3)));
     let checked = figures(b"a\nc\n", &["check"]);
-    assert_eq!(
-        (checked["found"].as_u64(), checked["not_found"].as_u64()),
-        (Some(1), Some(1))
-    );
+    assert_eq!((checked["found"].as_u64(), checked["not_found"].as_u64()), (Some(1), Some(1)));
     let counted = figures(b"a\nc\nd\n", &["count"]);
-    assert_eq!(
-        (counted["found"].as_u64(), counted["not_found"].as_u64()),
-        (Some(1), Some(2))
-    );
+    assert_eq!((counted["found"].as_u64(), counted["not_found"].as_u64()), (Some(1), Some(2)));
     let removed = figures(b"a\nc\n", &["remove"]);
-    assert_eq!(
-        (removed["removed"].as_u64(), removed["items"].as_u64()),
-        (Some(1), Some(2))
-    );
+    assert_eq!((removed["removed"].as_u64(), removed["items"].as_u64()), (Some(1), Some(2)));
 }
 
 #[test]
 fn info_describes() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
-    run_with(
-        b"a\nb\n",
-        ["add", "--rate=0.001", "--max-items=1M", "--seed=5", &f],
-    )
-    .good();
+    run_with(b"a\nb\n", ["add", "--rate=0.001", "--max-items=1M", "--seed=5", &f]).good();
     let info = json(&run(["info", "--json", &f]).text());
     assert_eq!(info["file"].as_str(), Some(f.as_str()));
     assert_eq!(info["items"].as_u64(), Some(2));
@@ -150,10 +110,7 @@ fn info_describes() {
     assert_eq!(info["when_full"].as_str(), Some("grow"));
     assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
     let table = run(["info", &f]).text();
-    assert!(
-        table.contains("xxh3 with seed 5") && table.contains("1,000,000"),
-        "{table}"
-    );
+    assert!(table.contains("xxh3 with seed 5") && table.contains("1,000,000"), "{table}");
 }
 
 #[test]
@@ -164,21 +121,11 @@ fn verify_checks_each_file() {
     let mut bytes = folder.read("good");
     *bytes.last_mut().unwrap() ^= 1;
     folder.file("bad", bytes);
-    assert_eq!(
-        run(["verify", &good]).text(),
-        format!("{good}: intact, 1 items\n")
-    );
+    assert_eq!(run(["verify", &good]).text(), format!("{good}: intact, 1 items\n"));
     let both = run(["verify", &bad, &good]);
     assert_eq!(both.code, Some(2));
-    assert_eq!(
-        both.stdout,
-        format!("{good}: intact, 1 items\n").into_bytes()
-    );
-    assert!(
-        both.stderr.starts_with(&format!("coua: {bad}: ")),
-        "{}",
-        both.stderr
-    );
+    assert_eq!(both.stdout, format!("{good}: intact, 1 items\n").into_bytes());
+    assert!(both.stderr.starts_with(&format!("coua: {bad}: ")), "{}", both.stderr);
 }
 
 #[test]
@@ -190,10 +137,7 @@ fn verify_in_json() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(2), ""));
     let text = String::from_utf8(run.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(json).collect();
-    assert_eq!(
-        (lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()),
-        (Some(true), Some(1))
-    );
+    assert_eq!((lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()), (Some(true), Some(1)));
     assert_eq!(lines[1]["error"].as_str(), Some("not a Coua filter"));
 }
 
@@ -212,11 +156,7 @@ fn merge_holds_what_all_hold() {
     run_with(b"4\n", ["add", "--seed", "9", &c]).good();
     let run = run(["merge", "-o", &all, &a, &c]);
     assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr.starts_with(&format!("coua: {c}: ")),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with(&format!("coua: {c}: ")), "{}", run.stderr);
     assert!(folder.read("a") == folder.read("all"), "it is as it was");
 }
 
@@ -230,18 +170,10 @@ fn compact_gives_memory_back() {
     run_with(&text[2000..], ["remove", &f]).good();
     let before = folder.read("f").len();
     let said = run(["compact", &f]).text();
-    assert!(
-        said.starts_with(&format!("{f}: ")) && said.contains(" before, "),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("{f}: ")) && said.contains(" before, "), "{said}");
     assert!(folder.read("f").len() < before / 4);
     run(["compact", "--quiet", &f]).good();
-    let kept: Vec<u8> = keep
-        .split_inclusive(|b| *b == b'\n')
-        .take(10)
-        .flatten()
-        .copied()
-        .collect();
+    let kept: Vec<u8> = keep.split_inclusive(|b| *b == b'\n').take(10).flatten().copied().collect();
     assert_eq!(run_with(&kept, ["check", &f]).good(), kept);
 }
 
@@ -251,32 +183,17 @@ fn convert_makes_a_coarser_copy() {
     let (f, small) = (folder.join("f"), folder.join("small"));
     let text = expected(&lines(50_000, Repeats::Few));
     run_with(&text, ["add", &f]).good();
-    for target in [
-        ["--rate", "0.001"],
-        ["--hash-bits", "30"],
-        ["--layout", "windows"],
-    ] {
+    for target in [["--rate", "0.001"], ["--hash-bits", "30"], ["--layout", "windows"]] {
         run(["convert", &f, "-o", &small, target[0], target[1]]).good();
-        assert!(
-            run_with(&text, ["check", &small]).good() == text,
-            "{target:?}: all still there"
-        );
+        assert!(run_with(&text, ["check", &small]).good() == text, "{target:?}: all still there");
         let smaller = folder.read("small").len() < folder.read("f").len();
         assert!(smaller || target[0] == "--layout", "{target:?}");
     }
     run(["convert", &f, "-o", &small, "--hash-bits", "30"]).good();
     let finer = run(["convert", &small, "-o", &f, "--hash-bits", "40"]);
     assert_eq!(finer.code, Some(2));
-    assert!(
-        finer.stderr.starts_with(&format!("coua: {small}: ")),
-        "{}",
-        finer.stderr
-    );
-    assert_eq!(
-        run(["convert", &f, "-o", &small]).code,
-        Some(2),
-        "one of them is needed"
-    );
+    assert!(finer.stderr.starts_with(&format!("coua: {small}: ")), "{}", finer.stderr);
+    assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "one of them is needed");
 }
 
 #[test]
@@ -299,34 +216,18 @@ fn plan_tells_the_memory() {
     // The filter is as large as planned.
     let folder = Folder::new();
     let f = folder.join("f");
-    run_with(
-        b"a\n",
-        [
-            "add",
-            "--capacity=1M",
-            "--rate=0.001",
-            "--when-full=error",
-            &f,
-        ],
-    )
-    .good();
+    run_with(b"a\n", ["add", "--capacity=1M", "--rate=0.001", "--when-full=error", &f]).good();
     let info = json(&run(["info", "--json", &f]).text());
     let (real, planned) = (&info["memory_bytes"], &plan["bytes"]);
     let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
     assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
 
     let table = run(["plan", "--items", "1e9"]).text();
-    assert!(
-        table.contains("binary fuse") && table.contains("1,000,000,000"),
-        "{table}"
-    );
+    assert!(table.contains("binary fuse") && table.contains("1,000,000,000"), "{table}");
     assert_eq!(run(["plan"]).code, Some(2));
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
-    run.failed(
-        2,
-        "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n",
-    );
+    run.failed(2, "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n");
 }
 
 #[test]
@@ -345,18 +246,9 @@ fn generate_writes_pages_and_completions() {
     let pages = folder.join("man");
     run(["generate", "man", &pages]).good();
     let page = folder.read("man/coua-dedup.1");
-    assert!(
-        String::from_utf8(page)
-            .unwrap()
-            .contains("expected_wrongly_dropped")
-    );
+    assert!(String::from_utf8(page).unwrap().contains("expected_wrongly_dropped"));
     for shell in ["bash", "zsh", "fish"] {
-        assert!(
-            run(["generate", "completions", shell])
-                .text()
-                .contains("tee-dups"),
-            "{shell}"
-        );
+        assert!(run(["generate", "completions", shell]).text().contains("tee-dups"), "{shell}");
     }
 }
 
@@ -366,9 +258,6 @@ fn help_and_version() {
     assert!(run(["help", "dedup"]).text().contains("--on-missing"));
     assert!(run(["--help"]).text().contains("Exit codes"));
     let unknown = run(["dedupe"]);
-    assert_eq!(
-        (unknown.code, unknown.stdout.as_slice()),
-        (Some(2), b"".as_slice())
-    );
+    assert_eq!((unknown.code, unknown.stdout.as_slice()), (Some(2), b"".as_slice()));
     assert_eq!(run([""; 0]).code, Some(2));
 }

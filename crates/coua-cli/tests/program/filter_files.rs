@@ -9,25 +9,12 @@ use std::process::Stdio;
 fn it_remembers_across_runs() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
-    assert_eq!(
-        run_with(b"a\nb\n", ["dedup", "--filter", &filter]).good(),
-        b"a\nb\n"
-    );
-    assert_eq!(
-        run_with(b"b\nc\n", ["dedup", "--filter", &filter]).good(),
-        b"c\n"
-    );
-    assert_eq!(
-        run_with(b"a\nb\nc\n", ["dedup", "--filter", &filter]).good(),
-        b""
-    );
+    assert_eq!(run_with(b"a\nb\n", ["dedup", "--filter", &filter]).good(), b"a\nb\n");
+    assert_eq!(run_with(b"b\nc\n", ["dedup", "--filter", &filter]).good(), b"c\n");
+    assert_eq!(run_with(b"a\nb\nc\n", ["dedup", "--filter", &filter]).good(), b"");
     let text = lines(300_000, Repeats::Few);
-    let half = text.len() / 2
-        + text[text.len() / 2..]
-            .iter()
-            .position(|b| *b == b'\n')
-            .unwrap()
-        + 1;
+    let half =
+        text.len() / 2 + text[text.len() / 2..].iter().position(|b| *b == b'\n').unwrap() + 1;
     let mut both = run_with(&text[..half], ["dedup", "--filter", &filter]).good();
     both.extend(run_with(&text[half..], ["dedup", "--filter", &filter]).good());
     assert!(both == expected(&text));
@@ -48,20 +35,14 @@ fn an_output_is_complete_before_it_is_remembered() {
 fn one_writer_at_a_time_and_the_next_goes_on() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
-    let mut first = coua(["dedup", "--filter", &filter])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut first = coua(["dedup", "--filter", &filter]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = first.stdin.take().unwrap();
     stdin.write_all(b"a\nb\n").unwrap();
     let mut stdout = BufReader::new(first.stdout.take().unwrap());
     stdout.read_line(&mut String::new()).unwrap();
 
     let hasty = run_with(b"x\n", ["dedup", "--no-wait", "--filter", &filter]);
-    hasty.failed(
-        2,
-        &format!("coua: {filter}: another process is writing it\n"),
-    );
+    hasty.failed(2, &format!("coua: {filter}: another process is writing it\n"));
 
     let mut second = coua(["dedup", "--quiet", "--filter", &filter]);
     let mut second = second.stdin(Stdio::piped()).spawn().unwrap();
@@ -71,10 +52,7 @@ fn one_writer_at_a_time_and_the_next_goes_on() {
     drop(stdin);
     assert!(wait(&mut first).success());
     let second = second.wait_with_output().unwrap();
-    assert_eq!(
-        (second.status.code(), second.stdout.as_slice()),
-        (Some(0), b"c\n".as_slice())
-    );
+    assert_eq!((second.status.code(), second.stdout.as_slice()), (Some(0), b"c\n".as_slice()));
     assert_eq!(second.stderr, b"");
     assert!(!folder.has("seen.coua.lock"));
 }
@@ -84,20 +62,11 @@ fn readers_need_not_wait() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
     run_with(b"a\n", ["add", &filter]).good();
-    let mut writer = coua(["dedup", "--filter", &filter])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut writer = coua(["dedup", "--filter", &filter]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = writer.stdin.take().unwrap();
     stdin.write_all(b"b\n").unwrap();
-    BufReader::new(writer.stdout.as_mut().unwrap())
-        .read_line(&mut String::new())
-        .unwrap();
-    assert_eq!(
-        run_with(b"a\nb\n", ["check", &filter]).good(),
-        b"a\n",
-        "as it was before"
-    );
+    BufReader::new(writer.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    assert_eq!(run_with(b"a\nb\n", ["check", &filter]).good(), b"a\n", "as it was before");
     assert!(run(["info", &filter]).text().contains("items"));
     drop(stdin);
     assert!(wait(&mut writer).success());
@@ -110,9 +79,7 @@ fn many_processes_on_one_file_lose_nothing() {
     let filter = folder.join("seen.coua");
     let text = lines(20_000, Repeats::Few);
     let file = folder.file("lines", &text);
-    let parts: Vec<String> = (0..8)
-        .map(|number| folder.join(&format!("part{number}")))
-        .collect();
+    let parts: Vec<String> = (0..8).map(|number| folder.join(&format!("part{number}"))).collect();
     let start = |part: &String| {
         let args = ["dedup", "--quiet", "--filter", &filter, &file, "-o", part];
         coua(args).spawn().unwrap()
@@ -121,14 +88,8 @@ fn many_processes_on_one_file_lose_nothing() {
     for mut child in children {
         assert!(wait(&mut child).success());
     }
-    let shown: Vec<u8> = parts
-        .iter()
-        .flat_map(|part| fs::read(part).unwrap())
-        .collect();
-    assert!(
-        shown == expected(&text),
-        "each line was shown by exactly one of them"
-    );
+    let shown: Vec<u8> = parts.iter().flat_map(|part| fs::read(part).unwrap()).collect();
+    assert!(shown == expected(&text), "each line was shown by exactly one of them");
 }
 
 /// A good filter file's bytes.
@@ -171,16 +132,8 @@ fn what_is_no_filter_is_refused_and_left_alone() {
             vec!["convert", &path, "-o", &output, "--rate", "0.1"],
         ] {
             let run = run(&args);
-            assert_eq!(
-                (run.code, run.stdout.as_slice()),
-                (Some(2), b"".as_slice()),
-                "{args:?}"
-            );
-            assert!(
-                run.stderr.starts_with(&format!("coua: {path}: ")),
-                "{}",
-                run.stderr
-            );
+            assert_eq!((run.code, run.stdout.as_slice()), (Some(2), b"".as_slice()), "{args:?}");
+            assert!(run.stderr.starts_with(&format!("coua: {path}: ")), "{}", run.stderr);
             assert!(run.stderr.contains(words), "{name}: {}", run.stderr);
             assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         }
@@ -222,46 +175,25 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let run = shell(folder.path(), script);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let path = fs::canonicalize(folder.join("seen.coua")).unwrap();
-    let message = format!(
-        "coua: {}: not saved, and as it was before: File too large\n",
-        path.display()
-    );
+    let message =
+        format!("coua: {}: not saved, and as it was before: File too large\n", path.display());
     assert_eq!(run.stderr, message);
     assert!(folder.read("seen.coua") == before);
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        2,
-        "nothing is left behind"
-    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
 }
 
 #[test]
 fn options_must_agree_with_an_existing_filter() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
-    let made = [
-        "--rate",
-        "0.001",
-        "--max-items",
-        "1M",
-        "--seed",
-        "7",
-        "--slots-per-bucket",
-        "8",
-    ];
+    let made = ["--rate", "0.001", "--max-items", "1M", "--seed", "7", "--slots-per-bucket", "8"];
     let again = |extra: &[&str]| {
-        let args = ["dedup", "--filter", &filter]
-            .into_iter()
-            .chain(extra.iter().copied());
+        let args = ["dedup", "--filter", &filter].into_iter().chain(extra.iter().copied());
         run_with(b"a\n", args)
     };
     assert_eq!(again(&made).good(), b"a\n");
     assert_eq!(again(&made).good(), b"");
-    assert_eq!(
-        again(&["--rate", "0.01"]).good(),
-        b"",
-        "better than asked for is good enough"
-    );
+    assert_eq!(again(&["--rate", "0.01"]).good(), b"", "better than asked for is good enough");
     for (option, value) in [
         ("--seed", "8"),
         ("--rate", "0.00001"),
@@ -289,18 +221,9 @@ fn descriptions_that_make_no_filter() {
         let capacity = ["--capacity", "1000"];
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args).chain(&capacity));
         assert_eq!(run.code, Some(2), "{args:?}");
-        assert!(
-            run.stderr.starts_with("coua: new filter: "),
-            "{}",
-            run.stderr
-        );
+        assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
-    for args in [
-        ["--rate", "2"],
-        ["--rate", "x"],
-        ["--capacity", "-1"],
-        ["--seed", "x"],
-    ] {
+    for args in [["--rate", "2"], ["--rate", "x"], ["--capacity", "-1"], ["--seed", "x"]] {
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args));
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stdout.is_empty());
@@ -316,28 +239,8 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
     let text = lines(20_000, Repeats::Few);
     let file = folder.file("lines", &text);
     for (name, options) in [
-        (
-            "error",
-            [
-                "--rate",
-                "0.0001",
-                "--capacity",
-                "5000",
-                "--when-full",
-                "error",
-            ],
-        ),
-        (
-            "grow",
-            [
-                "--rate",
-                "0.0001",
-                "--max-items",
-                "5000",
-                "--when-full",
-                "grow",
-            ],
-        ),
+        ("error", ["--rate", "0.0001", "--capacity", "5000", "--when-full", "error"]),
+        ("grow", ["--rate", "0.0001", "--max-items", "5000", "--when-full", "grow"]),
     ] {
         let filter = folder.join(name);
         let args = ["dedup", "--filter", &filter, "--stats=json"];
@@ -351,10 +254,7 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
         assert_eq!(figures["items"].as_u64(), Some(5000));
         let records = figures["records"].as_u64().unwrap();
         let words = format!("stopped before {file}: record {}: ", records + 1);
-        assert!(
-            message.contains("full") && message.contains(&words),
-            "{message}"
-        );
+        assert!(message.contains("full") && message.contains(&words), "{message}");
         // The refused record and those behind it are a job for another filter.
         let rest: Vec<u8> = text
             .split_inclusive(|byte| *byte == b'\n')
@@ -376,14 +276,7 @@ fn a_filter_may_exceed_its_rate() {
     let folder = Folder::new();
     let filter = folder.join("f");
     let text = lines(20_000, Repeats::Few);
-    let options = [
-        "--rate",
-        "0.000001",
-        "--max-items",
-        "5000",
-        "--when-full",
-        "exceed",
-    ];
+    let options = ["--rate", "0.000001", "--max-items", "5000", "--when-full", "exceed"];
     let args = ["dedup", "--filter", &filter];
     let run = run_with(&text, args.iter().chain(&options));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -406,11 +299,7 @@ fn secret_keys() {
         format!("coua: {filter}: filter needs its secret hash key to be read (--key-file)\n");
     run(["info", &filter]).failed(2, &message);
     run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
-    assert!(
-        run(["info", &filter, "--key-file", &key])
-            .text()
-            .contains("siphash13")
-    );
+    assert!(run(["info", &filter, "--key-file", &key]).text().contains("siphash13"));
     let bad = folder.file("bad", "too short");
     let message =
         format!("coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits\n");

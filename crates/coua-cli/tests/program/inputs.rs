@@ -7,10 +7,7 @@ use std::fs;
 fn dedups(input: &[u8], output: &[u8]) {
     for threads in ["1", "2", "3", "4"] {
         let run = run_with(input, ["dedup", "-j", threads]).good();
-        assert_eq!(
-            run.escape_ascii().to_string(),
-            output.escape_ascii().to_string()
-        );
+        assert_eq!(run.escape_ascii().to_string(), output.escape_ascii().to_string());
     }
 }
 
@@ -54,27 +51,17 @@ fn files_do_not_run_into_each_other() {
         let together = run(["dedup", "-j", threads, &first, &second, &third, &first]).good();
         assert_eq!(together, b"a\nb\nc\nd", "-j {threads}");
     }
-    assert_eq!(
-        run(["dedup", "-0", &first, &second]).good(),
-        b"a\nb\0c\nb\nd"
-    );
+    assert_eq!(run(["dedup", "-0", &first, &second]).good(), b"a\nb\0c\nb\nd");
 }
 
 #[test]
 fn other_ends_of_records() {
     let text = b"a\nb\0c\0a\nb\0";
     for option in ["-0", "--null", "--delimiter=\\0", "--delimiter=\\x00"] {
-        assert_eq!(
-            run_with(text, ["dedup", option]).good(),
-            b"a\nb\0c\0",
-            "{option}"
-        );
+        assert_eq!(run_with(text, ["dedup", option]).good(), b"a\nb\0c\0", "{option}");
     }
     let text = b"a--b-c--a--b-c";
-    assert_eq!(
-        run_with(text, ["dedup", "--delimiter=--"]).good(),
-        b"a--b-c--"
-    );
+    assert_eq!(run_with(text, ["dedup", "--delimiter=--"]).good(), b"a--b-c--");
     let pieces = [b"x".repeat(300_000), b"--".to_vec()].concat().repeat(5);
     assert!(run_with(&pieces, ["dedup", "--delimiter=--"]).good() == pieces[..300_002]);
 }
@@ -141,18 +128,10 @@ fn broken_compressed_files_are_told_and_what_was_read_is_printed() {
         assert!(run.stderr.starts_with(&message), "{}", run.stderr);
         assert!(run.stdout.len() > text.len() / 4 && expected(&text).starts_with(&run.stdout));
     }
-    let file = folder.file(
-        "bad.gz",
-        [&good[..1000], &[0; 1000], &good[2000..]].concat(),
-    );
+    let file = folder.file("bad.gz", [&good[..1000], &[0; 1000], &good[2000..]].concat());
     let run = run(["dedup", &file]);
     assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr
-            .starts_with(&format!("coua: {file}: broken gzip data: ")),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with(&format!("coua: {file}: broken gzip data: ")), "{}", run.stderr);
 }
 
 #[test]
@@ -193,19 +172,14 @@ fn named_pipes() {
 fn many_small_files() {
     let folder = Folder::new();
     let text = lines(2000, Repeats::Many);
-    let pieces: Vec<Vec<u8>> = text
-        .split_inclusive(|b| *b == b'\n')
-        .map(<[u8]>::to_vec)
-        .collect();
+    let pieces: Vec<Vec<u8>> = text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     let files: Vec<String> = pieces
         .chunks(7)
         .enumerate()
         .map(|(number, lines)| folder.file(&number.to_string(), lines.concat()))
         .collect();
     for threads in ["1", "2", "3", "6"] {
-        let args = ["dedup", "-j", threads]
-            .into_iter()
-            .chain(files.iter().map(String::as_str));
+        let args = ["dedup", "-j", threads].into_iter().chain(files.iter().map(String::as_str));
         assert!(run(args).good() == expected(&text), "-j {threads}");
     }
 }

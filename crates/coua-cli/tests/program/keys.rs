@@ -17,10 +17,7 @@ fn fields() {
     let input = "1\ta\n2\ta\n";
     assert_eq!(text(input, &["-k2", "-t", r"\t"]), "1\ta\n");
     let bad = run_with(b"", ["dedup", "-k", "0"]);
-    bad.failed(
-        2,
-        "coua: -k 0: is not a list of fields such as 2 or 2,4 or 3-5, counted from 1\n",
-    );
+    bad.failed(2, "coua: -k 0: is not a list of fields such as 2 or 2,4 or 3-5, counted from 1\n");
     let bad = run_with(b"", ["dedup", "-t", ","]);
     bad.failed(2, "coua: -t: has a meaning only with -k or --csv\n");
 }
@@ -44,17 +41,9 @@ fn records_without_a_key() {
         run.failed(2, "coua: standard input: record 2: no field 2\n");
         assert_eq!(run.stdout, b"1 a\n", "what came before it is done");
     }
-    let quiet = run_with(
-        input.as_bytes(),
-        ["dedup", "-k2", "--quiet", "--stats=json"],
-    );
+    let quiet = run_with(input.as_bytes(), ["dedup", "-k2", "--quiet", "--stats=json"]);
     let figures: serde_json::Value = serde_json::from_str(&quiet.stderr).unwrap();
-    for (name, value) in [
-        ("records", 6),
-        ("unique", 2),
-        ("repeats", 1),
-        ("without_key", 3),
-    ] {
+    for (name, value) in [("records", 6), ("unique", 2), ("repeats", 1), ("without_key", 3)] {
         assert_eq!(figures[name].as_u64(), Some(value), "{name}");
     }
     // They are not remembered, and no repeats.
@@ -64,31 +53,19 @@ fn records_without_a_key() {
         let run = run_with(b"x\n", ["dedup", "-k2", "--quiet", "--filter", &filter]);
         assert_eq!(run.good(), b"x\n");
     }
-    assert_eq!(
-        run_with(b"x\n", ["dedup", "-k2", "--quiet", "-d"]).good(),
-        b""
-    );
+    assert_eq!(run_with(b"x\n", ["dedup", "-k2", "--quiet", "-d"]).good(), b"");
 }
 
 #[test]
 fn csv_columns() {
     let input = "id,url\n1,\"a\nb\"\n2,\"a\nb\"\n3,a\n1,c\n";
-    assert_eq!(
-        text(input, &["--csv", "url"]),
-        "id,url\n1,\"a\nb\"\n3,a\n1,c\n"
-    );
-    assert_eq!(
-        text(input, &["--csv", "1"]),
-        "id,url\n1,\"a\nb\"\n2,\"a\nb\"\n3,a\n"
-    );
+    assert_eq!(text(input, &["--csv", "url"]), "id,url\n1,\"a\nb\"\n3,a\n1,c\n");
+    assert_eq!(text(input, &["--csv", "1"]), "id,url\n1,\"a\nb\"\n2,\"a\nb\"\n3,a\n");
     assert_eq!(text(input, &["--csv", "id", "--csv", "url"]), input);
     let input = "id;url\r\n1;x\r\n2;x\r\n";
     assert_eq!(text(input, &["--csv", "url", "-t;"]), "id;url\r\n1;x\r\n");
     let bad = run_with(b"id,url\n", ["dedup", "--csv", "name"]);
-    bad.failed(
-        2,
-        "coua: standard input: the header has no column \"name\"\n",
-    );
+    bad.failed(2, "coua: standard input: the header has no column \"name\"\n");
     run_with(b"", ["dedup", "--csv", "0"]).failed(2, "coua: --csv 0: columns are counted from 1\n");
 }
 
@@ -105,17 +82,10 @@ fn csv_headers_of_several_files() {
     assert_eq!(repeats, b"id,url\na,3\n");
     let figures = run(["dedup", "--csv", "url", "--stats=json", &first, &second]).stderr;
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
-    assert_eq!(
-        figures["records"].as_u64(),
-        Some(4),
-        "headers are no records"
-    );
+    assert_eq!(figures["records"].as_u64(), Some(4), "headers are no records");
     let third = folder.file("third", "id\n1\n");
     let run = run(["dedup", "--csv", "url", &first, &third]);
-    run.failed(
-        2,
-        &format!("coua: {third}: the header has no column \"url\"\n"),
-    );
+    run.failed(2, &format!("coua: {third}: the header has no column \"url\"\n"));
     assert_eq!(run.stdout, b"id,url\n1,a\n2,b");
 }
 
@@ -127,17 +97,11 @@ fn ragged_csv() {
     let message = "coua: 2 records without a key were let pass: first standard input: record 3: no \
                    column 2\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
-    let run = run_with(
-        input.as_bytes(),
-        ["dedup", "--csv", "url", "--on-missing=drop"],
-    );
+    let run = run_with(input.as_bytes(), ["dedup", "--csv", "url", "--on-missing=drop"]);
     assert_eq!(run.stdout, b"id,url\n1,a\n");
     let open = b"id,url\n1,\"open\n";
     let run = run_with(open, ["dedup", "--csv", "url", "--on-missing=error"]);
-    run.failed(
-        2,
-        "coua: standard input: record 2: a quote is never closed\n",
-    );
+    run.failed(2, "coua: standard input: record 2: a quote is never closed\n");
 }
 
 #[test]
@@ -150,27 +114,18 @@ fn json_pointers() {
     assert_eq!(text(input, &["--json", "/id"]), input);
     assert_eq!(text(input, &["--json", "/id", "--json", "/u/n"]), input);
     let bad = run_with(b"", ["dedup", "--json", "id"]);
-    bad.failed(
-        2,
-        "coua: --json id: a JSON pointer begins with a slash: /id\n",
-    );
+    bad.failed(2, "coua: --json id: a JSON pointer begins with a slash: /id\n");
 }
 
 #[test]
 fn broken_json() {
     let input = "{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n{\"id\":1}\n\n\u{0}\n";
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id"]);
-    assert_eq!(
-        run.stdout,
-        b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\0\n"
-    );
+    assert_eq!(run.stdout, b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\0\n");
     let message = "coua: 5 records without a key were let pass: first standard input: record 2: no \
                    valid JSON\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
-    let run = run_with(
-        input.as_bytes(),
-        ["dedup", "--json", "/id", "--on-missing=error"],
-    );
+    let run = run_with(input.as_bytes(), ["dedup", "--json", "/id", "--on-missing=error"]);
     run.failed(2, "coua: standard input: record 2: no valid JSON\n");
     let run = run_with(b"{}\n", ["dedup", "--json", "/id", "--on-missing=error"]);
     run.failed(2, "coua: standard input: record 1: nothing at /id\n");
@@ -182,14 +137,8 @@ fn broken_json() {
 #[test]
 fn regular_expressions() {
     let input = "x id=1 a\ny id=1 b\nz id=2 c\n";
-    assert_eq!(
-        text(input, &["--regex", "id=([0-9]+)"]),
-        "x id=1 a\nz id=2 c\n"
-    );
-    assert_eq!(
-        text(input, &["--regex", "id=[0-9]"]),
-        "x id=1 a\nz id=2 c\n"
-    );
+    assert_eq!(text(input, &["--regex", "id=([0-9]+)"]), "x id=1 a\nz id=2 c\n");
+    assert_eq!(text(input, &["--regex", "id=[0-9]"]), "x id=1 a\nz id=2 c\n");
     let bad = run_with(b"", ["dedup", "--regex", "("]);
     assert_eq!(bad.code, Some(2));
     assert!(bad.stderr.starts_with("coua: --regex: "), "{}", bad.stderr);
@@ -197,16 +146,10 @@ fn regular_expressions() {
 
 #[test]
 fn spellings() {
-    assert_eq!(
-        text("Ab\naB\n\u{c4}\n\u{e4}\n", &["--ignore-case"]),
-        "Ab\n\u{c4}\n\u{e4}\n"
-    );
+    assert_eq!(text("Ab\naB\n\u{c4}\n\u{e4}\n", &["--ignore-case"]), "Ab\n\u{c4}\n\u{e4}\n");
     assert_eq!(text(" a\na \n\ta\n", &["--trim"]), " a\n");
     let urls = "http://A.example\nHTTP://a.example:80/#x\nhttp://a.example./\nhttps://a.example\n";
-    assert_eq!(
-        text(urls, &["--url"]),
-        "http://A.example\nhttps://a.example\n"
-    );
+    assert_eq!(text(urls, &["--url"]), "http://A.example\nhttps://a.example\n");
     assert_eq!(text("1 A\n2 a\n", &["-k2", "--ignore-case"]), "1 A\n");
 }
 
@@ -216,13 +159,7 @@ fn a_key_means_the_same_in_every_command() {
     let filter = folder.join("f");
     run_with(b"1 a\n", ["add", "-k2", &filter]).good();
     assert_eq!(run_with(b"a\nb\n", ["check", &filter]).good(), b"a\n");
-    assert_eq!(
-        run_with(b"\"a\"\n", ["check", "--json", "", &filter]).good(),
-        b"\"a\"\n"
-    );
-    assert_eq!(
-        run_with(b"x,a\n", ["check", "--csv", "2", &filter]).good(),
-        b"x,a\n"
-    );
+    assert_eq!(run_with(b"\"a\"\n", ["check", "--json", "", &filter]).good(), b"\"a\"\n");
+    assert_eq!(run_with(b"x,a\n", ["check", "--csv", "2", &filter]).good(), b"x,a\n");
     assert_eq!(run_with(b"a\0b\0", ["check", "-0", &filter]).good(), b"a\0");
 }

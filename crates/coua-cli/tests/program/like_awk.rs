@@ -53,10 +53,7 @@ fn whatever_the_number_of_threads() {
         assert!(ours == awk(&text), "-j {threads}");
         filters.push(folder.read(threads));
     }
-    assert!(
-        filters.windows(2).all(|pair| pair[0] == pair[1]),
-        "filters are the same"
-    );
+    assert!(filters.windows(2).all(|pair| pair[0] == pair[1]), "filters are the same");
 }
 
 #[test]
@@ -107,12 +104,9 @@ fn from_compressed_files() {
     let folder = Folder::new();
     for count in [0, 1, 50_000] {
         let text = lines(count, Repeats::Many);
-        for (name, compress) in [
-            ("gz", gzip as fn(&[u8]) -> Vec<u8>),
-            ("zst", zstd),
-            ("xz", xz),
-            ("bz2", bzip2),
-        ] {
+        for (name, compress) in
+            [("gz", gzip as fn(&[u8]) -> Vec<u8>), ("zst", zstd), ("xz", xz), ("bz2", bzip2)]
+        {
             let file = folder.file("lines", compress(&text));
             assert!(run(["dedup", &file]).good() == awk(&text), "{name} {count}");
             let ours = run_with(&compress(&text), ["dedup", "-"]).good();
@@ -120,20 +114,14 @@ fn from_compressed_files() {
             // Several streams one after the other, as the tools append them.
             let (head, tail) = text.split_at(text.len() / 3);
             let file = folder.file("two", [compress(head), compress(tail)].concat());
-            assert!(
-                run(["dedup", &file]).good() == awk(&text),
-                "{name} {count} in two streams"
-            );
+            assert!(run(["dedup", &file]).good() == awk(&text), "{name} {count} in two streams");
         }
     }
 }
 
 #[test]
 fn the_example_of_the_repository() {
-    let example = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../examples/homepages.txt.gz"
-    );
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/homepages.txt.gz");
     let plain = other("gzip", &["-dc"], &std::fs::read(example).unwrap());
     assert!(run(["dedup", example]).good() == awk(&plain));
 }

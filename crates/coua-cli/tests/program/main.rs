@@ -1,9 +1,6 @@
 //! The program, run as users run it: one module for each kind of trouble.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in helpers of tests, too, a panic is the message"
-)]
+#![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
 mod commands;
 mod filter_files;

@@ -20,13 +20,8 @@ fn a_full_device_is_told() {
     }
     run(["dedup", "--tee-dups", "/dev/full", &file]).failed(2, message);
     let message = "coua: standard output: No space left on device\n";
-    for command in [
-        "dedup",
-        "plan --items 5",
-        "generate completions bash",
-        "count f",
-        "check -v f",
-    ] {
+    for command in ["dedup", "plan --items 5", "generate completions bash", "count f", "check -v f"]
+    {
         folder.file("f", "");
         std::fs::remove_file(folder.join("f")).unwrap();
         run(["add", &folder.join("f"), &small]).good();
@@ -52,9 +47,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let file = folder.file("lines", &text);
     let filter = folder.join("seen.coua");
     for threads in ["1", "2", "3", "5"] {
-        let mut child = coua(["dedup", "-j", threads, "--filter", &filter, &file])
-            .spawn()
-            .unwrap();
+        let mut child = coua(["dedup", "-j", threads, "--filter", &filter, &file]).spawn().unwrap();
         let mut first = Vec::new();
         let mut output = BufReader::with_capacity(10, child.stdout.take().unwrap());
         output.read_until(b'\n', &mut first).unwrap();
@@ -62,10 +55,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         assert_eq!(wait(&mut child).code(), Some(0));
         assert_eq!(messages(&mut child), "");
         assert!(text.starts_with(&first));
-        assert!(
-            !folder.has("seen.coua"),
-            "what was not delivered is not recorded"
-        );
+        assert!(!folder.has("seen.coua"), "what was not delivered is not recorded");
     }
     let head = shell(folder.path(), "$COUA dedup lines | head -1").good();
     assert!(text.starts_with(&head));
@@ -87,18 +77,13 @@ fn a_reader_that_goes_away_while_input_is_awaited() {
 #[test]
 fn lines_are_shown_at_once() {
     for threads in ["1", "2", "3", "4", "6"] {
-        let mut child = coua(["dedup", "-j", threads])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = coua(["dedup", "-j", threads]).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         for round in 0..20 {
             // A repeat, a new line, and the beginning of another.
-            let text = format!(
-                "{}a{round}\nsame\na{round}\nbegun",
-                if round > 0 { "\n" } else { "" }
-            );
+            let text =
+                format!("{}a{round}\nsame\na{round}\nbegun", if round > 0 { "\n" } else { "" });
             stdin.write_all(text.as_bytes()).unwrap();
             let mut line = String::new();
             let wanted: &[String] = match round {
@@ -124,9 +109,7 @@ fn lines_of_a_compressed_pipe_are_shown_when_they_are_there() {
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     for round in 0..5 {
         let line = format!("line {round}\n");
-        stdin
-            .write_all(&other("gzip", &["-c"], line.as_bytes()))
-            .unwrap();
+        stdin.write_all(&other("gzip", &["-c"], line.as_bytes())).unwrap();
         let mut shown = String::new();
         stdout.read_line(&mut shown).unwrap();
         assert_eq!(shown, line);
@@ -140,10 +123,8 @@ fn earlier_files_are_shown_before_a_pipe_is_awaited() {
     let folder = Folder::new();
     let file = folder.file("file", "a\nb\n");
     for threads in ["1", "3", "4"] {
-        let mut child = coua(["dedup", "-j", threads, &file, "-"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            coua(["dedup", "-j", threads, &file, "-"]).stdin(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -167,10 +148,7 @@ fn both_at_once() {
     let text = lines(50_000, Repeats::Many);
     let file = folder.file("lines", &text);
     let (unique, repeats) = (folder.join("unique"), folder.join("repeats"));
-    assert_eq!(
-        run(["dedup", &file, "-o", &unique, "--tee-dups", &repeats]).good(),
-        b""
-    );
+    assert_eq!(run(["dedup", &file, "-o", &unique, "--tee-dups", &repeats]).good(), b"");
     assert!(folder.read("unique") == expected(&text));
     assert!(folder.read("repeats") == run(["dedup", "-d", &file]).good());
     let both = folder.read("unique").len() + folder.read("repeats").len();
@@ -208,10 +186,7 @@ fn an_output_that_cannot_be_made() {
 #[test]
 fn figures() {
     let run = run_with(b"a\nb\na\n", ["dedup", "--stats=json"]);
-    assert_eq!(
-        (run.code, run.stdout.as_slice()),
-        (Some(0), b"a\nb\n".as_slice())
-    );
+    assert_eq!((run.code, run.stdout.as_slice()), (Some(0), b"a\nb\n".as_slice()));
     let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     for (name, value) in [
         ("records", 3.0),
@@ -225,13 +200,7 @@ fn figures() {
     ] {
         assert_eq!(json[name].as_f64(), Some(value), "{name}");
     }
-    for name in [
-        "load",
-        "bits_per_item",
-        "memory_bytes",
-        "false_positive_rate",
-        "seconds",
-    ] {
+    for name in ["load", "bits_per_item", "memory_bytes", "false_positive_rate", "seconds"] {
         assert!(json[name].as_f64().unwrap() > 0.0, "{name}");
     }
     for option in ["--stats", "--stats=text"] {

@@ -51,18 +51,9 @@ fn a_working_program_loses_and_repeats_nothing() {
     let mut interrupted = 0;
     for round in 0..4 {
         let part = folder.join(&format!("part{round}"));
-        let mut child = coua(["dedup", "--filter", &filter, "-o", &part, &file])
-            .spawn()
-            .unwrap();
+        let mut child = coua(["dedup", "--filter", &filter, "-o", &part, &file]).spawn().unwrap();
         until(|| fs::metadata(&part).is_ok_and(|part| part.len() > 1_000_000));
-        send(
-            &child,
-            if round % 2 == 0 {
-                Signal::INT
-            } else {
-                Signal::TERM
-            },
-        );
+        send(&child, if round % 2 == 0 { Signal::INT } else { Signal::TERM });
         let status = wait(&mut child);
         interrupted += usize::from(status.signal().is_some());
         done.extend_from_slice(&fs::read(&part).unwrap());
@@ -79,10 +70,7 @@ fn a_working_program_loses_and_repeats_nothing() {
 fn add_and_remove_save_too() {
     let folder = Folder::new();
     let filter = folder.join("f.coua");
-    let mut child = coua(["add", &filter])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = coua(["add", &filter]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\nb\n").unwrap();
     // There is nothing to see from outside while it waits.
@@ -117,10 +105,7 @@ fn a_second_signal_ends_a_program_that_cannot_write() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     send(&child, Signal::INT);
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(
-        child.try_wait().unwrap().is_none(),
-        "it waits for the reader"
-    );
+    assert!(child.try_wait().unwrap().is_none(), "it waits for the reader");
     send(&child, Signal::INT);
     assert_eq!(wait(&mut child).signal(), Some(2));
 }
@@ -129,13 +114,7 @@ fn a_second_signal_ends_a_program_that_cannot_write() {
 fn a_signal_ends_the_wait_for_a_writer_of_a_named_pipe() {
     let folder = Folder::new();
     let pipe = folder.join("pipe");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for threads in ["1", "3", "4"] {
         let mut child = coua(["dedup", "-j", threads, &pipe]).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(200));
@@ -153,10 +132,7 @@ fn a_signal_ends_the_wait_for_another_process() {
     let mut stderr = BufReader::new(second.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
-    assert_eq!(
-        line,
-        format!("coua: {filter}: waiting for another process\n")
-    );
+    assert_eq!(line, format!("coua: {filter}: waiting for another process\n"));
     send(&second, Signal::TERM);
     assert_eq!(wait(&mut second).signal(), Some(15));
     drop(stdin);

@@ -16,11 +16,7 @@ where
     I::Item: AsRef<std::ffi::OsStr>,
 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coua"));
-    command
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -35,21 +31,10 @@ pub(crate) struct Run {
 impl Run {
     fn of(output: Output) -> Self {
         let stderr = String::from_utf8(output.stderr).expect("messages are text");
-        for word in [
-            "panicked",
-            "RUST_BACKTRACE",
-            "Some(",
-            "Err(",
-            "os error",
-            "defect",
-        ] {
+        for word in ["panicked", "RUST_BACKTRACE", "Some(", "Err(", "os error", "defect"] {
             assert!(!stderr.contains(word), "{stderr}");
         }
-        Self {
-            code: output.status.code(),
-            stdout: output.stdout,
-            stderr,
-        }
+        Self { code: output.status.code(), stdout: output.stdout, stderr }
     }
 
     /// Standard output of a run that must have gone well and quietly.
@@ -89,10 +74,7 @@ where
     I::Item: AsRef<std::ffi::OsStr>,
 {
     let mut command = coua(args);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_vec();
     let writer = thread::spawn(move || {
@@ -108,21 +90,14 @@ where
 #[track_caller]
 pub(crate) fn shell(folder: &Path, script: &str) -> Run {
     let mut command = Command::new("sh");
-    command
-        .args(["-c", script])
-        .current_dir(folder)
-        .env("COUA", env!("CARGO_BIN_EXE_coua"));
+    command.args(["-c", script]).current_dir(folder).env("COUA", env!("CARGO_BIN_EXE_coua"));
     Run::of(command.output().expect("a shell"))
 }
 
 /// What a command (not ours) prints for this input.
 pub(crate) fn other(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut command = Command::new(program);
-    command
-        .args(args)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+    command.args(args).env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the other program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_vec();
@@ -161,21 +136,14 @@ pub(crate) fn until(mut what: impl FnMut() -> bool) {
 
 /// Sends a signal.
 pub(crate) fn send(child: &Child, signal: rustix::process::Signal) {
-    let id = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(id.expect("a process"), signal).expect("it lives");
 }
 
 /// All that is left on a child's standard error.
 pub(crate) fn messages(child: &mut Child) -> String {
     let mut text = String::new();
-    child
-        .stderr
-        .take()
-        .expect("piped")
-        .read_to_string(&mut text)
-        .expect("text");
+    child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
     text
 }
 

@@ -37,10 +37,7 @@ impl Verdict {
     ///
     /// Those of the reader.
     pub(crate) fn of(lines: &Lines, mut output: impl BufRead) -> io::Result<Self> {
-        let mut verdict = Self {
-            lost: lines.unique(),
-            ..Self::default()
-        };
+        let mut verdict = Self { lost: lines.unique(), ..Self::default() };
         let mut seen = Seen(vec![0; lines.unique().div_ceil(64) as usize]);
         let mut line = Vec::new();
         while output.read_until(b'\n', &mut line)? > 0 {
@@ -68,15 +65,9 @@ impl Verdict {
             count += 1;
             line.clear();
         }
-        let (lost, left_over) = (
-            lines.count.saturating_sub(count),
-            count.saturating_sub(lines.count),
-        );
-        Ok(Self {
-            lost,
-            left_over,
-            strange: 0,
-        })
+        let (lost, left_over) =
+            (lines.count.saturating_sub(count), count.saturating_sub(lines.count));
+        Ok(Self { lost, left_over, strange: 0 })
     }
 }
 
@@ -89,45 +80,20 @@ mod tests {
 
     #[test]
     fn lost_left_over_and_strange_lines_are_found() {
-        let lines = Lines {
-            kind: Kind::Urls,
-            count: 1000,
-            repeats: 30,
-            seed: 4,
-        };
+        let lines = Lines { kind: Kind::Urls, count: 1000, repeats: 30, seed: 4 };
         let mut input = Vec::new();
         lines.write_to(&mut input).unwrap();
         let repeats = Verdict::of(&lines, &*input).unwrap();
-        assert_eq!(
-            repeats,
-            Verdict {
-                lost: 0,
-                left_over: 300,
-                strange: 0
-            }
-        );
-        assert_eq!(
-            Verdict::of_all(&lines, &*input).unwrap(),
-            Verdict::default()
-        );
+        assert_eq!(repeats, Verdict { lost: 0, left_over: 300, strange: 0 });
+        assert_eq!(Verdict::of_all(&lines, &*input).unwrap(), Verdict::default());
 
         let mut seen = HashSet::new();
         let rows = input.split_inclusive(|&byte| byte == b'\n');
         let distinct: Vec<&[u8]> = rows.filter(|row| seen.insert(*row)).collect();
-        assert_eq!(
-            Verdict::of(&lines, &*distinct.concat()).unwrap(),
-            Verdict::default()
-        );
+        assert_eq!(Verdict::of(&lines, &*distinct.concat()).unwrap(), Verdict::default());
         let mut bad = distinct[..690].to_vec();
         bad.extend([distinct[3], b"http://elsewhere/\n", b"no line break"]);
         let found = Verdict::of(&lines, &*bad.concat()).unwrap();
-        assert_eq!(
-            found,
-            Verdict {
-                lost: 10,
-                left_over: 1,
-                strange: 2
-            }
-        );
+        assert_eq!(found, Verdict { lost: 10, left_over: 1, strange: 2 });
     }
 }

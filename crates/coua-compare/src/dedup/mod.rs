@@ -69,23 +69,13 @@ impl Dedup {
         let sheet = sheet?;
         println!("{}\n{sheet}", circumstances.markdown());
         let name = format!("dedup-{:?}-{:?}", self.job, self.lines.kind).to_lowercase();
-        save(
-            &self.out,
-            &name,
-            &Report {
-                circumstances: &circumstances,
-                sheet: &sheet,
-            },
-        )
+        save(&self.out, &name, &Report { circumstances: &circumstances, sheet: &sheet })
     }
 
     /// Writes the input, which also brings it into the cache.
     fn files(&self) -> Result<Files, Failure> {
         fs::create_dir_all(&self.out)?;
-        let files = Files {
-            input: self.out.join("lines"),
-            output: self.out.join("distinct"),
-        };
+        let files = Files { input: self.out.join("lines"), output: self.out.join("distinct") };
         let told = |why: &io::Error| Failure::of(files.input.display(), why);
         let input = File::create(&files.input).map_err(|why| told(&why))?;
         self.lines.write_to(&input).map_err(|why| told(&why))?;
@@ -147,10 +137,7 @@ impl Dedup {
     fn wants(&self, tool: &Tool) -> bool {
         let named = self.only.is_empty()
             || tool.name == REFERENCE
-            || self
-                .only
-                .iter()
-                .any(|word| tool.name.contains(word.as_str()));
+            || self.only.iter().any(|word| tool.name.contains(word.as_str()));
         tool.job == self.job && named
     }
 }

@@ -23,10 +23,7 @@ impl Place {
     pub(crate) fn new(coua: Option<PathBuf>) -> Result<Self, Failure> {
         let program = std::env::current_exe()?;
         let target = program.ancestors().nth(2).unwrap_or(Path::new("."));
-        Ok(Self {
-            peers: target.join("peers"),
-            coua,
-        })
+        Ok(Self { peers: target.join("peers"), coua })
     }
 
     /// The file of a program.
@@ -45,10 +42,7 @@ impl Place {
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         places.extend(std::env::split_paths(&path));
-        places
-            .iter()
-            .map(|place| place.join(program))
-            .find(|file| file.is_file())
+        places.iter().map(|place| place.join(program)).find(|file| file.is_file())
     }
 
     /// Where libraries of Debian packages lie that were unpacked, not installed.
@@ -79,10 +73,7 @@ impl Place {
             ),
         ] {
             eprintln!("{script}");
-            let done = Command::new("sh")
-                .args(["-c", &script])
-                .stdout(Stdio::null())
-                .status()?;
+            let done = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).status()?;
             if !done.success() {
                 eprintln!("failed: {done}");
             }

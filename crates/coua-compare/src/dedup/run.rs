@@ -86,11 +86,7 @@ pub(crate) fn run(
         return Err(told(&used.status));
     }
     let processor = (used.rusage.utime + used.rusage.stime).as_secs_f64();
-    Ok(Cost {
-        wall,
-        processor,
-        peak: used.rusage.maxrss,
-    })
+    Ok(Cost { wall, processor, peak: used.rusage.maxrss })
 }
 
 /// Checks what a run has left.

@@ -30,13 +30,7 @@ pub(crate) struct Runs {
 impl Runs {
     /// None yet.
     pub(crate) fn new(tool: &'static Tool, program: PathBuf) -> Self {
-        Self {
-            tool,
-            program,
-            costs: Vec::new(),
-            verdict: None,
-            failure: None,
-        }
+        Self { tool, program, costs: Vec::new(), verdict: None, failure: None }
     }
 }
 
@@ -75,10 +69,7 @@ pub(crate) struct Sheet {
 /// Summarises the runs; times are related to the reference's in the same round.
 pub(crate) fn lines(input: &Lines, runs: &[Runs]) -> Vec<Line> {
     let walls = |runs: &Runs| runs.costs.iter().map(|cost| cost.wall).collect::<Vec<_>>();
-    let base = runs
-        .iter()
-        .find(|runs| runs.tool.name == REFERENCE)
-        .map(walls);
+    let base = runs.iter().find(|runs| runs.tool.name == REFERENCE).map(walls);
     let line = |runs: &Runs| {
         let processor: Vec<f64> = runs.costs.iter().map(|cost| cost.processor).collect();
         let peaks: Vec<f64> = runs.costs.iter().map(|cost| cost.peak as f64).collect();
@@ -94,10 +85,7 @@ pub(crate) fn lines(input: &Lines, runs: &[Runs]) -> Vec<Line> {
             verdict: runs.verdict,
         }
     };
-    runs.iter()
-        .filter(|runs| !runs.costs.is_empty())
-        .map(line)
-        .collect()
+    runs.iter().filter(|runs| !runs.costs.is_empty()).map(line).collect()
 }
 
 impl Sheet {
@@ -149,13 +137,7 @@ impl fmt::Display for Sheet {
         for line in &self.lines {
             let command: Vec<&str> = line.command.split_whitespace().collect();
             let colon = if line.remark.is_empty() { "" } else { ": " };
-            writeln!(
-                out,
-                "- {}: {}{colon}`{}`",
-                line.name,
-                line.remark,
-                command.join(" ")
-            )?;
+            writeln!(out, "- {}: {}{colon}`{}`", line.name, line.remark, command.join(" "))?;
         }
         for (name, reason) in &self.absent {
             writeln!(out, "- {name}: not run, {reason}")?;

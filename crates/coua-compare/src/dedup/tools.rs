@@ -36,28 +36,12 @@ pub(crate) const REFERENCE: &str = "coua -j 2";
 
 const fn distinct(name: &'static str, program: &'static str, script: &'static str) -> Tool {
     let (remark, source) = ("", "");
-    Tool {
-        name,
-        remark,
-        job: Job::Distinct,
-        program,
-        script,
-        source,
-        works: true,
-    }
+    Tool { name, remark, job: Job::Distinct, program, script, source, works: true }
 }
 
 const fn remember(name: &'static str, program: &'static str, script: &'static str) -> Tool {
     let (remark, source) = ("", "");
-    Tool {
-        name,
-        remark,
-        job: Job::Remember,
-        program,
-        script,
-        source,
-        works: true,
-    }
+    Tool { name, remark, job: Job::Remember, program, script, source, works: true }
 }
 
 impl Tool {

@@ -37,12 +37,7 @@ enum Keys {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Filters {
     /// Items to insert; several sizes are measured one after another.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "1000000",
-        value_name = "N,..."
-    )]
+    #[arg(long, value_delimiter = ',', default_value = "1000000", value_name = "N,...")]
     items: Vec<u64>,
     /// The false-positive rate to ask for.
     #[arg(long, default_value_t = 0.001, value_name = "P")]
@@ -94,48 +89,27 @@ impl Filters {
         for sheet in &sheets {
             println!("{sheet}");
         }
-        save(
-            &self.out,
-            "filters",
-            &Report {
-                circumstances: &circumstances,
-                sheets: &sheets,
-            },
-        )?;
+        save(&self.out, "filters", &Report { circumstances: &circumstances, sheets: &sheets })?;
         plot::draw(&self.out, &sheets)
     }
 
     fn sheet<K: Key>(&self, items: u64) -> Result<Sheet, Failure> {
-        let plan = Plan {
-            items,
-            rate: self.rate,
-        };
+        let plan = Plan { items, rate: self.rate };
         let (entries, absent) = self.entries::<K>(items);
         let ground_bytes = ground_bytes(plan);
         let mut machine: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         let mut played: Vec<Played> = entries
             .iter()
-            .map(|entry| Played {
-                name: entry.name,
-                remark: entry.remark,
-                turns: Vec::new(),
-            })
+            .map(|entry| Played { name: entry.name, remark: entry.remark, turns: Vec::new() })
             .collect();
         for round in 1..=self.rounds {
             for (what, time) in limits(ground_bytes, items.min(20_000_000), self.threads)? {
                 machine.entry(what).or_default().push(time);
             }
             for (entry, played) in entries.iter().zip(&mut played) {
-                eprintln!(
-                    "{items} {}, round {round} of {}: {}",
-                    K::NAME,
-                    self.rounds,
-                    entry.name
-                );
+                eprintln!("{items} {}, round {round} of {}: {}", K::NAME, self.rounds, entry.name);
                 let turn = Turn::play(entry, plan, self.threads);
-                played
-                    .turns
-                    .push(turn.map_err(|why| Failure::of(entry.name, &why))?);
+                played.turns.push(turn.map_err(|why| Failure::of(entry.name, &why))?);
             }
         }
         Ok(Sheet {
@@ -184,10 +158,7 @@ fn limits(bytes: u64, keys: u64, threads: u64) -> Result<Vec<(&'static str, f64)
         ("two random lines a key", ground.fetch::<2>(keys, 1)),
     ];
     if threads > 1 {
-        limits.push((
-            "two random lines a key, threads",
-            ground.fetch::<2>(keys, threads),
-        ));
+        limits.push(("two random lines a key, threads", ground.fetch::<2>(keys, threads)));
     }
     Ok(limits)
 }

@@ -14,11 +14,9 @@ pub(super) fn draw(directory: &Path, sheets: &[Sheet]) -> Result<(), Failure> {
         if sheets.len() < 2 {
             continue;
         }
-        for (step, name) in [
-            (Step::Insert, "insert"),
-            (Step::Absent, "absent"),
-            (Step::Present, "present"),
-        ] {
+        for (step, name) in
+            [(Step::Insert, "insert"), (Step::Absent, "absent"), (Step::Present, "present")]
+        {
             let path = directory.join(format!("filters-{short}-{name}.svg"));
             chart(step, keys, &sheets).save(&path)?;
         }
@@ -28,9 +26,7 @@ pub(super) fn draw(directory: &Path, sheets: &[Sheet]) -> Result<(), Failure> {
 
 fn chart(step: Step, keys: &str, sheets: &[&Sheet]) -> Chart {
     let mut series: Vec<Series> = Vec::new();
-    for (sheet, line) in sheets
-        .iter()
-        .flat_map(|sheet| sheet.lines.iter().map(move |l| (sheet, l)))
+    for (sheet, line) in sheets.iter().flat_map(|sheet| sheet.lines.iter().map(move |l| (sheet, l)))
     {
         let Some(time) = line.nanoseconds.get(&step) else {
             continue;
@@ -38,22 +34,13 @@ fn chart(step: Step, keys: &str, sheets: &[&Sheet]) -> Chart {
         let point = (sheet.items as f64, time.median);
         match series.iter_mut().find(|series| series.name == line.name) {
             Some(known) => known.points.push(point),
-            None => series.push(Series {
-                name: line.name.into(),
-                points: vec![point],
-            }),
+            None => series.push(Series { name: line.name.into(), points: vec![point] }),
         }
     }
     Chart {
         title: format!("{step}: time per key, {keys} keys"),
-        x: Axis {
-            label: "items",
-            scale: Scale::Logarithmic,
-        },
-        y: Axis {
-            label: "ns per key",
-            scale: Scale::Logarithmic,
-        },
+        x: Axis { label: "items", scale: Scale::Logarithmic },
+        y: Axis { label: "ns per key", scale: Scale::Logarithmic },
         series,
     }
 }

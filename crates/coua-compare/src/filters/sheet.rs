@@ -65,12 +65,7 @@ pub(crate) struct Played {
 
 impl Played {
     fn times(&self, step: Step) -> Vec<f64> {
-        let of = |turn: &Turn| {
-            turn.times
-                .iter()
-                .find(|(known, _)| *known == step)
-                .map(|t| t.1)
-        };
+        let of = |turn: &Turn| turn.times.iter().find(|(known, _)| *known == step).map(|t| t.1);
         self.turns.iter().filter_map(of).collect()
     }
 }
@@ -110,9 +105,7 @@ impl Line {
             Some(short(medians.0.median / medians.1.median))
         };
         let told = |what: &str, gain: Option<String>| {
-            gain.map_or(String::new(), |gain| {
-                format!("; {threads} threads {what} x{gain}")
-            })
+            gain.map_or(String::new(), |gain| format!("; {threads} threads {what} x{gain}"))
         };
         told("insert", gain(&Step::Insert, &Step::InsertThreads))
             + &told("look up", gain(&Step::Absent, &Step::AbsentThreads))
@@ -121,13 +114,7 @@ impl Line {
 
 /// The steps that every contestant is asked for, and those that some have.
 const TABLES: [&[Step]; 2] = [
-    &[
-        Step::Insert,
-        Step::Present,
-        Step::Absent,
-        Step::Half,
-        Step::Remove,
-    ],
+    &[Step::Insert, Step::Present, Step::Absent, Step::Half, Step::Remove],
     &[
         Step::UniqueMixed,
         Step::UniqueNew,
@@ -189,16 +176,9 @@ impl fmt::Display for Sheet {
             "### {} keys ({}), rate asked {}, {} rounds, {} thread(s)\n",
             self.items, self.keys, self.rate, self.rounds, self.threads
         )?;
-        write!(
-            out,
-            "ns a key: median, half the spread, ratio to `{REFERENCE}`. "
-        )?;
+        write!(out, "ns a key: median, half the spread, ratio to `{REFERENCE}`. ")?;
         let mebibytes = self.ground_bytes as f64 / f64::from(1 << 20);
-        write!(
-            out,
-            "The machine in the same run, {} MiB in huge pages:",
-            short(mebibytes)
-        )?;
+        write!(out, "The machine in the same run, {} MiB in huge pages:", short(mebibytes))?;
         for (what, time) in &self.machine {
             write!(out, " {what} {};", cell(Some(time)))?;
         }
@@ -208,13 +188,7 @@ impl fmt::Display for Sheet {
         }
         writeln!(out, "{}", self.facts())?;
         for line in &self.lines {
-            writeln!(
-                out,
-                "- {}: {}{}",
-                line.name,
-                line.remark,
-                line.speed_up(self.threads)
-            )?;
+            writeln!(out, "- {}: {}{}", line.name, line.remark, line.speed_up(self.threads))?;
         }
         for (name, reason) in &self.absent {
             writeln!(out, "- {name}: not run, {reason}")?;

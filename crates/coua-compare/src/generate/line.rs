@@ -33,9 +33,7 @@ const WORDS: [&str; 64] = [
     "review", "river", "school", "search", "season", "station", "story", "summer", "theatre",
     "travel", "valley", "video", "weather", "winter",
 ];
-const ENDINGS: [&str; 8] = [
-    ".com", ".org", ".net", ".de", ".fr", ".co.uk", ".io", ".info",
-];
+const ENDINGS: [&str; 8] = [".com", ".org", ".net", ".de", ".fr", ".co.uk", ".io", ".info"];
 
 impl Kind {
     /// Appends the line of this index, with its line break. Indices lie below 2^40.
@@ -50,11 +48,9 @@ impl Kind {
     /// The index of a line without its line break, if this kind with this seed has such a line.
     pub(crate) fn index_of(self, seed: u64, line: &[u8]) -> Option<u64> {
         let id = match self {
-            Self::Urls => line
-                .split(|&byte| byte == b'?')
-                .next()?
-                .rsplit(|&byte| byte == b'/')
-                .next(),
+            Self::Urls => {
+                line.split(|&byte| byte == b'?').next()?.rsplit(|&byte| byte == b'/').next()
+            }
             Self::Short => line.get(..ID_CHARACTERS),
         }?;
         let index = unscramble(digits(id)?);
@@ -197,10 +193,7 @@ mod tests {
 
     #[test]
     fn scramble_is_a_bijection() {
-        for index in (0..1 << 40)
-            .step_by((1 << 26) + 12_345)
-            .chain([0, 1, (1 << 40) - 1])
-        {
+        for index in (0..1 << 40).step_by((1 << 26) + 12_345).chain([0, 1, (1 << 40) - 1]) {
             assert_eq!(unscramble(scramble(index)), index);
         }
     }

@@ -68,12 +68,7 @@ mod tests {
     #[test]
     fn a_file_has_the_stated_lines_and_repeats_and_never_changes() {
         for kind in [Kind::Urls, Kind::Short] {
-            let lines = Lines {
-                kind,
-                count: 10_000,
-                repeats: 30,
-                seed: 1,
-            };
+            let lines = Lines { kind, count: 10_000, repeats: 30, seed: 1 };
             let mut file = Vec::new();
             lines.write_to(&mut file).unwrap();
             let text = String::from_utf8(file.clone()).unwrap();

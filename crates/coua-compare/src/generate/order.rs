@@ -20,12 +20,7 @@ impl Order {
     /// `lines` lines of which `repeats` repeat an earlier one; at least one line is new.
     pub(crate) fn new(seed: u64, lines: u64, repeats: u64) -> Self {
         let repeats_left = repeats.min(lines.saturating_sub(1));
-        Self {
-            random: Random::new(seed),
-            left: lines,
-            repeats_left,
-            unique: 0,
-        }
+        Self { random: Random::new(seed), left: lines, repeats_left, unique: 0 }
     }
 
     /// An earlier index: first a power of two, then any index below the next one.

@@ -72,21 +72,13 @@ impl Growth {
         for sheet in &sheets {
             println!("{sheet}");
         }
-        let report = Report {
-            circumstances: &circumstances,
-            sheets: [&sheets[0], &sheets[1]],
-        };
+        let report = Report { circumstances: &circumstances, sheets: [&sheets[0], &sheets[1]] };
         save(&self.out, "growth", &report)?;
         sheets.iter().try_for_each(|sheet| sheet.draw(&self.out))
     }
 
     fn field(&self, way: Way) -> Field {
-        let mut field = Field {
-            way,
-            entries: Vec::new(),
-            rounds: Vec::new(),
-            absent: Vec::new(),
-        };
+        let mut field = Field { way, entries: Vec::new(), rounds: Vec::new(), absent: Vec::new() };
         for entry in chosen::<u64>(&self.only) {
             let Some(make) = entry.make(way) else {
                 continue;
@@ -109,24 +101,16 @@ impl Growth {
     }
 
     fn round(&self, round: usize, field: &mut Field) -> Result<(), Failure> {
-        let plan = Plan {
-            items: self.items,
-            rate: self.rate,
-        };
+        let plan = Plan { items: self.items, rate: self.rate };
         let ends = windows(self.items, field.way);
         let way = match field.way {
             Way::Growing => "growing",
             Way::Stated => "at capacity",
         };
         for ((entry, make), rounds) in field.entries.iter().zip(&mut field.rounds) {
-            eprintln!(
-                "{} {way}, round {round} of {}: {}",
-                self.items, self.rounds, entry.name
-            );
+            eprintln!("{} {way}, round {round} of {}: {}", self.items, self.rounds, entry.name);
             let told = |why: String| Failure::of(entry.name, &why);
-            rounds
-                .courses
-                .push(Course::run(*make, plan, &ends).map_err(told)?);
+            rounds.courses.push(Course::run(*make, plan, &ends).map_err(told)?);
             if field.way == Way::Growing && !entry.batched {
                 rounds.add_longest(longest(*make, plan).map_err(told)?);
             }
@@ -137,15 +121,7 @@ impl Growth {
     /// Growth is related to the same contestant at a stated capacity, that to Coua.
     fn sheet(&self, field: &Field, fixed: &Field) -> Sheet {
         let ends = windows(self.items, field.way);
-        let times = |name| {
-            Some(
-                fixed
-                    .rounds
-                    .iter()
-                    .find(|rounds| rounds.name == name)?
-                    .means(),
-            )
-        };
+        let times = |name| Some(fixed.rounds.iter().find(|rounds| rounds.name == name)?.means());
         let line = |rounds: &Rounds| {
             let same = field.way == Way::Growing;
             let base = times(if same { rounds.name } else { REFERENCE });

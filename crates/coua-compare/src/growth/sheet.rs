@@ -59,30 +59,16 @@ impl Rounds {
         if self.longest.is_empty() {
             self.longest = groups;
         } else {
-            self.longest
-                .iter_mut()
-                .zip(groups)
-                .for_each(|(known, new)| *known = known.min(new));
+            self.longest.iter_mut().zip(groups).for_each(|(known, new)| *known = known.min(new));
         }
     }
 
     fn windows(&self, ends: &[u64]) -> Vec<(u64, f64, f64)> {
         let across = |place: usize, of: fn(&Course) -> &Vec<f64>| {
-            median(
-                &self
-                    .courses
-                    .iter()
-                    .map(|course| of(course)[place])
-                    .collect::<Vec<_>>(),
-            )
+            median(&self.courses.iter().map(|course| of(course)[place]).collect::<Vec<_>>())
         };
-        let window = |(place, &end)| {
-            (
-                end,
-                across(place, |c| &c.windows),
-                across(place, |c| &c.memory),
-            )
-        };
+        let window =
+            |(place, &end)| (end, across(place, |c| &c.windows), across(place, |c| &c.memory));
         ends.iter().enumerate().map(window).collect()
     }
 
@@ -151,12 +137,7 @@ impl Sheet {
     fn table(&self) -> Table {
         let mut heads = vec!["contestant", "ns an insert"];
         heads.extend(if self.way == Way::Growing {
-            [
-                "longest insert, us",
-                "bits/key",
-                "most bits/key",
-                "largest step - 1 %, MiB",
-            ]
+            ["longest insert, us", "bits/key", "most bits/key", "largest step - 1 %, MiB"]
         } else {
             ["0 to 50 %", "80 to 90 %", "90 to 99 %", "the last 1 %"]
         });
@@ -170,11 +151,7 @@ impl Sheet {
                 line.load_cells()
             });
             cells.extend([mebibytes(line.resident_bytes), mebibytes(line.peak_bytes)]);
-            cells.extend([
-                short(line.rate),
-                line.lost.to_string(),
-                line.refused.to_string(),
-            ]);
+            cells.extend([short(line.rate), line.lost.to_string(), line.refused.to_string()]);
             table.row(cells);
         }
         table
@@ -184,8 +161,7 @@ impl Sheet {
 impl Line {
     fn growth_cells(&self) -> [String; 4] {
         [
-            self.longest_nanoseconds
-                .map_or("-".into(), |longest| short(longest / 1e3)),
+            self.longest_nanoseconds.map_or("-".into(), |longest| short(longest / 1e3)),
             short(self.bits_per_key),
             short(self.most_bits_per_key),
             mebibytes(self.largest_step_bytes),
@@ -195,10 +171,7 @@ impl Line {
     /// Windows are hundredths.
     fn load_cells(&self) -> [String; 4] {
         [(0, 50), (80, 90), (90, 99), (99, 100)].map(|(from, to)| {
-            let times: Vec<f64> = self.windows[from..to]
-                .iter()
-                .map(|window| window.1)
-                .collect();
+            let times: Vec<f64> = self.windows[from..to].iter().map(|window| window.1).collect();
             short(times.iter().sum::<f64>() / times.len() as f64)
         })
     }
@@ -211,22 +184,11 @@ fn mebibytes(bytes: f64) -> String {
 impl fmt::Display for Sheet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (way, of) = match self.way {
-            Way::Growing => (
-                "Growing from small",
-                "the same contestant at a stated capacity",
-            ),
+            Way::Growing => ("Growing from small", "the same contestant at a stated capacity"),
             Way::Stated => ("At a stated capacity", "`coua`"),
         };
-        writeln!(
-            out,
-            "### {way}: {} u64 keys, rate asked {}\n",
-            self.items, self.rate
-        )?;
-        writeln!(
-            out,
-            "ns an insert: median, half the spread, ratio to {of}.\n\n{}",
-            self.table()
-        )?;
+        writeln!(out, "### {way}: {} u64 keys, rate asked {}\n", self.items, self.rate)?;
+        writeln!(out, "ns an insert: median, half the spread, ratio to {of}.\n\n{}", self.table())?;
         for line in &self.lines {
             writeln!(out, "- {}: {}", line.name, line.remark)?;
         }

@@ -22,19 +22,10 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             Ok(Calls::boxed(builder.expected_items(plan.items as usize)))
         }),
         Entry::new("growable-bloom-filter", "xxh3, a chain when it grows", 16.0)
-            .fixed(|plan| {
-                Ok(Calls::boxed(GrowableBloom::new(
-                    plan.rate,
-                    plan.items as usize,
-                )))
-            })
+            .fixed(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, plan.items as usize))))
             .growing(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, SMALL as usize)))),
-        Entry::new(
-            "sbbf-rs-safe",
-            "split blocks, AVX2; keys hashed by xxh3 outside",
-            16.0,
-        )
-        .fixed(|plan| split_blocks(plan.items, plan.rate)),
+        Entry::new("sbbf-rs-safe", "split blocks, AVX2; keys hashed by xxh3 outside", 16.0)
+            .fixed(|plan| split_blocks(plan.items, plan.rate)),
     ]
 }
 
@@ -42,10 +33,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
 fn split_blocks<K: Key>(items: u64, rate: f64) -> Made<K> {
     let plan = BlockedBloomPlan::for_rate(items, rate).map_err(|error| error.to_string())?;
     let bits = (plan.bytes() as f64 * 8.0 / items as f64).ceil() as usize;
-    Ok(Calls::boxed(sbbf_rs_safe::Filter::new(
-        bits,
-        items as usize,
-    )))
+    Ok(Calls::boxed(sbbf_rs_safe::Filter::new(bits, items as usize)))
 }
 
 impl<K: Key> OneByOne<K> for fastbloom::BloomFilter {

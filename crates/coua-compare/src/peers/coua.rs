@@ -19,43 +19,29 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
             .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
             .batched(),
-        Entry::new(
-            "coua default, batches",
-            "keeps all 64 bits of the hash",
-            24.0,
-        )
-        .growing(|_| Batches::boxed(CuckooFilter::builder()))
-        .batched(),
+        Entry::new("coua default, batches", "keeps all 64 bits of the hash", 24.0)
+            .growing(|_| Batches::boxed(CuckooFilter::builder()))
+            .batched(),
     ];
     // Keys of type u64 are uniform, and so serve as their own hash.
     if K::NAME == u64::NAME {
         all.push(
-            Entry::new(
-                "coua, hashed keys",
-                "batches of keys that are hashed already",
-                16.0,
-            )
-            .fixed(|plan| Hashed::boxed(fixed(plan)))
-            .growing(|plan| Hashed::boxed(growing(plan)))
-            .batched()
-            .twin(),
+            Entry::new("coua, hashed keys", "batches of keys that are hashed already", 16.0)
+                .fixed(|plan| Hashed::boxed(fixed(plan)))
+                .growing(|plan| Hashed::boxed(growing(plan)))
+                .batched()
+                .twin(),
         );
     }
     all
 }
 
 fn fixed(plan: Plan) -> CuckooFilterBuilder {
-    CuckooFilter::builder()
-        .capacity(plan.items)
-        .rate(plan.rate)
-        .when_full(WhenFull::Refuse)
+    CuckooFilter::builder().capacity(plan.items).rate(plan.rate).when_full(WhenFull::Refuse)
 }
 
 fn growing(plan: Plan) -> CuckooFilterBuilder {
-    CuckooFilter::builder()
-        .capacity(0)
-        .max_items(plan.items)
-        .rate(plan.rate)
+    CuckooFilter::builder().capacity(0).max_items(plan.items).rate(plan.rate)
 }
 
 fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
@@ -101,19 +87,13 @@ impl Batches {
     }
 
     fn new(filter: CuckooFilter) -> Self {
-        Self {
-            filter,
-            hashes: Vec::new(),
-            answers: Vec::new(),
-            outcomes: Vec::new(),
-        }
+        Self { filter, hashes: Vec::new(), answers: Vec::new(), outcomes: Vec::new() }
     }
 
     fn hash<K: Key>(&mut self, keys: &[K]) {
         let hasher = self.filter.hasher();
         self.hashes.clear();
-        self.hashes
-            .extend(keys.iter().map(|key| key.hashed(hasher)));
+        self.hashes.extend(keys.iter().map(|key| key.hashed(hasher)));
     }
 
     fn insert_hashes<K: Key>(&mut self, keys: &[K], refused: &mut Vec<K>) {
@@ -126,23 +106,16 @@ impl Batches {
     }
 
     fn remove_hashes(&mut self) -> u64 {
-        self.filter
-            .remove_hash_batch(&self.hashes, &mut self.answers);
+        self.filter.remove_hash_batch(&self.hashes, &mut self.answers);
         count(&self.answers)
     }
 
     fn insert_unique_hashes(&mut self) -> u64 {
         // A refusal ends the batch, and fewer answers show it; none is expected below capacity.
-        match self
-            .filter
-            .insert_unique_hash_batch(&self.hashes, &mut self.outcomes)
-        {
+        match self.filter.insert_unique_hash_batch(&self.hashes, &mut self.outcomes) {
             Ok(()) | Err(_) => {}
         }
-        self.outcomes
-            .iter()
-            .filter(|&&outcome| outcome == Insertion::Inserted)
-            .count() as u64
+        self.outcomes.iter().filter(|&&outcome| outcome == Insertion::Inserted).count() as u64
     }
 }
 
@@ -164,10 +137,7 @@ impl<K: Key> Contestant<K> for Batches {
     }
 
     fn contains(&self, keys: &[K]) -> u64 {
-        let ready: Vec<_> = keys
-            .iter()
-            .map(|key| key.hashed(self.filter.hasher()))
-            .collect();
+        let ready: Vec<_> = keys.iter().map(|key| key.hashed(self.filter.hasher())).collect();
         contains_hashes(&self.filter, &ready)
     }
 

@@ -19,9 +19,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
         Entry::new("coua BlockedBloomFilter, batches", "split blocks", 16.0)
             .fixed(|plan| {
                 let filter = BlockedBloomFilter::with_capacity(plan.items, plan.rate);
-                Ok(Box::new(BlockedBatches(
-                    filter.map_err(|error| error.to_string())?,
-                )))
+                Ok(Box::new(BlockedBatches(filter.map_err(|error| error.to_string())?)))
             })
             .batched()
             .twin(),
@@ -49,8 +47,7 @@ impl BlockedBatches {
 impl<K: Key> Contestant<K> for BlockedBatches {
     fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
         let hashes = self.hashes(keys);
-        self.0
-            .insert_hash_batch(&hashes, &mut Vec::with_capacity(keys.len()));
+        self.0.insert_hash_batch(&hashes, &mut Vec::with_capacity(keys.len()));
     }
 
     fn contains(&self, keys: &[K]) -> u64 {
@@ -134,8 +131,7 @@ impl<K: Key> OneByOne<K> for ScalableBloomFilter {
     }
 
     fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher()))
-            .is_ok_and(|done| done == Insertion::Inserted)
+        self.insert_hash(key.hashed(self.hasher())).is_ok_and(|done| done == Insertion::Inserted)
     }
 
     fn memory_bytes(&self) -> Option<usize> {

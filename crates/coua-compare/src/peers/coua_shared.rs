@@ -17,10 +17,8 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
 }
 
 fn build(plan: Plan) -> Result<SharedCuckooFilter, String> {
-    let builder = CuckooFilter::builder()
-        .capacity(plan.items)
-        .rate(plan.rate)
-        .when_full(WhenFull::Refuse);
+    let builder =
+        CuckooFilter::builder().capacity(plan.items).rate(plan.rate).when_full(WhenFull::Refuse);
     builder.build_shared().map_err(|error| error.to_string())
 }
 

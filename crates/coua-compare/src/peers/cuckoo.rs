@@ -24,55 +24,28 @@ const SMALL: usize = 1024;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     vec![
-        Entry::new(
-            "cuckoofilter",
-            "8-bit fingerprints, SipHash, power of two",
-            3.0,
-        )
-        .fixed(|plan| Ok(Calls::boxed(Plain::with_capacity(plan.items as usize)))),
-        Entry::new(
-            "scalable_cuckoo_filter",
-            "SipHash, power of two, a chain when it grows",
-            24.0,
-        )
-        .fixed(|plan| Ok(Calls::boxed(scalable::<K>(plan.items as usize, plan.rate))))
-        .growing(|plan| Ok(Calls::boxed(scalable::<K>(SMALL, plan.rate)))),
-        Entry::new(
-            "autoscale_cuckoo_filter",
-            "MuseAir hash, power of two, a chain",
-            24.0,
-        )
-        .fixed(|plan| {
-            Ok(Calls::boxed(Autoscale::<K>::new(
-                plan.items as usize,
-                plan.rate,
-            )))
-        })
-        .growing(|plan| Ok(Calls::boxed(Autoscale::<K>::new(SMALL, plan.rate)))),
-        Entry::new(
-            "autoscale_cuckoo_filter, batches",
-            "its own batch lookup",
-            24.0,
-        )
-        .fixed(|plan| {
-            Ok(Box::new(AutoscaleBatch(Autoscale::<K>::new(
-                plan.items as usize,
-                plan.rate,
-            ))))
-        })
-        .batched()
-        .twin(),
-        Entry::new(
-            "atomic-cuckoo-filter",
-            "8, 16 or 32 bits, SipHash, power of two, threads",
-            8.0,
-        )
-        .fixed(atomic),
+        Entry::new("cuckoofilter", "8-bit fingerprints, SipHash, power of two", 3.0)
+            .fixed(|plan| Ok(Calls::boxed(Plain::with_capacity(plan.items as usize)))),
+        Entry::new("scalable_cuckoo_filter", "SipHash, power of two, a chain when it grows", 24.0)
+            .fixed(|plan| Ok(Calls::boxed(scalable::<K>(plan.items as usize, plan.rate))))
+            .growing(|plan| Ok(Calls::boxed(scalable::<K>(SMALL, plan.rate)))),
+        Entry::new("autoscale_cuckoo_filter", "MuseAir hash, power of two, a chain", 24.0)
+            .fixed(|plan| Ok(Calls::boxed(Autoscale::<K>::new(plan.items as usize, plan.rate))))
+            .growing(|plan| Ok(Calls::boxed(Autoscale::<K>::new(SMALL, plan.rate)))),
+        Entry::new("autoscale_cuckoo_filter, batches", "its own batch lookup", 24.0)
+            .fixed(|plan| {
+                Ok(Box::new(AutoscaleBatch(Autoscale::<K>::new(plan.items as usize, plan.rate))))
+            })
+            .batched()
+            .twin(),
+        Entry::new("atomic-cuckoo-filter", "8, 16 or 32 bits, SipHash, power of two, threads", 8.0)
+            .fixed(atomic),
         Entry::new(
             "cuckoo-clock",
             "SipHash, a mutex for every bucket, power of two, threads",
             60.0,
         )
+        .up_to(20_000_000)
         .fixed(clock),
     ]
 }
@@ -94,10 +67,7 @@ fn fingerprint_bits(rate: f64) -> u32 {
 
 fn atomic<K: Key>(plan: Plan) -> Made<K> {
     let wanted = fingerprint_bits(plan.rate);
-    let width = [4, 8, 16, 32]
-        .into_iter()
-        .find(|&bits| bits >= wanted)
-        .unwrap_or(32);
+    let width = [4, 8, 16, 32].into_iter().find(|&bits| bits >= wanted).unwrap_or(32);
     let filter = Atomic::builder()
         .capacity(plan.items as usize)
         .fingerprint_size(width as usize)
@@ -109,9 +79,7 @@ fn atomic<K: Key>(plan: Plan) -> Made<K> {
 fn clock<K: Key>(plan: Plan) -> Made<K> {
     // Slots take whole bytes, so the bits up to the next byte cost nothing.
     let width = fingerprint_bits(plan.rate).next_multiple_of(8).min(32);
-    let bits = (width as usize)
-        .try_into()
-        .map_err(|_| format!("no width {width}"))?;
+    let bits = (width as usize).try_into().map_err(|_| format!("no width {width}"))?;
     let configuration = cuckoo_clock::config::CuckooConfiguration::builder(plan.items as usize)
         .fingerprint_bits(bits)
         .build()
@@ -227,9 +195,7 @@ impl<K: Key> OneByOne<K> for Atomic {
 
 impl<K: Key> Shared<K> for Atomic {
     fn insert(&self, keys: &[K]) -> u64 {
-        keys.iter()
-            .map(|key| u64::from(Self::insert(self, key).is_err()))
-            .sum()
+        keys.iter().map(|key| u64::from(Self::insert(self, key).is_err())).sum()
     }
 }
 
@@ -254,8 +220,6 @@ impl<K: Key> OneByOne<K> for Clock {
 
 impl<K: Key> Shared<K> for Clock {
     fn insert(&self, keys: &[K]) -> u64 {
-        keys.iter()
-            .map(|key| u64::from(Self::insert(self, key).is_some()))
-            .sum()
+        keys.iter().map(|key| u64::from(Self::insert(self, key).is_some())).sum()
     }
 }

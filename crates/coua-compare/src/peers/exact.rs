@@ -13,11 +13,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     let peak = if K::NAME == u64::NAME { 24.0 } else { 120.0 };
     vec![
         Entry::new("hashbrown, exact keys", "foldhash; no wrong answers", peak)
-            .fixed(|plan| {
-                Ok(Calls::boxed(Exact::<K>(HashSet::with_capacity(
-                    plan.items as usize,
-                ))))
-            })
+            .fixed(|plan| Ok(Calls::boxed(Exact::<K>(HashSet::with_capacity(plan.items as usize)))))
             .growing(|_| Ok(Calls::boxed(Exact::<K>(HashSet::new())))),
         Entry::new("hashbrown, 64-bit hashes", "xxh3", 24.0)
             .fixed(|plan| {

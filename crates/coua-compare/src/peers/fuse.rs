@@ -33,10 +33,7 @@ struct Fuse<F> {
 
 impl<F> Fuse<F> {
     fn new(plan: Plan) -> Self {
-        Self {
-            hashes: Vec::with_capacity(plan.items as usize),
-            filter: None,
-        }
+        Self { hashes: Vec::with_capacity(plan.items as usize), filter: None }
     }
 }
 
@@ -46,8 +43,7 @@ where
 {
     fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
         let hasher = KeyHasher::default();
-        self.hashes
-            .extend(keys.iter().map(|key| key.hashed(hasher).to_u64()));
+        self.hashes.extend(keys.iter().map(|key| key.hashed(hasher).to_u64()));
     }
 
     fn seal(&mut self) {
@@ -61,8 +57,6 @@ where
             return 0;
         };
         let hasher = KeyHasher::default();
-        keys.iter()
-            .map(|key| u64::from(filter.contains(&key.hashed(hasher).to_u64())))
-            .sum()
+        keys.iter().map(|key| u64::from(filter.contains(&key.hashed(hasher).to_u64()))).sum()
     }
 }

@@ -53,11 +53,7 @@ mod tests {
 
     /// Every entry keeps what it took and finds few strangers.
     fn honest<K: Key>(entry: &Entry<K>, make: fn(Plan) -> crate::contestant::Made<K>) {
-        let mut contestant = make(Plan {
-            items: ITEMS,
-            rate: 0.001,
-        })
-        .unwrap();
+        let mut contestant = make(Plan { items: ITEMS, rate: 0.001 }).unwrap();
         let keys = |row: Row| (0..ITEMS).map(|n| row.key(n)).collect::<Vec<K>>();
         let mut refused = Vec::new();
         contestant.insert(&keys(Row::Present), &mut refused);
@@ -76,17 +72,10 @@ mod tests {
     fn all_honest<K: Key>() {
         let entries = entries::<K>();
         assert_eq!(entries[0].name, REFERENCE);
-        assert_eq!(
-            entries.iter().map(|e| e.name).collect::<HashSet<_>>().len(),
-            entries.len()
-        );
+        assert_eq!(entries.iter().map(|e| e.name).collect::<HashSet<_>>().len(), entries.len());
         for entry in &entries {
             assert!(entry.fixed.is_some() || entry.growing.is_some());
-            entry
-                .fixed
-                .into_iter()
-                .chain(entry.growing)
-                .for_each(|make| honest(entry, make));
+            entry.fixed.into_iter().chain(entry.growing).for_each(|make| honest(entry, make));
         }
     }
 

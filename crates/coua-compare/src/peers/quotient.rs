@@ -13,11 +13,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
         Entry::new("qfilter", "xxh3, power of two", 16.0)
             .fixed(|plan| boxed(Filter::new(plan.items, plan.rate)))
             .growing(|plan| {
-                boxed(Filter::new_resizeable(
-                    SMALL.min(plan.items),
-                    plan.items,
-                    plan.rate,
-                ))
+                boxed(Filter::new_resizeable(SMALL.min(plan.items), plan.items, plan.rate))
             }),
     ]
 }

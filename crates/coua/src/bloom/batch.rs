@@ -108,11 +108,7 @@ impl BloomFilter {
             *present = self.look(self.locate(hash));
         }
         outcome.extend(hashes.iter().zip(present).map(|(&hash, present)| {
-            if present {
-                Insertion::AlreadyPresent
-            } else {
-                self.insert_hash(hash)
-            }
+            if present { Insertion::AlreadyPresent } else { self.insert_hash(hash) }
         }));
     }
 
@@ -271,9 +267,7 @@ impl ScalableBloomFilter {
         outcome: &mut Vec<Insertion>,
     ) -> Result<(), BloomBuildError> {
         outcome.clear();
-        hashes
-            .chunks(BLOCK)
-            .try_for_each(|block| self.insert_block(block, outcome))
+        hashes.chunks(BLOCK).try_for_each(|block| self.insert_block(block, outcome))
     }
 
     fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
@@ -296,11 +290,7 @@ impl ScalableBloomFilter {
         self.look_block(hashes, &mut present);
         for (&hash, present) in hashes.iter().zip(present) {
             // An absent key is asked for again: another of this block may have brought its bits.
-            let done = if present {
-                Insertion::AlreadyPresent
-            } else {
-                self.insert_hash(hash)?
-            };
+            let done = if present { Insertion::AlreadyPresent } else { self.insert_hash(hash)? };
             outcome.push(done);
         }
         Ok(())

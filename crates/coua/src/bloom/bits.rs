@@ -46,11 +46,7 @@ impl BitRow {
     #[inline]
     pub(super) fn insert(&self, positions: impl Iterator<Item = u64>) -> Insertion {
         let new = positions.fold(false, |new, position| self.set(position) | new);
-        if new {
-            Insertion::Inserted
-        } else {
-            Insertion::AlreadyPresent
-        }
+        if new { Insertion::Inserted } else { Insertion::AlreadyPresent }
     }
 
     /// [`insert`](Self::insert) for the only owner: in the cache a quarter of the time, because
@@ -58,11 +54,7 @@ impl BitRow {
     #[inline]
     pub(super) fn insert_alone(&mut self, positions: impl Iterator<Item = u64>) -> Insertion {
         let new = positions.fold(false, |new, position| self.set_alone(position) | new);
-        if new {
-            Insertion::Inserted
-        } else {
-            Insertion::AlreadyPresent
-        }
+        if new { Insertion::Inserted } else { Insertion::AlreadyPresent }
     }
 
     /// Sets a bit; true if it was unset.
@@ -141,20 +133,14 @@ impl BitRow {
         if self.bits == other.bits {
             Ok(())
         } else {
-            Err(BloomMergeError::Bits {
-                left: self.bits,
-                right: other.bits,
-            })
+            Err(BloomMergeError::Bits { left: self.bits, right: other.bits })
         }
     }
 }
 
 impl Clone for BitRow {
     fn clone(&self) -> Self {
-        Self {
-            words: self.loaded().map(AtomicU64::new).collect(),
-            bits: self.bits,
-        }
+        Self { words: self.loaded().map(AtomicU64::new).collect(), bits: self.bits }
     }
 }
 
@@ -168,9 +154,7 @@ impl PartialEq for BitRow {
 pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, BloomBuildError> {
     let mut elements = Vec::new();
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-    elements
-        .try_reserve_exact(count)
-        .map_err(|_| BloomBuildError::Allocation { bytes })?;
+    elements.try_reserve_exact(count).map_err(|_| BloomBuildError::Allocation { bytes })?;
     Ok(elements)
 }
 
@@ -197,13 +181,7 @@ mod tests {
         assert_eq!(bytes.len(), 16);
         assert!(BitRow::from_bytes(70, &bytes).unwrap() == row);
         let wrong = BitRow::from_bytes(70, &bytes[..15]).err();
-        assert_eq!(
-            wrong,
-            Some(BloomLoadError::Length {
-                found: 15,
-                expected: 16
-            })
-        );
+        assert_eq!(wrong, Some(BloomLoadError::Length { found: 15, expected: 16 }));
         bytes[8] |= 1 << 6;
         let stray = BitRow::from_bytes(70, &bytes).err();
         assert_eq!(stray, Some(BloomLoadError::StrayBits { bits: 70 }));
@@ -214,9 +192,6 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_there_is_an_error() {
-        assert!(matches!(
-            BitRow::zeroed(u64::MAX).err(),
-            Some(BloomBuildError::Allocation { .. })
-        ));
+        assert!(matches!(BitRow::zeroed(u64::MAX).err(), Some(BloomBuildError::Allocation { .. })));
     }
 }

@@ -33,9 +33,7 @@ impl Block {
     pub(super) fn of(low: u32) -> Self {
         let bit = |word: usize| low.wrapping_mul(SALTS[word]) >> 27;
         let pair = |i| 1 << bit(2 * i) | 1 << (32 + bit(2 * i + 1));
-        Self {
-            pairs: std::array::from_fn(pair),
-        }
+        Self { pairs: std::array::from_fn(pair) }
     }
 
     /// Whether every bit of `key` is set, without a branch per word.
@@ -47,17 +45,11 @@ impl Block {
 
     #[inline]
     pub(super) fn union_with(&mut self, other: Self) {
-        self.pairs
-            .iter_mut()
-            .zip(other.pairs)
-            .for_each(|(pair, other)| *pair |= other);
+        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair |= other);
     }
 
     pub(super) fn intersect_with(&mut self, other: Self) {
-        self.pairs
-            .iter_mut()
-            .zip(other.pairs)
-            .for_each(|(pair, other)| *pair &= other);
+        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair &= other);
     }
 
     /// One word of it: reading it brings the block's cache line near.
@@ -68,13 +60,8 @@ impl Block {
 
     /// The chance that an absent key finds its eight bits set here.
     pub(super) fn false_positive_rate(&self) -> f64 {
-        let words = self
-            .pairs
-            .iter()
-            .flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
-        words
-            .map(|word| f64::from(word.count_ones()) / 32.0)
-            .product()
+        let words = self.pairs.iter().flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
+        words.map(|word| f64::from(word.count_ones()) / 32.0).product()
     }
 
     pub(super) fn ones(&self) -> u32 {
@@ -84,20 +71,14 @@ impl Block {
     pub(super) fn to_bytes(self) -> [u8; BLOCK_BYTES] {
         let mut bytes = [0; BLOCK_BYTES];
         let (chunks, _) = bytes.as_chunks_mut();
-        chunks
-            .iter_mut()
-            .zip(self.pairs)
-            .for_each(|(chunk, pair)| *chunk = pair.to_le_bytes());
+        chunks.iter_mut().zip(self.pairs).for_each(|(chunk, pair)| *chunk = pair.to_le_bytes());
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8; BLOCK_BYTES]) -> Self {
         let (chunks, _) = bytes.as_chunks();
         let mut pairs = [0; 4];
-        pairs
-            .iter_mut()
-            .zip(chunks)
-            .for_each(|(pair, chunk)| *pair = u64::from_le_bytes(*chunk));
+        pairs.iter_mut().zip(chunks).for_each(|(pair, chunk)| *pair = u64::from_le_bytes(*chunk));
         Self { pairs }
     }
 }
@@ -120,10 +101,8 @@ mod tests {
     fn paired_words_are_the_words_of_the_format() {
         for i in 0..1_000_u32 {
             let low = i.wrapping_mul(0x9e37_79b9) ^ (i << 27);
-            let plain: Vec<u8> = plain_mask(low)
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
+            let plain: Vec<u8> =
+                plain_mask(low).iter().flat_map(|word| word.to_le_bytes()).collect();
             assert_eq!(Block::of(low).to_bytes()[..], plain[..]);
         }
     }

@@ -53,10 +53,7 @@ impl BlockedBloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
-        Self::from_plan(
-            BlockedBloomPlan::for_rate(items, rate)?,
-            KeyHasher::default(),
-        )
+        Self::from_plan(BlockedBloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
 
     /// A filter of `blocks` blocks of 32 bytes.
@@ -88,9 +85,8 @@ impl BlockedBloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn from_plan(plan: BlockedBloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        let count = usize::try_from(plan.blocks()).map_err(|_| BloomBuildError::TooLarge {
-            bits: plan.bytes() as f64 * 8.0,
-        })?;
+        let count = usize::try_from(plan.blocks())
+            .map_err(|_| BloomBuildError::TooLarge { bits: plan.bytes() as f64 * 8.0 })?;
         let mut blocks = reserved(count)?;
         blocks.resize(count, Block::default());
         Ok(Self { blocks, hasher })
@@ -157,10 +153,7 @@ impl BlockedBloomFilter {
     #[doc(alias = "union")]
     pub fn merge(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_shape(other)?;
-        self.blocks
-            .iter_mut()
-            .zip(&other.blocks)
-            .for_each(|(block, &more)| block.union_with(more));
+        self.blocks.iter_mut().zip(&other.blocks).for_each(|(block, &more)| block.union_with(more));
         Ok(())
     }
 
@@ -189,11 +182,7 @@ impl BlockedBloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn count_estimate(&self) -> f64 {
-        let ones = self
-            .blocks
-            .iter()
-            .map(|block| u64::from(block.ones()))
-            .sum();
+        let ones = self.blocks.iter().map(|block| u64::from(block.ones())).sum();
         block_count_estimate(self.blocks(), ones)
     }
 
@@ -221,10 +210,7 @@ impl BlockedBloomFilter {
     /// The bit set as it stands in a Parquet file: the blocks in order, each as eight 32-bit words,
     /// little endian.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.blocks
-            .iter()
-            .flat_map(|block| block.to_bytes())
-            .collect()
+        self.blocks.iter().flat_map(|block| block.to_bytes()).collect()
     }
 
     /// The filter whose bit set is `bytes`, from [`to_bytes`](Self::to_bytes) or a Parquet file.
@@ -247,9 +233,7 @@ impl BlockedBloomFilter {
         let (chunks, rest) = bytes.as_chunks();
         let plan = BlockedBloomPlan::new(chunks.len() as u64);
         if !rest.is_empty() || plan.is_err() {
-            return Err(BloomLoadError::Blocks {
-                found: bytes.len() as u64,
-            });
+            return Err(BloomLoadError::Blocks { found: bytes.len() as u64 });
         }
         let mut blocks = reserved(chunks.len())?;
         blocks.extend(chunks.iter().map(Block::from_bytes));
@@ -267,11 +251,7 @@ impl BlockedBloomFilter {
         let key = key_bits(hash);
         let present = block.contains(key);
         block.union_with(key);
-        if present {
-            Insertion::AlreadyPresent
-        } else {
-            Insertion::Inserted
-        }
+        if present { Insertion::AlreadyPresent } else { Insertion::Inserted }
     }
 
     fn check_same_shape(&self, other: &Self) -> Result<(), BloomMergeError> {

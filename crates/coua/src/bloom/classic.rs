@@ -58,10 +58,7 @@ impl BloomFilter {
         let found = functions.len();
         let probes = u32::try_from(found).map_err(|_| BloomBuildError::Probes { probes: found })?;
         let plan = BloomPlan::new(bits, probes)?;
-        Ok(ClassicBloomFilter {
-            row: BitRow::zeroed(plan.bits())?,
-            functions,
-        })
+        Ok(ClassicBloomFilter { row: BitRow::zeroed(plan.bits())?, functions })
     }
 }
 
@@ -75,8 +72,7 @@ impl ClassicBloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.locate(key.as_ref())
-            .all(|position| self.row.contains(position))
+        self.locate(key.as_ref()).all(|position| self.row.contains(position))
     }
 
     /// Inserts `key`; see [`BloomFilter::insert`].
@@ -160,9 +156,7 @@ impl ClassicBloomFilter {
     }
 
     fn locate<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = u64> + 'a {
-        self.functions
-            .iter()
-            .map(|function| function.hash(key) % self.row.bits())
+        self.functions.iter().map(|function| function.hash(key) % self.row.bits())
     }
 
     fn check_same_functions(&self, other: &Self) -> Result<(), BloomMergeError> {
@@ -195,19 +189,11 @@ mod tests {
 
     #[test]
     fn positions_are_hash_values_modulo_bits() {
-        let functions = vec![
-            HashFunction::fnv1(),
-            HashFunction::fnv1a(),
-            HashFunction::murmur3(0),
-        ];
+        let functions = vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
         let filter = BloomFilter::with_hash_functions(1 << 18, functions).unwrap();
         filter.insert("foobar");
         let values: [u64; 3] = [0x340d_8765_a4dd_a9c2, 0x8594_4171_f739_67e8, 0xa4c4_d4bd];
-        assert!(
-            values
-                .iter()
-                .all(|value| filter.row.contains(value % (1 << 18)))
-        );
+        assert!(values.iter().all(|value| filter.row.contains(value % (1 << 18))));
         assert_eq!(filter.row.ones(), 3);
     }
 }

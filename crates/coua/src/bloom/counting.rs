@@ -75,18 +75,11 @@ impl CountingBloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        let count = usize::try_from(plan.bits().div_ceil(COUNTERS_PER_WORD)).map_err(|_| {
-            BloomBuildError::TooLarge {
-                bits: plan.bits() as f64 * 4.0,
-            }
-        })?;
+        let count = usize::try_from(plan.bits().div_ceil(COUNTERS_PER_WORD))
+            .map_err(|_| BloomBuildError::TooLarge { bits: plan.bits() as f64 * 4.0 })?;
         let mut words = reserved(count)?;
         words.resize(count, 0);
-        Ok(Self {
-            words,
-            plan,
-            hasher,
-        })
+        Ok(Self { words, plan, hasher })
     }
 
     /// Whether `key` was inserted and not removed as often: never wrong with no, wrong with yes at
@@ -176,10 +169,7 @@ impl CountingBloomFilter {
 
     /// [`count`](Self::count) for a key already hashed.
     pub fn count_hash(&self, hash: KeyHash) -> Option<u64> {
-        let lowest = self
-            .locate(hash)
-            .map(|position| self.counter(position))
-            .min();
+        let lowest = self.locate(hash).map(|position| self.counter(position)).min();
         lowest.filter(|&count| count < STUCK)
     }
 

@@ -49,19 +49,12 @@ impl fmt::Display for BloomBuildError {
                 "a false-positive rate of {rate} is not possible: give one above 0 and below 1, \
                  such as 0.01"
             ),
-            Self::OutOfReach {
-                items,
-                rate,
-                lowest,
-            } => write!(
+            Self::OutOfReach { items, rate, lowest } => write!(
                 out,
                 "a false-positive rate of {rate:e} for {items} items is out of reach of this \
                  filter: ask for {lowest:e} or more, or for fewer items"
             ),
-            Self::NoBits => write!(
-                out,
-                "a Bloom filter of 0 bits cannot be built: give 1 or more"
-            ),
+            Self::NoBits => write!(out, "a Bloom filter of 0 bits cannot be built: give 1 or more"),
             Self::Probes { probes } => write!(
                 out,
                 "{probes} probes per key are not possible: give between 1 and {MAX_PROBES}"

@@ -83,11 +83,7 @@ impl BloomFilter {
     /// # Ok::<(), coua::BloomBuildError>(())
     /// ```
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        Ok(Self {
-            row: BitRow::zeroed(plan.bits())?,
-            probes: plan.probes(),
-            hasher,
-        })
+        Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
@@ -105,8 +101,7 @@ impl BloomFilter {
     /// [`contains`](Self::contains) for a key already hashed.
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.locate(hash)
-            .all(|position| self.row.contains(position))
+        self.locate(hash).all(|position| self.row.contains(position))
     }
 
     /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
@@ -249,11 +244,7 @@ impl BloomFilter {
         hasher: KeyHasher,
         bytes: &[u8],
     ) -> Result<Self, BloomLoadError> {
-        Ok(Self {
-            row: BitRow::from_bytes(plan.bits(), bytes)?,
-            probes: plan.probes(),
-            hasher,
-        })
+        Ok(Self { row: BitRow::from_bytes(plan.bits(), bytes)?, probes: plan.probes(), hasher })
     }
 
     #[inline]
@@ -272,10 +263,7 @@ impl BloomFilter {
             return Err(BloomMergeError::Hash);
         }
         if self.probes != other.probes {
-            return Err(BloomMergeError::Probes {
-                left: self.probes,
-                right: other.probes,
-            });
+            return Err(BloomMergeError::Probes { left: self.probes, right: other.probes });
         }
         Ok(())
     }

@@ -64,12 +64,7 @@ impl HashFunction {
     /// Whether two functions agree about a few keys. Code cannot be compared; functions that agree
     /// about these and differ elsewhere would have to be made so on purpose.
     pub(super) fn seems_equal(&self, other: &Self) -> bool {
-        const KEYS: [&[u8]; 4] = [
-            b"",
-            b"a",
-            b"coua",
-            b"an insert-only set of thirty-eight bytes",
-        ];
+        const KEYS: [&[u8]; 4] = [b"", b"a", b"coua", b"an insert-only set of thirty-eight bytes"];
         Arc::ptr_eq(&self.0, &other.0) || KEYS.iter().all(|key| self.hash(key) == other.hash(key))
     }
 }
@@ -85,16 +80,12 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// Fowler, Noll, Vo, 64 bits (IETF draft-eastlake-fnv): multiply, then add the byte without carry.
 fn fnv1(key: &[u8]) -> u64 {
-    key.iter().fold(FNV_OFFSET, |hash, &byte| {
-        hash.wrapping_mul(FNV_PRIME) ^ u64::from(byte)
-    })
+    key.iter().fold(FNV_OFFSET, |hash, &byte| hash.wrapping_mul(FNV_PRIME) ^ u64::from(byte))
 }
 
 /// The same steps in the other order, which spreads the last byte.
 fn fnv1a(key: &[u8]) -> u64 {
-    key.iter().fold(FNV_OFFSET, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
-    })
+    key.iter().fold(FNV_OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// Austin Appleby's `MurmurHash3_x86_32` (public domain). Crates that have it take a reader, or have
@@ -104,17 +95,10 @@ fn murmur3(key: &[u8], seed: u32) -> u32 {
     let mut hash = seed;
     for chunk in chunks {
         hash ^= scrambled(u32::from_le_bytes(*chunk));
-        hash = hash
-            .rotate_left(13)
-            .wrapping_mul(5)
-            .wrapping_add(0xe654_6b64);
+        hash = hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
     }
     // One to three bytes are left, little endian; of zero bytes this changes nothing.
-    hash ^= scrambled(
-        rest.iter()
-            .rev()
-            .fold(0, |tail, &byte| (tail << 8) | u32::from(byte)),
-    );
+    hash ^= scrambled(rest.iter().rev().fold(0, |tail, &byte| (tail << 8) | u32::from(byte)));
     // The reference takes the length as an int; modulo 2^32 it is the same.
     hash ^= key.len() as u32;
     hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -123,9 +107,7 @@ fn murmur3(key: &[u8], seed: u32) -> u32 {
 }
 
 fn scrambled(word: u32) -> u32 {
-    word.wrapping_mul(0xcc9e_2d51)
-        .rotate_left(15)
-        .wrapping_mul(0x1b87_3593)
+    word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
 }
 
 #[cfg(test)]
@@ -141,11 +123,7 @@ mod tests {
             ("b", 0xaf63_bd4c_8601_b7bd, 0xaf63_df4c_8601_f1a5),
             ("foobar", 0x340d_8765_a4dd_a9c2, 0x8594_4171_f739_67e8),
         ] {
-            assert_eq!(
-                (fnv1(key.as_bytes()), fnv1a(key.as_bytes())),
-                (one, one_a),
-                "{key}"
-            );
+            assert_eq!((fnv1(key.as_bytes()), fnv1a(key.as_bytes())), (one, one_a), "{key}");
         }
     }
 
@@ -162,16 +140,8 @@ mod tests {
             ("test", 0, 0xba6b_d213),
             ("Hello, world!", 0, 0xc036_3e43),
             ("Hello, world!", 0x9747_b28c, 0x2488_4cba),
-            (
-                "The quick brown fox jumps over the lazy dog",
-                0,
-                0x2e4f_f723,
-            ),
-            (
-                "The quick brown fox jumps over the lazy dog",
-                0x9747_b28c,
-                0x2fa8_26cd,
-            ),
+            ("The quick brown fox jumps over the lazy dog", 0, 0x2e4f_f723),
+            ("The quick brown fox jumps over the lazy dog", 0x9747_b28c, 0x2fa8_26cd),
         ] {
             assert_eq!(murmur3(key.as_bytes(), seed), value, "{key} {seed:x}");
         }

@@ -27,11 +27,7 @@ pub(super) struct Probes {
 impl Probes {
     #[inline]
     pub(super) fn new(hash: u64, probes: u32, bits: u64) -> Self {
-        Self {
-            state: hash,
-            left: probes,
-            bits,
-        }
+        Self { state: hash, left: probes, bits }
     }
 }
 
@@ -72,12 +68,7 @@ mod tests {
         assert_eq!(positions(1000), [4, 679, 520, 510]);
         assert_eq!(
             positions(1 << 40),
-            [
-                4_886_718_345,
-                747_298_605_859,
-                571_871_971_809,
-                560_934_177_012
-            ]
+            [4_886_718_345, 747_298_605_859, 571_871_971_809, 560_934_177_012]
         );
     }
 }

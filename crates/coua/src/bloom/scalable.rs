@@ -53,11 +53,7 @@ pub(super) struct Stage {
 impl Stage {
     fn new(capacity: u64, rate: f64, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         let filter = BloomFilter::from_plan(BloomPlan::for_rate(capacity, rate)?, hasher)?;
-        Ok(Self {
-            filter,
-            capacity,
-            len: 0,
-        })
+        Ok(Self { filter, capacity, len: 0 })
     }
 }
 
@@ -92,10 +88,7 @@ impl ScalableBloomFilter {
     ) -> Result<Self, BloomBuildError> {
         check_rate(rate)?;
         let first = Stage::new(items.max(1), rate * TIGHTENING, hasher)?;
-        Ok(Self {
-            stages: vec![first],
-            rate,
-        })
+        Ok(Self { stages: vec![first], rate })
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
@@ -112,10 +105,7 @@ impl ScalableBloomFilter {
     /// [`contains`](Self::contains) for a key already hashed.
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         // The last stage first: it holds half of all keys.
-        self.stages
-            .iter()
-            .rev()
-            .any(|stage| stage.filter.contains_hash(hash))
+        self.stages.iter().rev().any(|stage| stage.filter.contains_hash(hash))
     }
 
     /// Inserts `key` unless it seems to be there; adds a stage if the last one is full.
@@ -189,10 +179,7 @@ impl ScalableBloomFilter {
     /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
     pub fn false_positive_rate(&self) -> f64 {
         // ln_1p and exp_m1: 1 - (1 - r) of a small r has few digits left.
-        let rates = self
-            .stages
-            .iter()
-            .map(|stage| stage.filter.false_positive_rate());
+        let rates = self.stages.iter().map(|stage| stage.filter.false_positive_rate());
         -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1()
     }
 
@@ -203,33 +190,24 @@ impl ScalableBloomFilter {
 
     /// Bytes of memory that hold the bits of all stages.
     pub fn memory_bytes(&self) -> usize {
-        self.stages
-            .iter()
-            .map(|stage| stage.filter.memory_bytes())
-            .sum()
+        self.stages.iter().map(|stage| stage.filter.memory_bytes()).sum()
     }
 
     fn grow(&mut self) -> Result<(), BloomBuildError> {
         // A capacity that saturates is out of reach of any memory, which the stage will say.
         let capacity = self.last().capacity.saturating_mul(GROWTH);
-        let exponent = i32::try_from(self.stages.len())
-            .unwrap_or(i32::MAX)
-            .saturating_add(1);
+        let exponent = i32::try_from(self.stages.len()).unwrap_or(i32::MAX).saturating_add(1);
         let rate = self.rate * TIGHTENING.powi(exponent);
         self.stages.push(Stage::new(capacity, rate, self.hasher())?);
         Ok(())
     }
 
     fn last(&self) -> &Stage {
-        self.stages
-            .last()
-            .expect("built with one stage, and clear keeps it")
+        self.stages.last().expect("built with one stage, and clear keeps it")
     }
 
     fn last_mut(&mut self) -> &mut Stage {
-        self.stages
-            .last_mut()
-            .expect("built with one stage, and clear keeps it")
+        self.stages.last_mut().expect("built with one stage, and clear keeps it")
     }
 }
 

@@ -37,22 +37,13 @@ const UNPOISONED: &str = "nothing panics between taking and giving back";
 
 impl Allowance {
     pub(super) fn new(max_items: u64, stored: u64) -> Self {
-        Self {
-            max_items,
-            taken: AtomicU64::new(stored),
-            gate: RwLock::new(()),
-        }
+        Self { max_items, taken: AtomicU64::new(stored), gate: RwLock::new(()) }
     }
 
     /// Leave for `wanted` items, or for all that are left if they are fewer.
     pub(super) fn grant(&self, wanted: u64) -> Grant<'_> {
         if self.max_items == u64::MAX {
-            return Grant {
-                allowance: self,
-                items: u64::MAX,
-                spent: 0,
-                _gate: Gate::Unguarded,
-            };
+            return Grant { allowance: self, items: u64::MAX, spent: 0, _gate: Gate::Unguarded };
         }
         let gate = self.gate.read().expect(UNPOISONED);
         if self.take(wanted) {
@@ -65,29 +56,16 @@ impl Allowance {
         }
         drop(gate);
         let gate = self.gate.write().expect(UNPOISONED);
-        let left = self
-            .max_items
-            .saturating_sub(self.taken.load(Ordering::Relaxed));
+        let left = self.max_items.saturating_sub(self.taken.load(Ordering::Relaxed));
         // Alone: the count can only fall meanwhile, by removals.
         let items = wanted.min(left);
         self.taken.fetch_add(items, Ordering::Relaxed);
-        Grant {
-            allowance: self,
-            items,
-            spent: 0,
-            _gate: Gate::Alone(gate),
-        }
+        Grant { allowance: self, items, spent: 0, _gate: Gate::Alone(gate) }
     }
 
     fn take(&self, wanted: u64) -> bool {
-        let within = |taken: u64| {
-            taken
-                .checked_add(wanted)
-                .filter(|&sum| sum <= self.max_items)
-        };
-        self.taken
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
-            .is_ok()
+        let within = |taken: u64| taken.checked_add(wanted).filter(|&sum| sum <= self.max_items);
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
 
     /// Items were removed, or leave was not used.

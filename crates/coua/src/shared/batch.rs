@@ -24,12 +24,7 @@ pub struct BatchRefused {
 
 impl fmt::Display for BatchRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} ({} keys of the batch were refused)",
-            self.full,
-            self.refused.len()
-        )
+        write!(f, "{} ({} keys of the batch were refused)", self.full, self.refused.len())
     }
 }
 
@@ -92,12 +87,7 @@ impl Block {
     fn group(&self, shard: usize, start: usize) -> Group<'_> {
         let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
         let range = first..self.ends[shard];
-        Group {
-            shard,
-            hashes: &self.hashes[range.clone()],
-            origins: &self.origins[range],
-            start,
-        }
+        Group { shard, hashes: &self.hashes[range.clone()], origins: &self.origins[range], start }
     }
 }
 
@@ -124,9 +114,7 @@ struct Refusals {
 
 impl SharedCuckooFilter {
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
-        keys.iter()
-            .map(|key| self.hasher.hash(key.as_ref()))
-            .collect()
+        keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
     }
 
     /// Calls `work` for every group of keys. Groups whose shard is held by another thread come last,
@@ -390,9 +378,6 @@ impl SharedCuckooFilter {
         };
         let mut refused = refusals.positions;
         refused.sort_unstable();
-        Err(BatchRefused {
-            refused,
-            full: self.full(reason),
-        })
+        Err(BatchRefused { refused, full: self.full(reason) })
     }
 }

@@ -10,9 +10,7 @@ use crate::sizing::design_load;
 
 impl SharedCuckooFilter {
     fn sum<T: std::iter::Sum>(&self, of: impl Fn(&CuckooFilter) -> T) -> T {
-        (0..self.shards.len())
-            .map(|index| of(&self.read(index)))
-            .sum()
+        (0..self.shards.len()).map(|index| of(&self.read(index))).sum()
     }
 
     /// Items stored, every copy counted. O(1): reads each of the up to 64 shards.

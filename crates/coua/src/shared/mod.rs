@@ -128,9 +128,7 @@ impl SharedCuckooFilter {
     /// assert!(coua::SharedCuckooFilter::new().is_empty());
     /// ```
     pub fn new() -> Self {
-        CuckooFilter::builder()
-            .build_shared()
-            .expect("the default filter needs 2 MiB of memory")
+        CuckooFilter::builder().build_shared().expect("the default filter needs 2 MiB of memory")
     }
 
     /// As [`CuckooFilter::with_capacity`]: a filter of fixed size.
@@ -145,10 +143,7 @@ impl SharedCuckooFilter {
     /// # Ok::<(), coua::BuildError>(())
     /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
-        CuckooFilter::builder()
-            .capacity(items)
-            .rate(rate)
-            .build_shared()
+        CuckooFilter::builder().capacity(items).rate(rate).build_shared()
     }
 
     /// Whether the key was inserted and not removed; true for another key with the false-positive
@@ -168,8 +163,7 @@ impl SharedCuckooFilter {
     /// assert!(!SharedCuckooFilter::new().contains_hash(KeyHash::from_u64(0)));
     /// ```
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.read(self.shard_of(hash))
-            .contains_hash(self.within(hash))
+        self.read(self.shard_of(hash)).contains_hash(self.within(hash))
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
@@ -318,13 +312,8 @@ impl SharedCuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
-        let locked: Vec<_> = (0..self.shards.len())
-            .map(|index| self.read(index))
-            .collect();
-        let copies = locked
-            .iter()
-            .map(|shard| shard.try_clone())
-            .collect::<Result<_, _>>()?;
+        let locked: Vec<_> = (0..self.shards.len()).map(|index| self.read(index)).collect();
+        let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
         Ok(self.joined(copies))
     }
@@ -431,17 +420,12 @@ impl SharedCuckooFilter {
         shard.whole.other_segments = self.segments.load(Ordering::Relaxed) - segments;
         let done = insert(shard);
         grant.spend(shard.stored - stored);
-        self.segments
-            .fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
+        self.segments.fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
         done
     }
 
     /// The whole filter's refusal; no lock may be held.
     fn full(&self, reason: FullReason) -> Full {
-        Full {
-            items: self.len(),
-            max_items: self.policy.max_items,
-            reason,
-        }
+        Full { items: self.len(), max_items: self.policy.max_items, reason }
     }
 }

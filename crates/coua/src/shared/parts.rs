@@ -49,9 +49,7 @@ impl SharedCuckooFilter {
                 let refused = |error: OutOfMemory| ConvertError::Build(error.into());
                 let mut rebuilt =
                     CuckooFilter::empty(geometry, filter.policy, filter.hasher).map_err(refused)?;
-                rebuilt
-                    .absorb(filter, Copies::Add)
-                    .map_err(ConvertError::Full)?;
+                rebuilt.absorb(filter, Copies::Add).map_err(ConvertError::Full)?;
                 Self::cut(&rebuilt)
             }
         }
@@ -62,11 +60,7 @@ impl SharedCuckooFilter {
         let shard = |number| shard_of(filter, number, bits).map(|part| Shard(RwLock::new(part)));
         let shards = (0..1 << bits).map(shard).collect::<Result<_, _>>();
         let unlimited = filter.policy.when_full == WhenFull::ExceedRate;
-        let max_items = if unlimited {
-            u64::MAX
-        } else {
-            filter.policy.max_items
-        };
+        let max_items = if unlimited { u64::MAX } else { filter.policy.max_items };
         Ok(Self {
             shards: shards.map_err(|error| ConvertError::Build(error.into()))?,
             bits,
@@ -97,9 +91,7 @@ impl SharedCuckooFilter {
             tables.push(part.table);
         }
         let mut table = Table::joined(tables);
-        table
-            .segments
-            .sort_unstable_by_key(|segment| segment.prefix);
+        table.segments.sort_unstable_by_key(|segment| segment.prefix);
         CuckooFilter {
             geometry: self.geometry,
             shapes: self.geometry.shapes(),
@@ -129,11 +121,7 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
     let fit = fitted(filter.geometry, items);
     let missing = wanted.saturating_sub(fit.base_depth);
     let buckets = fit.buckets.div_ceil(1 << missing);
-    Some(Geometry {
-        buckets,
-        base_depth: fit.base_depth + missing,
-        ..fit
-    })
+    Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
 }
 
 /// The smallest hash of a shard.
@@ -147,11 +135,7 @@ fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilte
     let prefix = prefix_of(number, bits);
     let geometry = of_a_shard(filter.geometry, bits);
     let table = table_of(filter, (prefix, bits))?;
-    let occupied = table
-        .segments
-        .iter()
-        .map(|segment| u64::from(segment.occupied))
-        .sum();
+    let occupied = table.segments.iter().map(|segment| u64::from(segment.occupied)).sum();
     let mut shard = CuckooFilter {
         shapes: geometry.shapes(),
         directory: directory_of(&table, geometry.base_depth),
@@ -162,10 +146,7 @@ fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilte
         policy: filter.policy,
         hasher: filter.hasher,
         splits: 0,
-        whole: Whole {
-            depth: bits,
-            other_segments: 0,
-        },
+        whole: Whole { depth: bits, other_segments: 0 },
     };
     for (hash, aside) in filter.side.under(prefix, bits) {
         set_aside(&mut shard, KeyHash::from_u64(hash.to_u64() << bits), aside);
@@ -186,11 +167,7 @@ fn of_a_shard(whole: Geometry, bits: u32) -> Geometry {
         Resolution::Prefix { bits: all } => Resolution::Prefix { bits: all - bits },
         cells @ Resolution::Cells { .. } => cells,
     };
-    Geometry {
-        base_depth: whole.base_depth - bits,
-        resolution,
-        ..whole
-    }
+    Geometry { base_depth: whole.base_depth - bits, resolution, ..whole }
 }
 
 /// Copies of the segments under a prefix, in hash order.

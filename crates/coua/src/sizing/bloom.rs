@@ -57,22 +57,14 @@ impl BloomPlan {
         // Half the rate may go to equal hashes; the nearer to all of it, the larger the filter,
         // without limit.
         if hash_rate * 2.0 > rate {
-            return Err(BloomBuildError::OutOfReach {
-                items,
-                rate,
-                lowest: hash_rate * 2.0,
-            });
+            return Err(BloomBuildError::OutOfReach { items, rate, lowest: hash_rate * 2.0 });
         }
         // The best k is an integer next to log2(1/rate); sizes around it differ by few percent.
         let ideal = -(rate - hash_rate).log2();
         let below = Self::for_probes(items, rate, ideal.floor());
         let above = Self::for_probes(items, rate, ideal.ceil());
         match (below, above) {
-            (Ok(below), Ok(above)) => Ok(if below.bits <= above.bits {
-                below
-            } else {
-                above
-            }),
+            (Ok(below), Ok(above)) => Ok(if below.bits <= above.bits { below } else { above }),
             (below, above) => below.or(above),
         }
     }
@@ -114,9 +106,7 @@ impl BloomPlan {
             return Err(BloomBuildError::NoBits);
         }
         if probes == 0 || probes > MAX_PROBES {
-            return Err(BloomBuildError::Probes {
-                probes: probes as usize,
-            });
+            return Err(BloomBuildError::Probes { probes: probes as usize });
         }
         Ok(Self { bits, probes })
     }
@@ -224,11 +214,7 @@ pub fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
 }
 
 pub(crate) fn check_rate(rate: f64) -> Result<(), BloomBuildError> {
-    if rate > 0.0 && rate < 1.0 {
-        Ok(())
-    } else {
-        Err(BloomBuildError::Rate { rate })
-    }
+    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BloomBuildError::Rate { rate }) }
 }
 
 fn clamp_probes(probes: f64) -> u32 {
@@ -246,38 +232,23 @@ mod tests {
         set[0] = 1.0;
         for _ in 0..probes as usize * items {
             for j in (0..=bits).rev() {
-                let new_bit = if j == 0 {
-                    0.0
-                } else {
-                    set[j - 1] * (1.0 - (j - 1) as f64 / m)
-                };
+                let new_bit = if j == 0 { 0.0 } else { set[j - 1] * (1.0 - (j - 1) as f64 / m) };
                 set[j] = set[j] * j as f64 / m + new_bit;
             }
         }
-        set.iter()
-            .enumerate()
-            .map(|(j, weight)| weight * (j as f64 / m).powi(probes))
-            .sum()
+        set.iter().enumerate().map(|(j, weight)| weight * (j as f64 / m).powi(probes)).sum()
     }
 
     #[test]
     fn rate_is_within_one_percent_of_the_exact_distribution() {
-        for (bits, probes, items) in [
-            (64, 3, 10),
-            (64, 7, 6),
-            (100, 7, 10),
-            (128, 1, 100),
-            (300, 10, 20),
-            (1000, 4, 300),
-        ] {
+        for (bits, probes, items) in
+            [(64, 3, 10), (64, 7, 6), (100, 7, 10), (128, 1, 100), (300, 10, 20), (1000, 4, 300)]
+        {
             let exact = exact_rate(bits as usize, probes, items);
             let formula = BloomPlan::new(bits, probes as u32).unwrap();
             let formula = formula.false_positive_rate(items as u64);
             let error = (formula / exact - 1.0).abs();
-            assert!(
-                error < 0.01,
-                "m {bits} k {probes} n {items}: {formula} against {exact}"
-            );
+            assert!(error < 0.01, "m {bits} k {probes} n {items}: {formula} against {exact}");
         }
     }
 
@@ -286,17 +257,11 @@ mod tests {
         for items in [0, 1, 2, 10, 1_000, 1_000_000, 1 << 40] {
             for rate in [0.999, 0.5, 0.1, 0.01, 1e-3, 1e-6] {
                 let plan = BloomPlan::for_rate(items, rate).unwrap();
-                assert!(
-                    plan.false_positive_rate(items) <= rate,
-                    "{items} {rate} {plan:?}"
-                );
+                assert!(plan.false_positive_rate(items) <= rate, "{items} {rate} {plan:?}");
                 if plan.bits > MIN_PLANNED_BITS {
                     let smaller = plan.bits - plan.bits / 1_000 - 2 * u64::from(plan.probes);
                     let smaller = BloomPlan::for_bits(smaller, items).unwrap();
-                    assert!(
-                        smaller.false_positive_rate(items) > rate,
-                        "{items} {rate} {plan:?}"
-                    );
+                    assert!(smaller.false_positive_rate(items) > rate, "{items} {rate} {plan:?}");
                 }
             }
         }
@@ -307,46 +272,25 @@ mod tests {
         // One key in 2^50 bits: k bits set, all k of them found with (k/m)^k.
         let rate = BloomPlan::new(1 << 50, 2).unwrap().false_positive_rate(1);
         let expected = (2.0 / (1_u64 << 50) as f64).powi(2) + 1.0 / HASH_VALUES;
-        assert!(
-            (rate / expected - 1.0).abs() < 1e-6,
-            "{rate:e} {expected:e}"
-        );
+        assert!((rate / expected - 1.0).abs() < 1e-6, "{rate:e} {expected:e}");
     }
 
     #[test]
     fn impossible_wishes_are_errors() {
         for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY, -0.0] {
-            assert!(matches!(
-                BloomPlan::for_rate(10, rate),
-                Err(BloomBuildError::Rate { .. })
-            ));
+            assert!(matches!(BloomPlan::for_rate(10, rate), Err(BloomBuildError::Rate { .. })));
         }
         let beyond_hash = BloomPlan::for_rate(1_000_000_000, 1e-12);
-        assert!(
-            matches!(beyond_hash, Err(BloomBuildError::OutOfReach { .. })),
-            "{beyond_hash:?}"
-        );
+        assert!(matches!(beyond_hash, Err(BloomBuildError::OutOfReach { .. })), "{beyond_hash:?}");
         let endless = BloomPlan::for_rate(u64::MAX, 0.01);
-        assert!(
-            matches!(endless, Err(BloomBuildError::OutOfReach { .. })),
-            "{endless:?}"
-        );
+        assert!(matches!(endless, Err(BloomBuildError::OutOfReach { .. })), "{endless:?}");
         let large = BloomPlan::for_rate(1 << 61, 0.3);
         assert!(large.is_ok(), "{large:?}");
         let blocked = BlockedBloomPlan::for_rate(u64::MAX, 0.01);
-        assert!(
-            matches!(blocked, Err(BloomBuildError::OutOfReach { .. })),
-            "{blocked:?}"
-        );
+        assert!(matches!(blocked, Err(BloomBuildError::OutOfReach { .. })), "{blocked:?}");
         assert_eq!(BloomPlan::new(0, 3), Err(BloomBuildError::NoBits));
-        assert_eq!(
-            BloomPlan::new(9, 0),
-            Err(BloomBuildError::Probes { probes: 0 })
-        );
-        assert_eq!(
-            BloomPlan::new(9, 65),
-            Err(BloomBuildError::Probes { probes: 65 })
-        );
+        assert_eq!(BloomPlan::new(9, 0), Err(BloomBuildError::Probes { probes: 0 }));
+        assert_eq!(BloomPlan::new(9, 65), Err(BloomBuildError::Probes { probes: 65 }));
         assert_eq!(BloomPlan::for_bits(0, 3), Err(BloomBuildError::NoBits));
     }
 

@@ -35,11 +35,7 @@ pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
         (Layout::Buckets, 2) => (0.84, 0.80, 0.82),
         (Layout::Buckets, _) => (0.46, 0.43, 0.45),
     };
-    Loads {
-        fixed,
-        growing,
-        split,
-    }
+    Loads { fixed, growing, split }
 }
 
 /// The load at which a filter of this geometry holds what it was planned for.
@@ -52,19 +48,11 @@ pub(crate) fn design_load(geometry: &Geometry) -> f64 {
 }
 
 pub(crate) fn check_rate(rate: f64) -> Result<(), BuildError> {
-    if rate > 0.0 && rate < 1.0 {
-        Ok(())
-    } else {
-        Err(BuildError::Rate { rate })
-    }
+    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::Rate { rate }) }
 }
 
 pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
-    if (8..=64).contains(&bits) {
-        Ok(())
-    } else {
-        Err(BuildError::HashBits { bits })
-    }
+    if (8..=64).contains(&bits) { Ok(()) } else { Err(BuildError::HashBits { bits }) }
 }
 
 pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> {
@@ -72,20 +60,12 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
         Layout::Buckets => matches!(slots, 1 | 2 | 4 | 8),
         Layout::Windows => slots == 2,
     };
-    if supported {
-        Ok(())
-    } else {
-        Err(BuildError::SlotsPerBucket { slots })
-    }
+    if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
 }
 
 /// Segments (as a depth) and buckets of a segment, for `like` to hold `items` items.
 fn dimensions(like: &Geometry, items: u64) -> (u32, u64) {
-    let Geometry {
-        layout,
-        slots_per_bucket,
-        ..
-    } = *like;
+    let Geometry { layout, slots_per_bucket, .. } = *like;
     let load = design_load(like);
     let most_slots = match like.resolution {
         Resolution::Cells { .. } => FIXED_SEGMENT_SLOTS,
@@ -125,24 +105,13 @@ pub(crate) fn exact(
     (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
         .map(|fingerprint_bits| {
             let low_bits = fingerprint_bits.min(LOW_BITS);
-            let resolution = Resolution::Cells {
-                top_bits: fingerprint_bits - low_bits,
-            };
-            Geometry {
-                buckets,
-                base_depth,
-                low_bits,
-                resolution,
-                ..like
-            }
+            let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
+            Geometry { buckets, base_depth, low_bits, resolution, ..like }
         })
         .find(|geometry| geometry.cells() >= wanted)
         .filter(|geometry| geometry.cells() <= 64f64.exp2())
         .filter(|geometry| geometry.shape(base_depth).is_some())
-        .ok_or(BuildError::RateTooSmall {
-            rate,
-            smallest: items.max(1) as f64 / 63f64.exp2(),
-        })
+        .ok_or(BuildError::RateTooSmall { rate, smallest: items.max(1) as f64 / 63f64.exp2() })
 }
 
 /// `like`, which must have a prefix resolution, resized for `items` items.
@@ -160,12 +129,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
     let least = (1u128 << (bits - depth_wanted)).div_ceil(widest) as u64;
-    Geometry {
-        buckets: buckets.max(least),
-        base_depth: depth_wanted,
-        low_bits: LOW_BITS,
-        ..like
-    }
+    Geometry { buckets: buckets.max(least), base_depth: depth_wanted, low_bits: LOW_BITS, ..like }
 }
 
 /// Bytes of an empty filter of this geometry.

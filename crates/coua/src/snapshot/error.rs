@@ -94,16 +94,10 @@ impl fmt::Display for LoadError {
                  appended"
             ),
             Self::Checksum { part } => {
-                write!(
-                    f,
-                    "filter is damaged: the checksum of its {part} does not fit"
-                )
+                write!(f, "filter is damaged: the checksum of its {part} does not fit")
             }
             Self::Field { name, found } => {
-                write!(
-                    f,
-                    "filter is damaged: its {name} field holds {found}, which is impossible"
-                )
+                write!(f, "filter is damaged: its {name} field holds {found}, which is impossible")
             }
             Self::KeyNeeded => f.write_str("filter needs its secret hash key to be read"),
             Self::WrongKey => f.write_str("the secret hash key is not the one of this filter"),

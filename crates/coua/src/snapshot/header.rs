@@ -7,7 +7,7 @@ use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::geometry::{
     Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, Shape,
 };
-use crate::growth::{MAX_DEPTH, MAX_IMBALANCE};
+use crate::growth::{self, MAX_DEPTH};
 use crate::hash::{HashAlgorithm, KeyHasher};
 use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, Part};
@@ -62,9 +62,9 @@ impl StoredHash {
     pub(super) fn of(hasher: KeyHasher) -> Self {
         match hasher.algorithm() {
             HashAlgorithm::Xxh3 { seed } => Self::Xxh3 { seed },
-            HashAlgorithm::SipHash13 { .. } => Self::SipHash13 {
-                check: hasher.hash(KEY_CHECK_TEXT).to_u64(),
-            },
+            HashAlgorithm::SipHash13 { .. } => {
+                Self::SipHash13 { check: hasher.hash(KEY_CHECK_TEXT).to_u64() }
+            }
         }
     }
 
@@ -75,11 +75,7 @@ impl StoredHash {
             (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),
             (Self::SipHash13 { .. }, Some(key)) => {
                 let hasher = KeyHasher::siphash13(key);
-                if Self::of(hasher) == self {
-                    Ok(hasher)
-                } else {
-                    Err(LoadError::WrongKey)
-                }
+                if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
             }
         }
     }
@@ -169,11 +165,7 @@ impl Header {
         if version == 0 || version > VERSION {
             return Err(LoadError::Version { found: version });
         }
-        let checksum = Reader {
-            bytes,
-            at: HEADER_BYTES - 8,
-        }
-        .u64();
+        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
         if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
             return Err(LoadError::Checksum { part: Part::Header });
         }
@@ -197,11 +189,7 @@ impl Header {
             homeless,
             segments,
             side_entries,
-            places: Places {
-                first_segment: fields.u64(),
-                side: fields.u64(),
-                end,
-            },
+            places: Places { first_segment: fields.u64(), side: fields.u64(), end },
         };
         while fields.at < HEADER_BYTES - 8 {
             fields.expect("reserved", 0, Reader::u64)?;
@@ -212,11 +200,7 @@ impl Header {
 
     /// Offsets follow from the counts; the counts are bounded by the length.
     fn check_places(&self) -> Result<(), LoadError> {
-        let Places {
-            first_segment: first,
-            side,
-            end,
-        } = self.places;
+        let Places { first_segment: first, side, end } = self.places;
         let side_bytes = self.side_entries.saturating_mul(ENTRY_BYTES);
         let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
             && self.segments < 1 << MAX_DEPTH
@@ -226,19 +210,12 @@ impl Header {
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
             && side - first >= 64 * self.segments;
-        if fits {
-            Ok(())
-        } else {
-            Err(LoadError::Field {
-                name: "offsets",
-                found: end,
-            })
-        }
+        if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
     }
 
     /// Depth that no segment exceeds.
     pub(super) fn deepest(&self) -> u32 {
-        (self.segments.ilog2() + MAX_IMBALANCE).min(MAX_DEPTH)
+        growth::deepest(self.segments as usize)
     }
 
     /// The shapes of all depths; at least the base depth's, or the geometry would not have passed.
@@ -318,11 +295,7 @@ impl Reader<'_> {
         read: impl FnOnce(&mut Self) -> u64,
     ) -> Result<(), LoadError> {
         let found = read(self);
-        if found == wanted {
-            Ok(())
-        } else {
-            Err(LoadError::Field { name, found })
-        }
+        if found == wanted { Ok(()) } else { Err(LoadError::Field { name, found }) }
     }
 
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
@@ -333,10 +306,7 @@ impl Reader<'_> {
         match algorithm {
             1 => Ok(StoredHash::Xxh3 { seed }),
             2 => Ok(StoredHash::SipHash13 { check: seed }),
-            found => Err(LoadError::Field {
-                name: "hash algorithm",
-                found: u64::from(found),
-            }),
+            found => Err(LoadError::Field { name: "hash algorithm", found: u64::from(found) }),
         }
     }
 
@@ -345,10 +315,7 @@ impl Reader<'_> {
             0 => Layout::Buckets,
             1 => Layout::Windows,
             found => {
-                return Err(LoadError::Field {
-                    name: "layout",
-                    found: u64::from(found),
-                });
+                return Err(LoadError::Field { name: "layout", found: u64::from(found) });
             }
         };
         let slots_per_bucket = self.u32();
@@ -360,27 +327,15 @@ impl Reader<'_> {
             0 => Resolution::Prefix { bits },
             1 => Resolution::Cells { top_bits: bits },
             found => {
-                return Err(LoadError::Field {
-                    name: "resolution",
-                    found: u64::from(found),
-                });
+                return Err(LoadError::Field { name: "resolution", found: u64::from(found) });
             }
         };
-        let geometry = Geometry {
-            layout,
-            slots_per_bucket,
-            buckets,
-            base_depth,
-            low_bits,
-            resolution,
-        };
+        let geometry =
+            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
         if is_sound(&geometry) {
             Ok(geometry)
         } else {
-            Err(LoadError::Field {
-                name: "geometry",
-                found: buckets,
-            })
+            Err(LoadError::Field { name: "geometry", found: buckets })
         }
     }
 
@@ -390,25 +345,15 @@ impl Reader<'_> {
             1 => WhenFull::Refuse,
             2 => WhenFull::ExceedRate,
             found => {
-                return Err(LoadError::Field {
-                    name: "when full",
-                    found: u64::from(found),
-                });
+                return Err(LoadError::Field { name: "when full", found: u64::from(found) });
             }
         };
         let max_relocations = self.u32();
         if max_relocations > CuckooFilterBuilder::MOST_RELOCATIONS {
             let found = u64::from(max_relocations);
-            return Err(LoadError::Field {
-                name: "max relocations",
-                found,
-            });
+            return Err(LoadError::Field { name: "max relocations", found });
         }
-        Ok(Policy {
-            max_items: self.u64(),
-            when_full,
-            max_relocations,
-        })
+        Ok(Policy { max_items: self.u64(), when_full, max_relocations })
     }
 }
 

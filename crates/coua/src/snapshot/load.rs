@@ -64,11 +64,7 @@ impl CuckooFilter {
     fn read_file(path: &Path, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
-        if metadata.is_file() {
-            load(file, metadata.len(), key)
-        } else {
-            read_unsized(file, key)
-        }
+        if metadata.is_file() { load(file, metadata.len(), key) } else { read_unsized(file, key) }
     }
 
     /// Reads a snapshot from a stream, to its end.
@@ -101,10 +97,7 @@ impl CuckooFilter {
 /// A stream of unknown length is read as far as its header says, and no further.
 fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFilter, LoadError> {
     let mut bytes = Vec::new();
-    input
-        .by_ref()
-        .take(HEADER_BYTES as u64)
-        .read_to_end(&mut bytes)?;
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
     let header = header_of(&bytes)?;
     let rest = header.places.end - HEADER_BYTES as u64;
     // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
@@ -116,10 +109,7 @@ fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let begun = bytes.len().min(8);
         return if begun > 0 && bytes[..begun] == super::header::MAGIC[..begun] {
-            Err(LoadError::Length {
-                expected: HEADER_BYTES as u64,
-                found: bytes.len() as u64,
-            })
+            Err(LoadError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })
         } else {
             Err(LoadError::NotAFilter)
         };
@@ -133,52 +123,28 @@ fn load<R: Read>(
     key: Option<[u8; 16]>,
 ) -> Result<CuckooFilter, LoadError> {
     let mut head = Vec::new();
-    input
-        .by_ref()
-        .take(HEADER_BYTES as u64)
-        .read_to_end(&mut head)?;
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     let header = header_of(&head)?;
     if header.places.end != length {
-        return Err(LoadError::Length {
-            expected: header.places.end,
-            found: length,
-        });
+        return Err(LoadError::Length { expected: header.places.end, found: length });
     }
     let hasher = header.hash.hasher(key)?;
     let shapes = header.shapes();
     let (rows_bytes, rows) = rows_of(&mut input, &header, &shapes)?;
     let padding = header.places.first_segment - (head.len() + rows_bytes.len()) as u64;
-    if read_exactly(&mut input, padding)?
-        .iter()
-        .any(|&byte| byte != 0)
-    {
-        return Err(LoadError::Checksum {
-            part: Part::Padding,
-        });
+    if read_exactly(&mut input, padding)?.iter().any(|&byte| byte != 0) {
+        return Err(LoadError::Checksum { part: Part::Padding });
     }
     let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
-    let directory = Directory::from_depths(&depths).ok_or(LoadError::Field {
-        name: "segment depths",
-        found: header.segments,
-    })?;
+    let directory = Directory::from_depths(&depths)
+        .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
     let table = segments_of(&mut input, &header, &shapes, &rows)?;
     let side_bytes = read_exactly(&mut input, header.side_entries * ENTRY_BYTES)?;
     let trailer = read_exactly(&mut input, TRAILER_BYTES)?;
     if trailer != super::trailer(&head, &rows_bytes, &side_bytes) {
-        return Err(LoadError::Checksum {
-            part: Part::Trailer,
-        });
+        return Err(LoadError::Checksum { part: Part::Trailer });
     }
-    assemble(
-        &header,
-        Parts {
-            hasher,
-            shapes,
-            directory,
-            table,
-            side_bytes,
-        },
-    )
+    assemble(&header, Parts { hasher, shapes, directory, table, side_bytes })
 }
 
 /// What has been read, checked each by itself.
@@ -207,15 +173,9 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
     let most = filter.geometry.slots_per_bucket;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
-        let mut fields = Reader {
-            bytes: entry,
-            at: 0,
-        };
+        let mut fields = Reader { bytes: entry, at: 0 };
         let hash = KeyHash::from_u64(fields.u64());
-        let aside = Aside {
-            extra: fields.u64(),
-            homeless: fields.u64(),
-        };
+        let aside = Aside { extra: fields.u64(), homeless: fields.u64() };
         let probe = filter.locate(hash);
         let sound = last.replace(hash) < Some(hash)
             && aside != Aside::default()
@@ -223,30 +183,19 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
             // Copies beyond a bucket's worth are extra ones, never homeless.
             && aside.homeless <= u64::from(most - filter.slots_holding(&probe).min(most));
         if !sound {
-            return Err(LoadError::Field {
-                name: "side table entry",
-                found: hash.to_u64(),
-            });
+            return Err(LoadError::Field { name: "side table entry", found: hash.to_u64() });
         }
         filter.side.add(hash, aside);
         filter.table.segments[probe.segment as usize].spilled = true;
     }
-    let occupied: u64 = filter
-        .table
-        .segments
-        .iter()
-        .map(|s| u64::from(s.occupied))
-        .sum();
+    let occupied: u64 = filter.table.segments.iter().map(|s| u64::from(s.occupied)).sum();
     let counted = filter.side.homeless() == header.homeless
         && occupied.checked_add(header.homeless) == Some(header.stored)
         && filter.len() == header.len;
     if counted {
         Ok(filter)
     } else {
-        Err(LoadError::Field {
-            name: "number of items",
-            found: header.len,
-        })
+        Err(LoadError::Field { name: "number of items", found: header.len })
     }
 }
 
@@ -254,14 +203,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
 fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     let mut data = Vec::new();
     let read = input.take(bytes).read_to_end(&mut data)? as u64;
-    if read == bytes {
-        Ok(data)
-    } else {
-        Err(LoadError::Length {
-            expected: bytes,
-            found: read,
-        })
-    }
+    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
 }
 
 /// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
@@ -282,20 +224,14 @@ fn rows_of(
             rows.push(row);
             offset = offset
                 .checked_add(shape.bytes(slots))
-                .ok_or(LoadError::Field {
-                    name: "segment offset",
-                    found: offset,
-                })?;
+                .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
         }
         all.extend_from_slice(&bytes);
     }
     if offset == header.places.side {
         Ok((all, rows))
     } else {
-        Err(LoadError::Field {
-            name: "side table offset",
-            found: header.places.side,
-        })
+        Err(LoadError::Field { name: "side table offset", found: header.places.side })
     }
 }
 
@@ -312,26 +248,12 @@ fn row_of<'a>(
     let level = depth.checked_sub(header.geometry.base_depth);
     let shape = level.and_then(|level| shapes.get(level as usize));
     let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
-        return Err(LoadError::Field {
-            name: "segment depth",
-            found: u64::from(depth),
-        });
+        return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
     };
     if at != offset || flags > 1 || reserved != 0 {
-        return Err(LoadError::Field {
-            name: "segment offset",
-            found: at,
-        });
+        return Err(LoadError::Field { name: "segment offset", found: at });
     }
-    Ok((
-        Row {
-            depth,
-            occupied,
-            overfull: flags == 1,
-            checksum,
-        },
-        shape,
-    ))
+    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, shape))
 }
 
 fn segments_of(
@@ -351,17 +273,12 @@ fn segments_of(
         let segment = &mut table.segments[index as usize];
         input.read_exact(segment.bytes_mut(bytes as usize))?;
         if checksum_of(segment.bytes(bytes as usize)) != row.checksum {
-            return Err(LoadError::Checksum {
-                part: Part::Segment(number as u64),
-            });
+            return Err(LoadError::Checksum { part: Part::Segment(number as u64) });
         }
         let used = shape.slots_in_use(segment);
         if used != Some(u64::from(row.occupied)) {
             let found = u64::from(row.occupied);
-            return Err(LoadError::Field {
-                name: "slots in use",
-                found,
-            });
+            return Err(LoadError::Field { name: "slots in use", found });
         }
         segment.occupied = row.occupied;
         segment.overfull = row.overfull;

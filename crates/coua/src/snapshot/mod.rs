@@ -84,9 +84,7 @@ impl CuckooFilter {
 
     fn side_bytes(&self) -> Vec<u8> {
         let entry = |(hash, aside): (crate::KeyHash, crate::side::Aside)| {
-            [hash.to_u64(), aside.extra, aside.homeless]
-                .map(u64::to_le_bytes)
-                .concat()
+            [hash.to_u64(), aside.extra, aside.homeless].map(u64::to_le_bytes).concat()
         };
         self.side.iter().flat_map(entry).collect()
     }
@@ -170,11 +168,7 @@ fn new_file_in(
 
 /// A rename is durable once its folder is.
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 fn trailer(head: &[u8], rows: &[u8], side: &[u8]) -> Vec<u8> {

@@ -65,11 +65,7 @@ impl Case {
         let (exactness, capacity, items) = match random.below(4) {
             0 => (Exactness::Rate(rate), capacity, capacity),
             1 => (Exactness::RateUpTo(rate, capacity + 1), start, capacity),
-            2 => (
-                Exactness::HashBits(8 + random.below(57) as u32),
-                start,
-                capacity,
-            ),
+            2 => (Exactness::HashBits(8 + random.below(57) as u32), start, capacity),
             _ => (Exactness::HashBits(64), start, capacity),
         };
         Self {
@@ -88,11 +84,7 @@ impl Case {
     }
 
     pub(crate) fn name(&self) -> String {
-        format!(
-            "{}:{}",
-            ["small", "medium", "large"][self.size as usize],
-            self.seed
-        )
+        format!("{}:{}", ["small", "medium", "large"][self.size as usize], self.seed)
     }
 
     fn builder(&self) -> CuckooFilterBuilder {

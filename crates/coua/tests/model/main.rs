@@ -74,9 +74,6 @@ fn a_billion_operations_agree_with_the_model() {
         operations += run_cases(Size::Medium, first..first + 100);
         operations += run_cases(Size::Large, first..first + 10);
         round += 1;
-        println!(
-            "{operations} operations in {:.0} s",
-            start.elapsed().as_secs_f64()
-        );
+        println!("{operations} operations in {:.0} s", start.elapsed().as_secs_f64());
     }
 }

@@ -16,11 +16,7 @@ pub(crate) fn run(case: &Case) -> u64 {
     let mut random = Random::new(!case.seed);
     let pool = Rc::new(case.hashes(&mut random));
     let mut twin = Twin::new(filter, pool);
-    let mut script = Script {
-        case,
-        random,
-        inserting: 80,
-    };
+    let mut script = Script { case, random, inserting: 80 };
     let checks = [120, 300, 1_000][case.size as usize];
     for step in 1..=case.steps {
         script.step(&mut twin);
@@ -106,10 +102,7 @@ impl Script<'_> {
             12..15 => self.reload(twin),
             _ => {
                 let copy = twin.filter.try_clone().expect("memory");
-                assert!(
-                    bytes_of(&copy) == bytes_of(&twin.filter),
-                    "a copy is another filter"
-                );
+                assert!(bytes_of(&copy) == bytes_of(&twin.filter), "a copy is another filter");
                 twin.replace(copy);
             }
         }
@@ -133,10 +126,7 @@ impl Script<'_> {
                     _ => false,
                 };
                 assert!(expected, "{full}");
-                assert!(
-                    before == bytes_of(&twin.filter),
-                    "a refused reserve changed the filter"
-                );
+                assert!(before == bytes_of(&twin.filter), "a refused reserve changed the filter");
             }
         }
     }
@@ -156,19 +146,13 @@ impl Script<'_> {
         assert_eq!(other.len(), done as u64);
         let before = bytes_of(&twin.filter);
         let unique = self.random.once_in(2);
-        let merged = if unique {
-            twin.filter.merge_unique(&other)
-        } else {
-            twin.filter.merge(&other)
-        };
+        let merged =
+            if unique { twin.filter.merge_unique(&other) } else { twin.filter.merge(&other) };
         match merged {
             Ok(()) if unique => twin.absorb_unique(&keys[..done]),
             Ok(()) => twin.absorb(&keys[..done]),
             Err(MergeError::Full(_)) => {
-                assert!(
-                    before == bytes_of(&twin.filter),
-                    "a refused merge changed the filter"
-                );
+                assert!(before == bytes_of(&twin.filter), "a refused merge changed the filter");
             }
             Err(error) => panic!("{error}"),
         }
@@ -184,10 +168,7 @@ impl Script<'_> {
             (Layout::Windows, 2),
         ]);
         let to = match self.random.below(3) {
-            0 => Conversion::Layout {
-                layout,
-                slots_per_bucket,
-            },
+            0 => Conversion::Layout { layout, slots_per_bucket },
             1 => Conversion::HashBits((bits as u32 - self.random.below(3) as u32).max(8)),
             _ => Conversion::Rate(twin.filter.false_positive_rate().max(1e-9) * 4.0),
         };
@@ -208,9 +189,8 @@ impl Script<'_> {
     /// Takes everything out again.
     fn empty(twin: &mut Twin) {
         while twin.len > 0 {
-            let held: Vec<usize> = (0..twin.pool.len())
-                .filter(|&key| twin.copies[key] > 0)
-                .collect();
+            let held: Vec<usize> =
+                (0..twin.pool.len()).filter(|&key| twin.copies[key] > 0).collect();
             twin.remove_batch(&held);
         }
         assert!(twin.filter.is_empty());
@@ -225,23 +205,15 @@ impl Script<'_> {
             Ok(loaded) => loaded,
             Err(error) => panic!("{error}"),
         };
-        assert!(
-            bytes == bytes_of(&loaded),
-            "a loaded filter writes other bytes"
-        );
-        let mut pair = [
-            loaded.try_clone().expect("memory"),
-            twin.filter.try_clone().expect("memory"),
-        ];
+        assert!(bytes == bytes_of(&loaded), "a loaded filter writes other bytes");
+        let mut pair =
+            [loaded.try_clone().expect("memory"), twin.filter.try_clone().expect("memory")];
         for _ in 0..3 {
             let count = self.random.magnitude(self.case.capacity.min(5_000));
             let keys: Vec<usize> = (0..count).map(|_| self.key(twin)).collect();
             let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
             let [left, right] = &mut pair;
-            assert_eq!(
-                left.insert_hash_batch(&hashes),
-                right.insert_hash_batch(&hashes)
-            );
+            assert_eq!(left.insert_hash_batch(&hashes), right.insert_hash_batch(&hashes));
             for &hash in &hashes[..hashes.len() / 4] {
                 assert_eq!(left.remove_hash(hash), right.remove_hash(hash));
             }

@@ -50,15 +50,7 @@ impl Twin {
     pub(crate) fn new(filter: CuckooFilter, pool: Rc<Vec<KeyHash>>) -> Self {
         let (cell, cells) = number_cells(&pool, cells_of(&filter));
         let copies = vec![0; pool.len()];
-        Self {
-            filter,
-            pool,
-            cell,
-            in_cell: vec![0; cells],
-            copies,
-            len: 0,
-            operations: 0,
-        }
+        Self { filter, pool, cell, in_cell: vec![0; cells], copies, len: 0, operations: 0 }
     }
 
     /// Takes another filter for the same items, which may tell fewer hashes apart.
@@ -163,17 +155,11 @@ impl Twin {
 
     pub(crate) fn insert_unique_batch(&mut self, keys: &[usize]) {
         let mut outcomes = vec![Insertion::Inserted];
-        let result = self
-            .filter
-            .insert_unique_hash_batch(&self.hashes(keys), &mut outcomes);
+        let result = self.filter.insert_unique_hash_batch(&self.hashes(keys), &mut outcomes);
         let done = self.check_batch(keys, result);
         assert_eq!(outcomes.len(), done, "one answer for each key processed");
         for (&key, outcome) in keys.iter().zip(outcomes) {
-            assert_eq!(
-                outcome == Insertion::AlreadyPresent,
-                self.expected(key) > 0,
-                "outcome"
-            );
+            assert_eq!(outcome == Insertion::AlreadyPresent, self.expected(key) > 0, "outcome");
             if outcome == Insertion::Inserted {
                 self.add(key);
             }
@@ -208,8 +194,7 @@ impl Twin {
             }
         }
         let mut removed = vec![true];
-        self.filter
-            .remove_hash_batch(&self.hashes(&held), &mut removed);
+        self.filter.remove_hash_batch(&self.hashes(&held), &mut removed);
         assert_eq!(removed, answers, "remove in a batch");
         self.operations += held.len() as u64;
         self.check_some(&held);
@@ -238,19 +223,9 @@ impl Twin {
         let stored: u64 = self.in_cell.iter().map(|&copies| copies.min(most)).sum();
         let cells = cells_of(&self.filter) as f64;
         let rate = self.filter.false_positive_rate();
-        assert!(
-            rate >= (occupied / cells).min(1.0) * 0.999_999,
-            "{rate} {occupied} {cells}"
-        );
-        assert!(
-            rate <= stored as f64 / cells * 1.000_001,
-            "{rate} {stored} {cells}"
-        );
-        assert!(
-            (0.0..=1.0).contains(&self.filter.load()),
-            "{}",
-            self.filter.load()
-        );
+        assert!(rate >= (occupied / cells).min(1.0) * 0.999_999, "{rate} {occupied} {cells}");
+        assert!(rate <= stored as f64 / cells * 1.000_001, "{rate} {stored} {cells}");
+        assert!((0.0..=1.0).contains(&self.filter.load()), "{}", self.filter.load());
         assert_eq!(self.filter.is_empty(), self.len == 0);
         if self.filter.when_full() != WhenFull::ExceedRate {
             assert!(rate <= self.filter.max_items() as f64 / cells * 1.000_001);
@@ -272,10 +247,7 @@ impl Twin {
         if self.filter.memory_bytes() < 20_000 {
             let before = bytes_of(&self.filter);
             assert_eq!(self.filter.insert_hash(self.hash(key)), Err(full));
-            assert!(
-                before == bytes_of(&self.filter),
-                "a refused insert changed the snapshot"
-            );
+            assert!(before == bytes_of(&self.filter), "a refused insert changed the snapshot");
         }
     }
 
@@ -304,8 +276,6 @@ impl Twin {
 
 pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter
-        .write_to(&mut bytes)
-        .expect("memory takes every byte");
+    filter.write_to(&mut bytes).expect("memory takes every byte");
     bytes
 }

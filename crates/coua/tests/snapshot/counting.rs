@@ -1,9 +1,6 @@
 //! An allocator that counts, to see that hostile bytes do not make a load take memory.
 
-#![expect(
-    unsafe_code,
-    reason = "a global allocator is unsafe to write; this one forwards"
-)]
+#![expect(unsafe_code, reason = "a global allocator is unsafe to write; this one forwards")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -68,14 +65,7 @@ pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Cost) {
     let time = start.elapsed();
     let most = HELD.with(|held| held.get().1);
     let mapped = address_space().saturating_sub(space);
-    (
-        result,
-        Cost {
-            heap: (most - before).max(0) as u64,
-            mapped,
-            time,
-        },
-    )
+    (result, Cost { heap: (most - before).max(0) as u64, mapped, time })
 }
 
 /// Most bytes of address space so far (0 where the system does not tell).

@@ -11,20 +11,10 @@ use crate::samples::{bytes_of, samples};
 /// Loads bytes that must be refused, quickly and cheaply.
 fn refused(bytes: &[u8]) -> LoadError {
     let (result, cost) = measured(|| CuckooFilter::from_bytes(bytes));
-    let Err(error) = result else {
-        panic!("damaged bytes were loaded")
-    };
-    assert!(
-        cost.heap < 3 * bytes.len() as u64 + 100_000,
-        "{error}: {} bytes",
-        cost.heap
-    );
+    let Err(error) = result else { panic!("damaged bytes were loaded") };
+    assert!(cost.heap < 3 * bytes.len() as u64 + 100_000, "{error}: {} bytes", cost.heap);
     assert!(cost.mapped < 1 << 30, "{error}: {} bytes", cost.mapped);
-    assert!(
-        cost.time < Duration::from_secs(1),
-        "{error}: {:?}",
-        cost.time
-    );
+    assert!(cost.time < Duration::from_secs(1), "{error}: {:?}", cost.time);
     let message = error.to_string();
     assert!(!message.contains("Err(") && !message.contains('{') && message.len() < 200);
     error
@@ -32,10 +22,7 @@ fn refused(bytes: &[u8]) -> LoadError {
 
 /// The samples that are small enough to try every byte of them.
 fn small_samples() -> impl Iterator<Item = Vec<u8>> {
-    samples()
-        .into_iter()
-        .map(|(_, filter)| bytes_of(&filter))
-        .filter(|bytes| bytes.len() < 20_000)
+    samples().into_iter().map(|(_, filter)| bytes_of(&filter)).filter(|bytes| bytes.len() < 20_000)
 }
 
 #[test]
@@ -44,10 +31,7 @@ fn every_flipped_bit_is_found() {
         for at in 0..bytes.len() {
             for flip in [1, 0x80, 0xff] {
                 bytes[at] ^= flip;
-                assert!(
-                    CuckooFilter::from_bytes(&bytes).is_err(),
-                    "byte {at} ^ {flip}"
-                );
+                assert!(CuckooFilter::from_bytes(&bytes).is_err(), "byte {at} ^ {flip}");
                 bytes[at] ^= flip;
             }
         }
@@ -112,10 +96,7 @@ fn random_bytes_are_refused() {
     for _ in 0..3_000 {
         let length = random.below(6_000) as usize;
         let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
-        let kept = random
-            .pick(&[0, 4, 8, 10, 184, 192, 4096])
-            .min(length)
-            .min(sample.len());
+        let kept = random.pick(&[0, 4, 8, 10, 184, 192, 4096]).min(length).min(sample.len());
         bytes[..kept].copy_from_slice(&sample[..kept]);
         refused(&bytes);
         assert!(CuckooFilter::read_from(&bytes[..]).is_err());
@@ -124,18 +105,8 @@ fn random_bytes_are_refused() {
 
 #[test]
 fn other_files_are_not_filters() {
-    for text in [
-        "",
-        "\n",
-        "COUA",
-        "#!/bin/sh\n",
-        "\x1f\u{8b}gzip",
-        "REDIS0011",
-    ] {
-        assert!(
-            matches!(refused(text.as_bytes()), LoadError::NotAFilter),
-            "{text}"
-        );
+    for text in ["", "\n", "COUA", "#!/bin/sh\n", "\x1f\u{8b}gzip", "REDIS0011"] {
+        assert!(matches!(refused(text.as_bytes()), LoadError::NotAFilter), "{text}");
     }
     assert!(matches!(refused(&vec![0; 100_000]), LoadError::NotAFilter));
 }
@@ -155,29 +126,15 @@ fn later_versions_are_named() {
 fn a_secret_key_is_asked_for_and_not_stored() {
     let key = *b"0123456789abcdef";
     let hasher = KeyHasher::siphash13(key);
-    let mut filter = CuckooFilter::builder()
-        .hasher(hasher)
-        .capacity(10)
-        .build()
-        .unwrap();
+    let mut filter = CuckooFilter::builder().hasher(hasher).capacity(10).build().unwrap();
     filter.insert("a").unwrap();
     let bytes = bytes_of(&filter);
-    assert!(matches!(
-        CuckooFilter::from_bytes(&bytes),
-        Err(LoadError::KeyNeeded)
-    ));
-    assert!(
-        !bytes
-            .windows(8)
-            .any(|window| key.windows(8).any(|part| part == window))
-    );
+    assert!(matches!(CuckooFilter::from_bytes(&bytes), Err(LoadError::KeyNeeded)));
+    assert!(!bytes.windows(8).any(|window| key.windows(8).any(|part| part == window)));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keyed.coua");
     filter.save_atomically(&path).unwrap();
-    assert!(matches!(
-        CuckooFilter::read(&path),
-        Err(LoadError::KeyNeeded)
-    ));
+    assert!(matches!(CuckooFilter::read(&path), Err(LoadError::KeyNeeded)));
     let wrong = CuckooFilter::read_with_key(&path, [0; 16]);
     assert!(matches!(wrong, Err(LoadError::WrongKey)));
     let loaded = CuckooFilter::read_with_key(&path, key).unwrap();

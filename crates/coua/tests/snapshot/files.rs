@@ -26,13 +26,7 @@ fn filter_of(keys: std::ops::Range<u32>) -> CuckooFilter {
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("readable");
     entries
-        .map(|entry| {
-            entry
-                .expect("readable")
-                .file_name()
-                .into_string()
-                .expect("ASCII")
-        })
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("ASCII"))
         .collect()
 }
 
@@ -43,10 +37,9 @@ fn what_is_saved_is_read() {
         let path = folder.path().join(name);
         filter.save_atomically(&path).unwrap();
         assert!(fs::read(&path).unwrap() == bytes_of(&filter), "{name}");
-        for loaded in [
-            CuckooFilter::read(&path),
-            CuckooFilter::read_from(File::open(&path).unwrap()),
-        ] {
+        for loaded in
+            [CuckooFilter::read(&path), CuckooFilter::read_from(File::open(&path).unwrap())]
+        {
             assert!(bytes_of(&loaded.unwrap()) == bytes_of(&filter), "{name}");
         }
     }
@@ -56,20 +49,13 @@ fn what_is_saved_is_read() {
 #[test]
 fn files_that_cannot_be_read_are_errors() {
     let folder = tempfile::tempdir().unwrap();
-    for path in [
-        folder.path().join("missing"),
-        folder.path().to_owned(),
-        "".into(),
-    ] {
+    for path in [folder.path().join("missing"), folder.path().to_owned(), "".into()] {
         let error = CuckooFilter::read(&path).unwrap_err();
         assert!(matches!(error, LoadError::Io(_)), "{error}");
     }
     let empty = folder.path().join("empty");
     fs::write(&empty, b"").unwrap();
-    assert!(matches!(
-        CuckooFilter::read(&empty),
-        Err(LoadError::NotAFilter)
-    ));
+    assert!(matches!(CuckooFilter::read(&empty), Err(LoadError::NotAFilter)));
 }
 
 #[test]
@@ -79,11 +65,7 @@ fn saving_replaces_and_keeps_what_a_failure_leaves() {
     filter_of(0..10).save_atomically(&path).unwrap();
     filter_of(0..20).save_atomically(&path).unwrap();
     assert_eq!(CuckooFilter::read(&path).unwrap().len(), 20);
-    assert!(
-        filter_of(0..1)
-            .save_atomically(&folder.path().join("no/such/folder"))
-            .is_err()
-    );
+    assert!(filter_of(0..1).save_atomically(&folder.path().join("no/such/folder")).is_err());
     assert!(filter_of(0..1).save_atomically(folder.path()).is_err());
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
@@ -104,10 +86,7 @@ fn devices_are_refused_and_stay() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_an_error() {
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     assert!(filter_of(0..10).write_to(full).is_err());
 }
 
@@ -121,10 +100,7 @@ fn permissions_stay_and_links_are_followed() {
     for mode in [0o600, 0o640, 0o444] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         filter_of(0..20).save_atomically(&path).unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            mode
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
     }
     fs::create_dir(folder.path().join("links")).unwrap();
     let link = folder.path().join("links/link");
@@ -136,12 +112,7 @@ fn permissions_stay_and_links_are_followed() {
     symlink("../later.coua", &dangling).unwrap();
     filter_of(0..40).save_atomically(&dangling).unwrap();
     assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
-    assert_eq!(
-        CuckooFilter::read(&folder.path().join("later.coua"))
-            .unwrap()
-            .len(),
-        40
-    );
+    assert_eq!(CuckooFilter::read(&folder.path().join("later.coua")).unwrap().len(), 40);
 }
 
 #[cfg(unix)]
@@ -166,11 +137,7 @@ fn a_folder_without_the_right_to_write_is_an_error() {
 fn a_full_disk_leaves_the_old_file() {
     const NAME: &str = "files::a_full_disk_leaves_the_old_file";
     if let Some(path) = std::env::var_os("COUA_SAVE_UNDER_LIMIT") {
-        assert!(
-            filter_of(0..1_500)
-                .save_atomically(Path::new(&path))
-                .is_err()
-        );
+        assert!(filter_of(0..1_500).save_atomically(Path::new(&path)).is_err());
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -178,20 +145,13 @@ fn a_full_disk_leaves_the_old_file() {
     filter_of(0..10).save_atomically(&path).unwrap();
     let old = fs::read(&path).unwrap();
     let status = Command::new("sh")
-        .args([
-            "-c",
-            "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"",
-        ])
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\""])
         .arg(std::env::current_exe().unwrap())
         .arg(NAME)
         .env("COUA_SAVE_UNDER_LIMIT", &path)
         .output()
         .unwrap();
-    assert!(
-        status.status.success(),
-        "{}",
-        String::from_utf8_lossy(&status.stdout)
-    );
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stdout));
     assert!(fs::read(&path).unwrap() == old);
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
@@ -207,9 +167,7 @@ fn readers_see_the_old_or_the_new_file() {
         let reader = scope.spawn(|| {
             let mut reads = 0;
             while !done.load(Ordering::Relaxed) {
-                let len = CuckooFilter::read(&path)
-                    .expect("the file is whole at any time")
-                    .len();
+                let len = CuckooFilter::read(&path).expect("the file is whole at any time").len();
                 assert!(len == 10 || len == 1_500);
                 reads += 1;
             }
@@ -236,14 +194,8 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
         let first = (192 + 32 * segments).next_multiple_of(4096);
         let end = 1u64 << 40;
         let side = end - 32;
-        forged
-            .set("segments", segments)
-            .set("first segment", first)
-            .set("end", end);
-        forged
-            .set("side entries", 0)
-            .set("side table offset", side)
-            .set("base depth", 0);
+        forged.set("segments", segments).set("first segment", first).set("end", end);
+        forged.set("side entries", 0).set("side table offset", side).set("base depth", 0);
         forged.seal();
         let mut file = File::create(&path).unwrap();
         file.write_all(&forged.0[..192]).unwrap();
@@ -253,11 +205,7 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
         let (result, cost) = measured(|| CuckooFilter::read(&path));
         assert!(result.is_err());
         assert!(cost.heap < 10_000_000, "{segments}: {} bytes", cost.heap);
-        assert!(
-            cost.time < Duration::from_secs(1),
-            "{segments}: {:?}",
-            cost.time
-        );
+        assert!(cost.time < Duration::from_secs(1), "{segments}: {:?}", cost.time);
     }
 }
 
@@ -273,8 +221,5 @@ fn a_stream_that_fails_is_an_error_of_its_own() {
     assert!(matches!(error, LoadError::Io(_)) && error.to_string().contains("unplugged"));
     let bytes = bytes_of(&filter_of(0..10));
     let broken = std::io::Read::chain(&bytes[..5_000], Broken);
-    assert!(matches!(
-        CuckooFilter::read_from(broken),
-        Err(LoadError::Io(_))
-    ));
+    assert!(matches!(CuckooFilter::read_from(broken), Err(LoadError::Io(_))));
 }

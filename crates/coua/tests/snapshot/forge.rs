@@ -61,9 +61,7 @@ impl Forgery {
 
     pub(crate) fn field(name: &str) -> (usize, usize) {
         let field = FIELDS.iter().find(|(known, ..)| *known == name);
-        field
-            .map(|&(_, at, width)| (at, width))
-            .expect("a field of the header")
+        field.map(|&(_, at, width)| (at, width)).expect("a field of the header")
     }
 
     pub(crate) fn get(&self, name: &str) -> u64 {
@@ -109,9 +107,7 @@ impl Forgery {
         let trailer = self.0.len() - TRAILER;
         let sum = checksum_of(&self.0[HEADER..HEADER + rows * ROW]);
         self.write(trailer, 8, sum);
-        let side = usize::try_from(self.get("side table offset"))
-            .unwrap_or(trailer)
-            .min(trailer);
+        let side = usize::try_from(self.get("side table offset")).unwrap_or(trailer).min(trailer);
         let sum = checksum_of(&self.0[side..trailer]);
         self.write(trailer + 8, 8, sum);
         let covered = [&self.0[..HEADER], &self.0[trailer..trailer + 16]].concat();

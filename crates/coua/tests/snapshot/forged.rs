@@ -11,51 +11,26 @@ use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
 
 fn forgeries() -> Vec<(&'static str, Forgery)> {
-    samples()
-        .into_iter()
-        .map(|(name, filter)| (name, Forgery(bytes_of(&filter))))
-        .collect()
+    samples().into_iter().map(|(name, filter)| (name, Forgery(bytes_of(&filter)))).collect()
 }
 
 /// Values that break arithmetic: zeros, ones, powers of two and their neighbours, the ends.
 fn extremes(real: u64) -> impl Iterator<Item = u64> {
-    let near = [
-        real.wrapping_sub(1),
-        real.wrapping_add(1),
-        real.wrapping_mul(2),
-        real / 2,
-    ];
+    let near = [real.wrapping_sub(1), real.wrapping_add(1), real.wrapping_mul(2), real / 2];
     let powers = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]);
-    near.into_iter()
-        .chain(powers)
-        .chain([u64::MAX, u64::MAX / 24, u64::MAX - 31, u64::MAX - 191])
+    near.into_iter().chain(powers).chain([u64::MAX, u64::MAX / 24, u64::MAX - 31, u64::MAX - 191])
 }
 
 /// Loads forged bytes; what loads is put to every use.
 fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     let (result, cost) = measured(|| CuckooFilter::from_bytes(bytes));
-    assert!(
-        cost.heap < 8 * bytes.len() as u64 + 100_000,
-        "{}: {} bytes",
-        what(),
-        cost.heap
-    );
+    assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
     assert!(cost.mapped < 1 << 30, "{}: {} bytes", what(), cost.mapped);
-    assert!(
-        cost.time < Duration::from_secs(1),
-        "{}: {:?}",
-        what(),
-        cost.time
-    );
+    assert!(cost.time < Duration::from_secs(1), "{}: {:?}", what(), cost.time);
     let Ok(filter) = result else { return false };
     let start = Instant::now();
     exercise(filter, &mut Random::new(9));
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{}: {:?}",
-        what(),
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
     true
 }
 
@@ -74,10 +49,7 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout {
-            layout: Layout::Windows,
-            slots_per_bucket: 2,
-        },
+        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }
@@ -119,19 +91,12 @@ fn every_field_with_every_extreme_value() {
         for (field, at, width) in FIELDS {
             let real = original.read(at, width);
             let mask = u64::MAX >> (64 - 8 * width);
-            for value in extremes(real)
-                .map(|value| value & mask)
-                .filter(|&value| value != real)
-            {
+            for value in extremes(real).map(|value| value & mask).filter(|&value| value != real) {
                 let mut forged = original.clone();
                 forged.write(at, width, value);
                 let what = || format!("{name}: {field} {real} -> {value}");
                 let loaded = survive(forged.seal(), &what);
-                assert!(
-                    !loaded || MAY_DIFFER.contains(&field),
-                    "{} was loaded",
-                    what()
-                );
+                assert!(!loaded || MAY_DIFFER.contains(&field), "{} was loaded", what());
             }
         }
     }
@@ -160,21 +125,12 @@ fn two_fields_with_extreme_values() {
 fn headers_that_fit_together_but_lie() {
     let lies: [(&str, &[(&str, u64)]); 8] = [
         ("2^60 segments", &[("segments", 1 << 60), ("end", 1 << 63)]),
-        (
-            "2^27 segments",
-            &[("segments", 1 << 27), ("first segment", (1 << 32) + 4096)],
-        ),
+        ("2^27 segments", &[("segments", 1 << 27), ("first segment", (1 << 32) + 4096)]),
         ("no segments", &[("segments", 0), ("first segment", 4096)]),
         ("no fingerprint", &[("low bits", 0), ("bits", 0)]),
-        (
-            "an end beyond 2^64",
-            &[("end", u64::MAX), ("side entries", u64::MAX / 24)],
-        ),
+        ("an end beyond 2^64", &[("end", u64::MAX), ("side entries", u64::MAX / 24)]),
         ("counts that lie", &[("len", 1 << 40), ("stored", 1 << 40)]),
-        (
-            "homeless that lie",
-            &[("homeless", 1 << 40), ("stored", 1 << 41)],
-        ),
+        ("homeless that lie", &[("homeless", 1 << 40), ("stored", 1 << 41)]),
         ("2^31 buckets", &[("buckets", 1 << 31)]),
     ];
     for (name, original) in forgeries() {
@@ -183,10 +139,7 @@ fn headers_that_fit_together_but_lie() {
             for &(field, value) in changes {
                 forged.set(field, value);
             }
-            assert!(
-                !survive(forged.seal(), &|| format!("{name}: {lie}")),
-                "{name}: {lie}"
-            );
+            assert!(!survive(forged.seal(), &|| format!("{name}: {lie}")), "{name}: {lie}");
         }
     }
 }
@@ -196,22 +149,10 @@ fn depths_that_do_not_cover_the_hashes() {
     let original = Forgery(bytes_of(&segmented()));
     for row in 0..original.rows() {
         let real = original.read(HEADER + row * ROW, 4);
-        for depth in [
-            0,
-            real.wrapping_sub(1),
-            real + 1,
-            28,
-            29,
-            63,
-            64,
-            u64::from(u32::MAX),
-        ] {
+        for depth in [0, real.wrapping_sub(1), real + 1, 28, 29, 63, 64, u64::from(u32::MAX)] {
             let mut forged = original.clone();
             forged.write(HEADER + row * ROW, 4, depth);
-            assert!(
-                CuckooFilter::from_bytes(forged.seal()).is_err(),
-                "row {row}: depth {depth}"
-            );
+            assert!(CuckooFilter::from_bytes(forged.seal()).is_err(), "row {row}: depth {depth}");
         }
     }
 }
@@ -225,9 +166,7 @@ fn rows_with_extreme_values() {
                 for value in extremes(original.read(at, width)) {
                     let mut forged = original.clone();
                     forged.write(at, width, value);
-                    survive(forged.seal(), &|| {
-                        format!("{name}: row {row} at {at}: {value}")
-                    });
+                    survive(forged.seal(), &|| format!("{name}: row {row} at {at}: {value}"));
                 }
             }
         }
@@ -254,10 +193,7 @@ fn side_tables_out_of_order_or_of_nothing() {
             let mut nothing = original.clone();
             nothing.write(at + 8, 8, 0);
             nothing.write(at + 16, 8, 0);
-            assert!(
-                CuckooFilter::from_bytes(nothing.seal()).is_err(),
-                "{name}: an empty entry"
-            );
+            assert!(CuckooFilter::from_bytes(nothing.seal()).is_err(), "{name}: an empty entry");
             // With all 64 bits every hash is a cell of its own.
             if name != "wide" {
                 let mut elsewhere = original.clone();
@@ -269,10 +205,7 @@ fn side_tables_out_of_order_or_of_nothing() {
                 let mut swapped = original.clone();
                 swapped.0.copy_within(at..at + 24, at - 24);
                 swapped.0[at..at + 24].copy_from_slice(&original.0[at - 24..at]);
-                assert!(
-                    CuckooFilter::from_bytes(swapped.seal()).is_err(),
-                    "{name}: order"
-                );
+                assert!(CuckooFilter::from_bytes(swapped.seal()).is_err(), "{name}: order");
             }
         }
     }
@@ -293,9 +226,7 @@ fn side_tables_with_extreme_counts() {
                     forged.set("homeless", original.get("homeless").wrapping_add(more));
                     forged.set("stored", original.get("stored").wrapping_add(more));
                 }
-                survive(forged.seal(), &|| {
-                    format!("{name}: side table at {at}: {value}")
-                });
+                survive(forged.seal(), &|| format!("{name}: side table at {at}: {value}"));
             }
         }
     }

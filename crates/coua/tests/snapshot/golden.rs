@@ -63,15 +63,9 @@ fn xxh3_has_its_published_values() {
         let hash = KeyHasher::xxh3(seed).hash(&buffer[..length]).to_u64();
         assert_eq!(hash, value, "seed {seed:#x}, {length} bytes");
     }
-    assert_eq!(
-        KeyHasher::default().hash(b"abc").to_u64(),
-        0x78af_5f94_892f_3950
-    );
+    assert_eq!(KeyHasher::default().hash(b"abc").to_u64(), 0x78af_5f94_892f_3950);
     let seven = [7, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(
-        KeyHasher::default().hash_u64(7),
-        KeyHasher::default().hash(&seven)
-    );
+    assert_eq!(KeyHasher::default().hash_u64(7), KeyHasher::default().hash(&seven));
 }
 
 /// Computed with `CPython`'s hash of bytes, which is SipHash-1-3: the key is zero with
@@ -104,19 +98,10 @@ fn siphash_has_its_published_values() {
 
 /// Filters made by operations that are written down here for good.
 fn golden_filters() -> [(&'static str, CuckooFilter); 3] {
-    let fixed = CuckooFilter::builder()
-        .capacity(300)
-        .rate(0.001)
-        .when_full(WhenFull::Refuse);
-    let windows = CuckooFilter::builder()
-        .layout(Layout::Windows)
-        .capacity(100)
-        .hash_bits(40);
+    let fixed = CuckooFilter::builder().capacity(300).rate(0.001).when_full(WhenFull::Refuse);
+    let windows = CuckooFilter::builder().layout(Layout::Windows).capacity(100).hash_bits(40);
     let windows = windows.hasher(KeyHasher::xxh3(7)).max_relocations(3);
-    let grown = CuckooFilter::builder()
-        .capacity(1)
-        .hash_bits(16)
-        .slots_per_bucket(8);
+    let grown = CuckooFilter::builder().capacity(1).hash_bits(16).slots_per_bucket(8);
     let mut filters = [
         ("v1-fixed.coua", fixed.build().expect("valid")),
         ("v1-windows.coua", windows.build().expect("valid")),
@@ -137,9 +122,7 @@ fn golden_filters() -> [(&'static str, CuckooFilter); 3] {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 /// With `COUA_WRITE_FIXTURES` set it writes them: for a new version of the format only, under new
@@ -151,10 +134,7 @@ fn the_same_operations_write_the_bytes_of_the_fixtures() {
             filter.save_atomically(&fixture(name)).unwrap();
         }
         let stored = fs::read(fixture(name)).unwrap();
-        assert!(
-            stored == bytes_of(&filter),
-            "{name}: the bytes of a filter have changed"
-        );
+        assert!(stored == bytes_of(&filter), "{name}: the bytes of a filter have changed");
     }
 }
 
@@ -163,10 +143,7 @@ fn the_fixtures_of_every_version_are_read() {
     let mut read = 0;
     for entry in fs::read_dir(fixture("")).unwrap() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "coua")
-        {
+        if path.extension().is_some_and(|extension| extension == "coua") {
             let filter = CuckooFilter::read(&path).unwrap();
             assert_eq!(filter.len(), 208, "{}", path.display());
             assert!((100..299).all(|number| filter.contains(format!("key {number}"))));

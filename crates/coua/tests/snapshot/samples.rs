@@ -6,9 +6,7 @@ use crate::random::Random;
 
 pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter
-        .write_to(&mut bytes)
-        .expect("memory takes every byte");
+    filter.write_to(&mut bytes).expect("memory takes every byte");
     bytes
 }
 
@@ -18,25 +16,12 @@ pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     let fixed = build().capacity(60).rate(0.01).max_relocations(0);
     let windows = build().layout(Layout::Windows).capacity(40).hash_bits(24);
     let wide = build().slots_per_bucket(8).capacity(100).hash_bits(64);
-    let full = build()
-        .slots_per_bucket(1)
-        .capacity(30)
-        .rate(0.3)
-        .when_full(WhenFull::Refuse);
+    let full = build().slots_per_bucket(1).capacity(30).rate(0.3).when_full(WhenFull::Refuse);
     let mut samples = vec![
-        (
-            "empty",
-            build().capacity(1).rate(0.1).build().expect("valid"),
-        ),
+        ("empty", build().capacity(1).rate(0.1).build().expect("valid")),
         ("fixed", fixed.build().expect("valid")),
-        (
-            "windows",
-            windows.max_relocations(1).build().expect("valid"),
-        ),
-        (
-            "wide",
-            wide.when_full(WhenFull::ExceedRate).build().expect("valid"),
-        ),
+        ("windows", windows.max_relocations(1).build().expect("valid")),
+        ("wide", wide.when_full(WhenFull::ExceedRate).build().expect("valid")),
         ("full", full.build().expect("valid")),
     ];
     for (_, filter) in &mut samples[1..] {
@@ -55,10 +40,7 @@ pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
 
 /// Segments of different depths: only hashes of the lower half make it split.
 pub(crate) fn segmented() -> CuckooFilter {
-    let builder = CuckooFilter::builder()
-        .capacity(56_000)
-        .hash_bits(17)
-        .slots_per_bucket(1);
+    let builder = CuckooFilter::builder().capacity(56_000).hash_bits(17).slots_per_bucket(1);
     let mut filter = builder.build().expect("valid");
     let mut random = Random::new(6);
     while filter.segments() < 6 {

@@ -32,47 +32,25 @@ enum Can {
 /// The structures people choose between.
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let cuckoo = |layout, slots| {
-        CuckooPlan::for_rate(items, rate, layout, slots)
-            .ok()
-            .map(|plan| plan.bytes)
+        CuckooPlan::for_rate(items, rate, layout, slots).ok().map(|plan| plan.bytes)
     };
     let bloom = BloomPlan::for_rate(items, rate).ok();
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
-    let blocked = BlockedBloomPlan::for_rate(items, rate)
-        .ok()
-        .map(BlockedBloomPlan::bytes);
+    let blocked = BlockedBloomPlan::for_rate(items, rate).ok().map(BlockedBloomPlan::bytes);
     let filter = |name, bytes, can| Peer::new(name, bytes, can, items);
-    let set = |name, bytes| Peer {
-        exact: true,
-        ..filter(name, Some(bytes), Can::RemoveAndGrow)
-    };
+    let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), Can::RemoveAndGrow) };
     vec![
-        filter(
-            "coua, buckets of 4",
-            cuckoo(Layout::Buckets, 4),
-            Can::RemoveAndGrow,
-        ),
-        filter(
-            "coua, windows",
-            cuckoo(Layout::Windows, 2),
-            Can::RemoveAndGrow,
-        ),
+        filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), Can::RemoveAndGrow),
+        filter("coua, windows", cuckoo(Layout::Windows, 2), Can::RemoveAndGrow),
         filter("Bloom", bloom.map(BloomPlan::bytes), Can::Insert),
         filter("blocked Bloom", blocked.filter(sane), Can::Insert),
-        filter(
-            "counting Bloom",
-            bloom.map(BloomPlan::counting_bytes),
-            Can::Remove,
-        ),
+        filter("counting Bloom", bloom.map(BloomPlan::counting_bytes), Can::Remove),
         filter("quotient", quotient(items, rate), Can::RemoveAndGrow),
         filter("binary fuse", binary_fuse(items, rate), Can::Nothing),
         set("set of 64-bit hashes", hash_set(items, 8)),
         // A vector's three words, and the record in a heap block of its own.
-        set(
-            "set of records",
-            hash_set(items, 24) + items.saturating_mul(record_bytes + 16),
-        ),
+        set("set of records", hash_set(items, 24) + items.saturating_mul(record_bytes + 16)),
     ]
 }
 
@@ -92,9 +70,7 @@ impl Peer {
 /// Rank-and-select quotient filter (Pandey, Bender, Johnson, Patro 2017): slots a power of two, up
 /// to 95 % of them in use, remainders of r bits and 2.125 bits of metadata; rate = load / 2^r.
 fn quotient(items: u64, rate: f64) -> Option<u64> {
-    let slots = ((items as f64 / 0.95) as u64)
-        .max(64)
-        .checked_next_power_of_two()?;
+    let slots = ((items as f64 / 0.95) as u64).max(64).checked_next_power_of_two()?;
     let load = items as f64 / slots as f64;
     let remainder = (load / rate).log2().ceil().max(1.0);
     let fits = remainder + f64::from(slots.ilog2()) <= 64.0;
@@ -110,9 +86,7 @@ fn binary_fuse(items: u64, rate: f64) -> Option<u64> {
 /// An open-addressing table (Swiss table): slots a power of two, 7/8 of them in use, a byte of
 /// metadata each.
 fn hash_set(items: u64, item_bytes: u64) -> u64 {
-    let slots = (items.saturating_mul(8) / 7)
-        .max(4)
-        .checked_next_power_of_two();
+    let slots = (items.saturating_mul(8) / 7).max(4).checked_next_power_of_two();
     slots.unwrap_or(u64::MAX).saturating_mul(item_bytes + 1)
 }
 
@@ -125,14 +99,9 @@ pub(super) fn table(peers: &[Peer]) -> String {
     let yes = |answer| if answer { "yes" } else { "no" };
     for peer in peers {
         let memory = peer.bytes.map_or_else(|| "-".to_owned(), size);
-        let bits = peer
-            .bits_per_item
-            .map_or_else(|| "-".to_owned(), |bits| format!("{bits:.2}"));
+        let bits = peer.bits_per_item.map_or_else(|| "-".to_owned(), |bits| format!("{bits:.2}"));
         let (removes, grows) = (yes(peer.removes), yes(peer.grows));
-        let line = format!(
-            "{:22} {memory:>9} {bits:>9}  {removes:7} {grows:5}",
-            peer.name
-        );
+        let line = format!("{:22} {memory:>9} {bits:>9}  {removes:7} {grows:5}", peer.name);
         text += line.trim_end();
         text.push('\n');
     }
@@ -156,9 +125,6 @@ mod tests {
     #[test]
     fn what_cannot_reach_the_rate_is_told() {
         let lines = table(&peers(1000, 1e-16, 60));
-        assert!(
-            lines.contains("blocked Bloom                  -"),
-            "{lines}"
-        );
+        assert!(lines.contains("blocked Bloom                  -"), "{lines}");
     }
 }

@@ -136,10 +136,7 @@ impl Shape {
         }
         fits.ok_or_else(|| {
             let (items, memory) = (grouped(items), size(memory));
-            Failure::at(
-                "plan",
-                format_args!("{items} items do not fit into {memory}"),
-            )
+            Failure::at("plan", format_args!("{items} items do not fit into {memory}"))
         })
     }
 
@@ -213,10 +210,7 @@ fn table(plan: &CuckooPlan, shape: Shape, peers: &[Peer]) -> String {
     let mut table = Table::default();
     table.row("items", grouped(plan.items));
     table.row("false-positive rate", significant(plan.rate));
-    table.row(
-        "wrongly dropped by a dedup of so many",
-        significant(wrongly_dropped(plan)),
-    );
+    table.row("wrongly dropped by a dedup of so many", significant(wrongly_dropped(plan)));
     table.row("memory", size(plan.bytes));
     table.row("bits per item", format!("{:.2}", plan.bits_per_item()));
     table.row("hash bits", format!("{:.2}", plan.hash_bits));

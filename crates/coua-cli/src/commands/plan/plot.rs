@@ -27,10 +27,7 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .margin(20)
-        .caption(
-            format!("Bits an item, {} items", plan.items),
-            ("sans-serif", 20),
-        )
+        .caption(format!("Bits an item, {} items", plan.items), ("sans-serif", 20))
         .x_label_area_size(45)
         .y_label_area_size(45)
         .build_cartesian_2d(EXPONENTS, 0.0..MOST_BITS)?;
@@ -54,10 +51,7 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
     if EXPONENTS.contains(&dot.0) && dot.1 < MOST_BITS {
         chart.draw_series([Circle::new(dot, 5, BLACK.filled())])?;
     }
-    let labels = chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .draw();
+    let labels = chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw();
     labels.map_err(told)?;
     area.present().map_err(told)
 }
@@ -84,9 +78,7 @@ fn lines(items: u64) -> Vec<(&'static str, Vec<(f64, f64)>)> {
 }
 
 fn point(exponent: f64, peer: &Peer) -> Option<(f64, f64)> {
-    peer.bits_per_item
-        .filter(|bits| *bits <= MOST_BITS)
-        .map(|bits| (exponent, bits))
+    peer.bits_per_item.filter(|bits| *bits <= MOST_BITS).map(|bits| (exponent, bits))
 }
 
 #[cfg(test)]
@@ -100,12 +92,7 @@ mod tests {
         let mut picture = String::new();
         draw(&mut picture, &plan).unwrap();
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
-        for name in [
-            "coua, windows",
-            "blocked Bloom",
-            "binary fuse",
-            "1000000 items",
-        ] {
+        for name in ["coua, windows", "blocked Bloom", "binary fuse", "1000000 items"] {
             assert!(picture.contains(name), "{name}");
         }
         assert!(picture.contains("<circle"));

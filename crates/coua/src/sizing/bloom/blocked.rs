@@ -47,11 +47,7 @@ impl BlockedBloomPlan {
         let keeps = |blocks| Self { blocks }.false_positive_rate(items) <= rate;
         if !keeps(MAX_BLOCKS) {
             let lowest = Self { blocks: MAX_BLOCKS }.false_positive_rate(items);
-            return Err(BloomBuildError::OutOfReach {
-                items,
-                rate,
-                lowest,
-            });
+            return Err(BloomBuildError::OutOfReach { items, rate, lowest });
         }
         // The rate falls as blocks are added: halve the range around the first that keeps it.
         let (mut low, mut high) = (1, MAX_BLOCKS);
@@ -82,9 +78,7 @@ impl BlockedBloomPlan {
         match blocks {
             0 => Err(BloomBuildError::NoBits),
             1..=MAX_BLOCKS => Ok(Self { blocks }),
-            _ => Err(BloomBuildError::TooLarge {
-                bits: blocks as f64 * BITS_PER_BLOCK as f64,
-            }),
+            _ => Err(BloomBuildError::TooLarge { bits: blocks as f64 * BITS_PER_BLOCK as f64 }),
         }
     }
 
@@ -146,11 +140,7 @@ pub fn block_count_estimate(blocks: u64, ones: u64) -> f64 {
     // One word out of each block, and only its place in the block, would do: 32 * blocks bits in
     // which each key sets one. All eight words are eight such samples.
     let (bits, set) = (blocks as f64 * 32.0, ones as f64 / 8.0);
-    if ones == 0 {
-        0.0
-    } else {
-        (-(set / bits).min(1.0)).ln_1p() / (-1.0 / bits).ln_1p()
-    }
+    if ones == 0 { 0.0 } else { (-(set / bits).min(1.0)).ln_1p() / (-1.0 / bits).ln_1p() }
 }
 
 #[cfg(test)]
@@ -164,9 +154,7 @@ mod tests {
                 let plan = BlockedBloomPlan::for_rate(items, rate).unwrap();
                 assert!(plan.false_positive_rate(items) <= rate);
                 if plan.blocks > 1 {
-                    let smaller = BlockedBloomPlan {
-                        blocks: plan.blocks - 1,
-                    };
+                    let smaller = BlockedBloomPlan { blocks: plan.blocks - 1 };
                     assert!(smaller.false_positive_rate(items) > rate);
                 }
             }
@@ -188,10 +176,7 @@ mod tests {
             assert!(matches!(plan, Err(BloomBuildError::Rate { .. })));
         }
         let endless = BlockedBloomPlan::for_rate(u64::MAX, 0.01);
-        assert!(
-            matches!(endless, Err(BloomBuildError::OutOfReach { .. })),
-            "{endless:?}"
-        );
+        assert!(matches!(endless, Err(BloomBuildError::OutOfReach { .. })), "{endless:?}");
         assert_eq!(BlockedBloomPlan::new(0), Err(BloomBuildError::NoBits));
         let large = BlockedBloomPlan::new(MAX_BLOCKS + 1);
         assert!(matches!(large, Err(BloomBuildError::TooLarge { .. })));
