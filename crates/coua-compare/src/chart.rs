@@ -59,16 +59,18 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Chart {
-    /// Draws it, if there is a point to draw.
+    /// Draws it, if there is a point to draw; lines without points are left out.
     ///
     /// # Errors
     ///
     /// If the file cannot be written.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
-        if self.series.iter().all(|series| series.points.is_empty()) {
+        let mut chart = self.clone();
+        chart.series.retain(|series| !series.points.is_empty());
+        if chart.series.is_empty() {
             return Ok(());
         }
-        self.draw(path).map_err(|why| Failure::of(path.display(), &why))
+        chart.draw(path).map_err(|why| Failure::of(path.display(), &why))
     }
 
     fn draw(&self, path: &Path) -> Drawn {

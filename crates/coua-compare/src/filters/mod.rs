@@ -68,6 +68,9 @@ struct Report<'a> {
     sheets: &'a [Sheet],
 }
 
+/// What the machine's own limits were, round by round.
+type Limits = BTreeMap<&'static str, Vec<f64>>;
+
 impl Filters {
     /// Measures, prints, writes `filters.json` and the plots.
     ///
@@ -94,38 +97,59 @@ impl Filters {
     }
 
     fn sheet<K: Key>(&self, items: u64) -> Result<Sheet, Failure> {
-        let plan = Plan { items, rate: self.rate };
         let (entries, absent) = self.entries::<K>(items);
-        let ground_bytes = ground_bytes(plan);
-        let mut machine: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-        let mut played: Vec<Played> = entries
-            .iter()
-            .map(|entry| Played { name: entry.name, remark: entry.remark, turns: Vec::new() })
-            .collect();
+        let played =
+            |entry: &Entry<K>| Played { name: entry.name, remark: entry.remark, turns: Vec::new() };
+        let mut all: Vec<Played> = entries.iter().map(played).collect();
+        let mut machine = BTreeMap::new();
         for round in 1..=self.rounds {
-            for (what, time) in limits(ground_bytes, items.min(20_000_000), self.threads)? {
-                machine.entry(what).or_default().push(time);
-            }
-            for (entry, played) in entries.iter().zip(&mut played) {
-                eprintln!("{items} {}, round {round} of {}: {}", K::NAME, self.rounds, entry.name);
-                let turn = Turn::play(entry, plan, self.threads);
-                played.turns.push(turn.map_err(|why| Failure::of(entry.name, &why))?);
-            }
+            eprintln!("{items} {}, round {round} of {}", K::NAME, self.rounds);
+            self.round(items, &entries, &mut all, &mut machine)?;
+            // A long run that is ended early has left something.
+            save(&self.out, "filters-so-far", &self.summary::<K>(items, &all, &machine, &absent))?;
         }
-        Ok(Sheet {
+        Ok(self.summary::<K>(items, &all, &machine, &absent))
+    }
+
+    fn round<K: Key>(
+        &self,
+        items: u64,
+        entries: &[Entry<K>],
+        all: &mut [Played],
+        machine: &mut Limits,
+    ) -> Result<(), Failure> {
+        let plan = Plan { items, rate: self.rate };
+        for (what, time) in limits(ground_bytes(plan), items.min(20_000_000), self.threads)? {
+            machine.entry(what).or_default().push(time);
+        }
+        for (entry, played) in entries.iter().zip(all) {
+            eprintln!("  {}", entry.name);
+            let turn = Turn::play(entry, plan, self.threads);
+            played.turns.push(turn.map_err(|why| Failure::of(entry.name, &why))?);
+        }
+        Ok(())
+    }
+
+    fn summary<K: Key>(
+        &self,
+        items: u64,
+        all: &[Played],
+        machine: &Limits,
+        absent: &[(&'static str, String)],
+    ) -> Sheet {
+        let plan = Plan { items, rate: self.rate };
+        let summary = |times: &Vec<f64>| Summary::new(times, None);
+        Sheet {
             keys: K::NAME,
             items,
             rate: self.rate,
-            rounds: self.rounds,
+            rounds: all.first().map_or(0, |played| played.turns.len()),
             threads: self.threads,
-            ground_bytes,
-            machine: machine
-                .iter()
-                .map(|(what, times)| (*what, Summary::new(times, None)))
-                .collect(),
-            lines: sheet::lines(plan, &played),
-            absent,
-        })
+            ground_bytes: ground_bytes(plan),
+            machine: machine.iter().map(|(what, times)| (*what, summary(times))).collect(),
+            lines: sheet::lines(plan, all),
+            absent: absent.to_vec(),
+        }
     }
 
     /// Those that take part at this size, and the excuses of the others.
