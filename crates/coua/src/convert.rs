@@ -80,7 +80,10 @@ impl CuckooFilter {
     /// The coarsest geometry that keeps `rate` with the items stored now.
     fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
         sizing::check_rate(rate).map_err(ConvertError::Build)?;
-        let wanted = (self.stored.max(1) as f64 / rate).log2();
+        // Copies from the side table may find free slots in the new table.
+        let copies = u64::from(self.geometry.slots_per_bucket);
+        let more: u64 = self.side.iter().map(|(_, aside)| aside.extra.min(copies)).sum();
+        let wanted = ((self.stored + more).max(1) as f64 / rate).log2();
         match self.geometry.resolution {
             Resolution::Prefix { .. } => self.with_hash_bits((wanted.ceil().max(8.0)) as u32),
             Resolution::Cells { top_bits } => {

@@ -94,9 +94,18 @@ impl CuckooFilter {
             if let Accepted::Done(insertion) = self.accept(&probe, copies)? {
                 return Ok(insertion);
             }
-            if let Some(relocation) = self.make_room(&probe)? {
-                self.finish(relocation);
-                return Ok(Insertion::Inserted);
+            match self.make_room(&probe) {
+                Ok(Some(relocation)) => {
+                    self.finish(relocation);
+                    return Ok(Insertion::Inserted);
+                }
+                Ok(None) => {}
+                // A key that is there already is never refused.
+                Err(_) if self.slots_holding(&probe) > 0 => {
+                    self.set_aside(&probe, 1);
+                    return Ok(Insertion::Inserted);
+                }
+                Err(full) => return Err(full),
             }
         }
     }
@@ -118,8 +127,11 @@ impl CuckooFilter {
         {
             return Ok(Accepted::Done(insertion));
         }
-        if self.is_at_limit() || self.place(probe) == Step::Again {
-            return self.accept_without_slot(probe, held);
+        if self.is_at_limit() {
+            return self.accept_at_limit(probe, held);
+        }
+        if self.place(probe) == Step::Again {
+            return Ok(Accepted::NeedsRoom);
         }
         self.stored += 1;
         Ok(Accepted::Done(Insertion::Inserted))
@@ -131,17 +143,14 @@ impl CuckooFilter {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
     }
 
-    /// A key that is there already is never refused, and moves no other for its copies.
+    /// A key that is there already is never refused.
     #[cold]
-    fn accept_without_slot(&mut self, probe: &Probe, held: u32) -> Result<Accepted, Full> {
-        if held > 0 {
-            self.set_aside(probe, 1);
-            Ok(Accepted::Done(Insertion::Inserted))
-        } else if self.is_at_limit() {
-            Err(self.full(FullReason::MaxItems))
-        } else {
-            Ok(Accepted::NeedsRoom)
+    fn accept_at_limit(&mut self, probe: &Probe, held: u32) -> Result<Accepted, Full> {
+        if held == 0 {
+            return Err(self.full(FullReason::MaxItems));
         }
+        self.set_aside(probe, 1);
+        Ok(Accepted::Done(Insertion::Inserted))
     }
 
     /// The part of `accept` that concerns the side table: further copies of a key go there.
