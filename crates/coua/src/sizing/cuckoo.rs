@@ -42,6 +42,8 @@ pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
 pub(crate) fn design_load(geometry: &Geometry) -> f64 {
     let loads = loads(geometry.layout, geometry.slots_per_bucket);
     match geometry.resolution {
+        // A fingerprint of 3 or 4 bits chooses among few partners, and relocation fails sooner.
+        Resolution::Cells { .. } if geometry.low_bits <= 4 => loads.fixed * 0.94,
         Resolution::Cells { .. } => loads.fixed,
         Resolution::Prefix { .. } => loads.growing,
     }
@@ -101,16 +103,17 @@ pub(crate) fn exact(
         low_bits: LOW_BITS,
         resolution: Resolution::Cells { top_bits: 0 },
     };
-    let (base_depth, buckets) = dimensions(&like, items);
     (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
         .map(|fingerprint_bits| {
             let low_bits = fingerprint_bits.min(LOW_BITS);
             let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
-            Geometry { buckets, base_depth, low_bits, resolution, ..like }
+            let like = Geometry { low_bits, resolution, ..like };
+            let (base_depth, buckets) = dimensions(&like, items);
+            Geometry { buckets, base_depth, ..like }
         })
         .find(|geometry| geometry.cells() >= wanted)
         .filter(|geometry| geometry.cells() <= 64f64.exp2())
-        .filter(|geometry| geometry.shape(base_depth).is_some())
+        .filter(|geometry| geometry.shape(geometry.base_depth).is_some())
         .ok_or(BuildError::RateTooSmall { rate, smallest: items.max(1) as f64 / 63f64.exp2() })
 }
 
