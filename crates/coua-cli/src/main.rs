@@ -18,7 +18,6 @@ mod progress;
 mod record;
 mod session;
 mod signals;
-mod sink;
 mod stats;
 
 use clap::Parser;

@@ -3,10 +3,12 @@
 use crate::input::block::{Block, Ending};
 use crate::input::{Identity, Survey};
 use crate::message::Failure;
+use crate::pipeline::Deliver;
 use crate::record::Separator;
-use crate::sink::Sink;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -20,7 +22,7 @@ pub(crate) struct Output {
     name: String,
     /// The regular file that this is, if it is one.
     regular: Option<Identity>,
-    sink: Sink,
+    file: File,
     buffer: Vec<u8>,
     separator: Separator,
     owes_separator: bool,
@@ -32,8 +34,6 @@ pub(crate) struct Opening<'a> {
     pub(crate) separator: &'a Separator,
     /// An output must not be an input.
     pub(crate) inputs: &'a Survey,
-    /// Threads that the command may use.
-    pub(crate) threads: usize,
 }
 
 impl Output {
@@ -60,13 +60,9 @@ impl Output {
         if regular.is_some_and(|file| opening.inputs.contains(file)) {
             return Err(also_input(&name));
         }
-        let sink = match opening.threads {
-            0..=2 => Sink::Direct(file),
-            _ => Sink::beside(file).map_err(failed)?,
-        };
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
-        Ok(Self { name, regular, sink, buffer, separator, owes_separator: false })
+        Ok(Self { name, regular, file, buffer, separator, owes_separator: false })
     }
 
     /// Which regular file this is, if it is one.
@@ -129,28 +125,54 @@ impl Output {
         Ok(())
     }
 
-    /// Hands everything on, to be written as soon as possible.
+    /// Hands everything to the operating system.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        let written = self.sink.write(&mut self.buffer);
+        let written = write_all(&mut self.file, &self.buffer);
+        self.buffer.clear();
         written.map_err(|error| Failure::write(&self.name, &error))
     }
 
-    /// Waits until everything is written.
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+    /// Waits until a regular file is on disk: what a filter remembers must be there.
+    pub(crate) fn sync(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        self.sink.finish().map(drop).map_err(|error| Failure::write(&self.name, &error))
+        match self.regular {
+            Some(_) => self.file.sync_data().map_err(|error| Failure::write(&self.name, &error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The usual case: the selected records go to one output, if there is one.
+impl Deliver for Option<Output> {
+    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
+        match self {
+            Some(output) => output.write_selected(block, &block.selected),
+            None => Ok(()),
+        }
     }
 
-    /// Waits until everything is written, and if it is a regular file, on disk: what a filter
-    /// remembers must be there.
-    pub(crate) fn finish_on_disk(&mut self) -> Result<(), Failure> {
-        self.flush()?;
-        let synced = self.sink.finish().and_then(|file| match (file, self.regular) {
-            (Some(file), Some(_)) => file.sync_data(),
-            _ => Ok(()),
-        });
-        synced.map_err(|error| Failure::write(&self.name, &error))
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.as_mut().map_or(Ok(()), Output::flush)
     }
+}
+
+/// Also to a pipe or terminal that somebody has set not to wait.
+fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn also_input(name: &str) -> Failure {
@@ -179,12 +201,12 @@ mod tests {
         let inputs =
             crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
         let separator = &Separator::Byte(b'\n');
-        let opening = Opening { separator, inputs: &inputs, threads: 1 };
+        let opening = Opening { separator, inputs: &inputs };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
         }
-        output.finish().unwrap();
+        output.flush().unwrap();
         let mut bytes = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();
@@ -207,5 +229,16 @@ mod tests {
         assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
         assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
         assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_wait_gets_all() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let mut file = File::from(std::os::fd::OwnedFd::from(writer));
+        let writing = std::thread::spawn(move || write_all(&mut file, &vec![7; 1_000_000]));
+        let mut bytes = vec![0; 1_000_000];
+        reader.read_exact(&mut bytes).unwrap();
+        assert!(writing.join().unwrap().is_ok() && bytes.iter().all(|byte| *byte == 7));
     }
 }

@@ -1,4 +1,4 @@
-//! The threads between input and answers.
+//! The threads between input and output.
 //!
 //! ```text
 //! -j 1   read + split + hash + answer + write
@@ -7,18 +7,18 @@
 //! -j N   read + split  ->  hash (N - 3 threads, in turn)  ->  answer  ->  write
 //! ```
 //!
-//! Writing is the business of `sink`. The thread that answers takes the blocks in the order of the input, whatever N is.
+//! Blocks go round: written, they come back to be filled again. Each stage takes them in the order of
+//! the input, whatever N is.
 
-use crate::args::input::OnMissing;
-use crate::input::block::{Block, Ending, Keyless, Why};
+use crate::input::block::Block;
 use crate::input::reader::BlockReader;
-use crate::key::{Keys, Missing};
+use crate::key::hashing::Hashing;
 use crate::message::Failure;
-use crate::record::Format;
 use crate::signals::Stop;
-use coua::{KeyHash, KeyHasher};
+use std::panic;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::thread::{self, Scope};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Blocks that may wait between two threads: enough that neither waits for the other's jitter, and
 /// few enough to stay in the cache.
@@ -31,185 +31,161 @@ pub(crate) enum Flow {
     Enough,
 }
 
-/// What a command does with blocks.
-pub(crate) trait Consumer {
-    /// Answers for the records of a block.
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure>;
-
-    /// Shows what is known: nothing more comes for now.
-    fn drained(&mut self) -> Result<(), Failure>;
+/// What a command finds out about records.
+pub(crate) trait Answer {
+    /// Answers for the records of a block, in the block.
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure>;
 }
 
-/// Finds and hashes the keys of a block's records.
-#[derive(Clone, Debug)]
-pub(crate) struct Hashing {
-    pub(crate) format: Format,
-    pub(crate) keys: Keys,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) on_missing: OnMissing,
+/// What a command shows of the answers.
+pub(crate) trait Deliver {
+    /// Writes what was answered about a block.
+    fn deliver(&mut self, block: &Block) -> Result<(), Failure>;
+
+    /// Hands all to the operating system: nothing more comes for now.
+    fn flush(&mut self) -> Result<(), Failure>;
 }
 
-impl Hashing {
-    fn hash(&mut self, block: &mut Block) {
-        // The vectors are lent out, because the records borrow the block.
-        let mut hashes = std::mem::take(&mut block.hashes);
-        if self.keys.is_whole_record() {
-            let hash = |record| self.hasher.hash(self.format.content(record));
-            hashes.extend(block.records().map(hash));
-        } else {
-            let mut keyless = std::mem::take(&mut block.keyless);
-            let broken = self.hash_keys(block, &mut hashes, &mut keyless);
-            block.keyless = keyless;
-            if let Some((place, missing)) = broken {
-                let number = block.record_number(place);
-                let what = format_args!("record {number}: {missing}");
-                block.failure = Some(Failure::at(&block.name, what));
-                block.cut(place);
-            }
-        }
-        block.hashes = hashes;
+/// For commands that show nothing.
+impl Deliver for () {
+    fn deliver(&mut self, _block: &Block) -> Result<(), Failure> {
+        Ok(())
     }
 
-    /// Stops at a record without a key if such are errors, and tells where and why.
-    fn hash_keys(
-        &mut self,
-        block: &Block,
-        hashes: &mut Vec<KeyHash>,
-        keyless: &mut Vec<Keyless>,
-    ) -> Option<(usize, Missing)> {
-        if let Some(columns) = &block.columns {
-            self.keys.use_columns(columns);
-        }
-        for (place, record) in block.records().enumerate() {
-            match self.hash_record(block, place, record) {
-                Ok(hash) => hashes.push(hash),
-                Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
-                    return Some((place, missing));
-                }
-                Err(why) => keyless.push(Keyless { record: place, why }),
-            }
-        }
-        None
-    }
-
-    fn hash_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<KeyHash, Why> {
-        match block.header {
-            Some(header) if place == 0 => return Err(Why::Header(header)),
-            _ => {}
-        }
-        if block.ending == Ending::OpenQuote && place + 1 == block.len() {
-            return Err(Why::Missing(Missing::OpenQuote));
-        }
-        self.keys.hash(self.format.content(record), self.hasher).map_err(Why::Missing)
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
     }
 }
 
-/// Reads to the end, or until the consumer has enough, or `stop` says so.
-pub(crate) fn run(
-    reader: BlockReader,
-    hashing: Hashing,
-    threads: usize,
-    stop: &Stop,
-    consumer: &mut impl Consumer,
-) -> Result<(), Failure> {
-    match threads {
-        0 | 1 => alone(reader, hashing, consumer),
-        2 | 3 => thread::scope(|scope| {
-            let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-            let (recycle, empty) = mpsc::channel();
-            start(scope, "reader", move || {
-                read_and_hash(reader, hashing, &full, &empty);
-            })?;
-            let result = consume(|| blocks.recv().ok(), &recycle, consumer);
-            drop(blocks);
-            stop.cancel();
-            result
-        }),
-        _ => many(reader, &hashing, threads - 3, stop, consumer),
-    }
-}
-
-fn alone(
-    mut reader: BlockReader,
-    mut hashing: Hashing,
-    consumer: &mut impl Consumer,
-) -> Result<(), Failure> {
-    let mut block = Block::default();
-    while reader.next_block(&mut block)? {
-        hashing.hash(&mut block);
-        if answer(&mut block, consumer)? == Flow::Enough {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn many(
-    reader: BlockReader,
-    hashing: &Hashing,
-    workers: usize,
-    stop: &Stop,
-    consumer: &mut impl Consumer,
-) -> Result<(), Failure> {
-    thread::scope(|scope| {
-        let (recycle, empty) = mpsc::channel();
-        let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
-        for _ in 0..workers {
-            let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
-            let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-            let hashing = hashing.clone();
-            start(scope, "keys", move || hash_only(hashing, &work, &full))?;
-            to_workers.push(raw);
-            from_workers.push(blocks);
-        }
-        start(scope, "reader", move || {
-            read_in_turn(reader, &to_workers, &empty);
-        })?;
-        let mut turn = (0..workers).cycle();
-        let next = || turn.next().and_then(|worker| from_workers[worker].recv().ok());
-        let result = consume(next, &recycle, consumer);
-        drop(from_workers);
-        stop.cancel();
-        result
-    })
-}
-
-/// Starts a thread; if it cannot be, the threads before it find nobody to talk to, and end.
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    work: impl FnOnce() + Send + 'scope,
-) -> Result<(), Failure> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
-    thread.map(drop).map_err(|error| Failure::io("threads", &error))
+/// The first stages, and how many threads there may be.
+pub(crate) struct Pipeline {
+    pub(crate) reader: BlockReader,
+    pub(crate) hashing: Hashing,
+    pub(crate) threads: usize,
+    pub(crate) stop: Arc<Stop>,
 }
 
 /// Blocks on their way, or why there are no more.
 type Passed = Result<Block, Failure>;
 
-fn read_and_hash(
-    mut reader: BlockReader,
-    mut hashing: Hashing,
-    full: &SyncSender<Passed>,
-    empty: &Receiver<Block>,
-) {
-    while let Some(passed) = read(&mut reader, empty) {
-        let hashed = passed.map(|mut block| {
-            hashing.hash(&mut block);
-            block
-        });
-        if is_last(&hashed) | full.send(hashed).is_err() {
-            return;
+/// Where the next block comes from.
+type Next<'a> = Box<dyn FnMut() -> Option<Passed> + 'a>;
+
+impl Pipeline {
+    /// Reads to the end, or until there are enough answers, or a signal or an error. What was
+    /// answered before is delivered in every case.
+    pub(crate) fn run(
+        self,
+        answer: &mut impl Answer,
+        deliver: &mut (impl Deliver + Send),
+    ) -> Result<(), Failure> {
+        let stop = self.stop.clone();
+        thread::scope(|scope| {
+            let result = self.stages(scope, answer, deliver);
+            // However it ended: nobody waits for input any more.
+            stop.cancel();
+            result
+        })
+    }
+
+    fn stages<'s>(
+        self,
+        scope: &'s Scope<'s, '_>,
+        answer: &mut impl Answer,
+        deliver: &'s mut (impl Deliver + Send),
+    ) -> Result<(), Failure> {
+        let (threads, stop) = (self.threads, self.stop.clone());
+        let (recycle, empty) = mpsc::channel();
+        let next = self.blocks(scope, empty)?;
+        if threads <= 2 {
+            return together(next, &recycle, answer, deliver);
+        }
+        let (answered, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+        let write = move || {
+            let written = write(&blocks, &recycle, deliver);
+            if written.is_err() {
+                // Without an output there is no need to read on, nor to wait for input.
+                stop.cancel();
+            }
+            written
+        };
+        apart(next, answered, answer, start(scope, "output", write)?)
+    }
+
+    /// Starts the threads that read and hash.
+    fn blocks<'s>(
+        self,
+        scope: &'s Scope<'s, '_>,
+        empty: Receiver<Block>,
+    ) -> Result<Next<'s>, Failure> {
+        let Self { mut reader, mut hashing, threads, .. } = self;
+        match threads {
+            0 | 1 => Ok(Box::new(move || read_and_hash(&mut reader, &mut hashing, &empty))),
+            2 | 3 => {
+                let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+                let next = move || read_and_hash(&mut reader, &mut hashing, &empty);
+                start(scope, "reader", move || pass_on(next, [full].iter()))?;
+                Ok(Box::new(move || blocks.recv().ok()))
+            }
+            _ => {
+                let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
+                for _ in 0..threads - 3 {
+                    let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
+                    let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+                    let hashing = hashing.clone();
+                    start(scope, "keys", move || hash_only(hashing, &work, &full))?;
+                    to_workers.push(raw);
+                    from_workers.push(blocks);
+                }
+                let next = move || read(&mut reader, &empty);
+                start(scope, "reader", move || pass_on(next, to_workers.iter()))?;
+                let mut turn = (0..from_workers.len()).cycle();
+                Ok(Box::new(move || from_workers[turn.next()?].recv().ok()))
+            }
         }
     }
 }
 
-fn read_in_turn(mut reader: BlockReader, workers: &[SyncSender<Passed>], empty: &Receiver<Block>) {
-    for worker in workers.iter().cycle() {
-        let Some(passed) = read(&mut reader, empty) else {
-            return;
-        };
-        if is_last(&passed) | worker.send(passed).is_err() {
+/// Starts a thread. If it cannot be had, those before it find nobody to talk to, and end.
+fn start<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 's,
+) -> Result<ScopedJoinHandle<'s, T>, Failure> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    thread.map_err(|error| Failure::io("threads", &error))
+}
+
+fn read(reader: &mut BlockReader, empty: &Receiver<Block>) -> Option<Passed> {
+    let mut block = empty.try_recv().unwrap_or_default();
+    match reader.next_block(&mut block) {
+        Ok(true) => Some(Ok(block)),
+        Ok(false) => None,
+        Err(failure) => Some(Err(failure)),
+    }
+}
+
+fn read_and_hash(
+    reader: &mut BlockReader,
+    hashing: &mut Hashing,
+    empty: &Receiver<Block>,
+) -> Option<Passed> {
+    let mut passed = read(reader, empty)?;
+    if let Ok(block) = &mut passed {
+        hashing.hash(block);
+    }
+    Some(passed)
+}
+
+/// Passes blocks to the receivers in turn, until there are no more, or nobody takes them.
+fn pass_on<'a>(
+    mut next: impl FnMut() -> Option<Passed>,
+    receivers: impl Iterator<Item = &'a SyncSender<Passed>> + Clone,
+) {
+    for receiver in receivers.cycle() {
+        let Some(passed) = next() else { return };
+        let last = passed.as_ref().map_or(true, |block| block.failure.is_some());
+        if receiver.send(passed).is_err() || last {
             return;
         }
     }
@@ -226,43 +202,75 @@ fn hash_only(mut hashing: Hashing, work: &Receiver<Passed>, full: &SyncSender<Pa
     }
 }
 
-/// Whether nothing comes after it.
-fn is_last(passed: &Passed) -> bool {
-    passed.as_ref().map_or(true, |block| block.failure.is_some())
-}
-
-fn read(reader: &mut BlockReader, empty: &Receiver<Block>) -> Option<Passed> {
-    let mut block = empty.try_recv().unwrap_or_default();
-    match reader.next_block(&mut block) {
-        Ok(true) => Some(Ok(block)),
-        Ok(false) => None,
-        Err(failure) => Some(Err(failure)),
-    }
-}
-
-fn consume(
-    mut next: impl FnMut() -> Option<Passed>,
+/// Answers and writes in one thread.
+fn together(
+    next: Next<'_>,
     recycle: &Sender<Block>,
-    consumer: &mut impl Consumer,
+    answer: &mut impl Answer,
+    deliver: &mut impl Deliver,
+) -> Result<(), Failure> {
+    let each = |mut block: Block| {
+        let flow = answer.answer(&mut block)?;
+        deliver_block(&mut block, deliver)?;
+        let failure = block.failure.take();
+        // Nobody takes it any more when all is read.
+        recycle.send(block).ok();
+        failure.map_or(Ok(flow), Err)
+    };
+    let result = until_enough(next, each);
+    let flushed = deliver.flush();
+    result.and(flushed)
+}
+
+/// Answers, and has another thread write.
+fn apart(
+    next: Next<'_>,
+    answered: SyncSender<Block>,
+    answer: &mut impl Answer,
+    writer: ScopedJoinHandle<'_, Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let each = |mut block: Block| {
+        let flow = answer.answer(&mut block)?;
+        let failure = block.failure.take();
+        if answered.send(block).is_err() {
+            // The writer has ended, and will say why.
+            return Ok(Flow::Enough);
+        }
+        failure.map_or(Ok(flow), Err)
+    };
+    let result = until_enough(next, each);
+    drop(answered);
+    let written = writer.join().unwrap_or_else(|defect| panic::resume_unwind(defect));
+    written.and(result)
+}
+
+fn until_enough(
+    mut next: impl FnMut() -> Option<Passed>,
+    mut each: impl FnMut(Block) -> Result<Flow, Failure>,
 ) -> Result<(), Failure> {
     while let Some(passed) = next() {
-        let mut block = passed?;
-        if answer(&mut block, consumer)? == Flow::Enough {
+        if each(passed?)? == Flow::Enough {
             break;
         }
-        // The reader is gone when it has read all: then nobody needs the block.
-        recycle.send(block).ok();
     }
     Ok(())
 }
 
-fn answer(block: &mut Block, consumer: &mut impl Consumer) -> Result<Flow, Failure> {
-    let flow = consumer.block(block)?;
-    if block.drained {
-        consumer.drained()?;
+/// The writing thread.
+fn write(
+    blocks: &Receiver<Block>,
+    recycle: &Sender<Block>,
+    deliver: &mut impl Deliver,
+) -> Result<(), Failure> {
+    for mut block in blocks {
+        deliver_block(&mut block, deliver)?;
+        // Nobody takes it any more when all is read.
+        recycle.send(block).ok();
     }
-    match block.failure.take() {
-        Some(failure) if flow == Flow::Continue => Err(failure),
-        _ => Ok(flow),
-    }
+    deliver.flush()
+}
+
+fn deliver_block(block: &mut Block, deliver: &mut impl Deliver) -> Result<(), Failure> {
+    deliver.deliver(block)?;
+    if block.drained { deliver.flush() } else { Ok(()) }
 }

@@ -6,8 +6,9 @@ use crate::exit::Exit;
 use crate::input::Survey;
 use crate::input::block::{Block, Why};
 use crate::input::reader::BlockReader;
+use crate::key::hashing::Hashing;
 use crate::message::{self, Failure};
-use crate::pipeline::{self, Consumer, Hashing};
+use crate::pipeline::Pipeline;
 use crate::progress::{Counters, Progress};
 use crate::signals::{self, Stop};
 use crate::stats::text::grouped;
@@ -60,8 +61,8 @@ impl Session {
         })
     }
 
-    /// What the threads need; the session itself goes on to the consumer.
-    pub(crate) fn source(&self, reading: Reading, hasher: KeyHasher) -> SourceOfBlocks {
+    /// The way of the records; `hasher` is the filter's.
+    pub(crate) fn pipeline(&self, reading: Reading, hasher: KeyHasher) -> Pipeline {
         let columns = reading.keys.csv().filter(|columns| columns.need_header()).cloned();
         let reader = BlockReader::new(
             reading.inputs,
@@ -76,7 +77,7 @@ impl Session {
             hasher,
             on_missing: reading.on_missing,
         };
-        SourceOfBlocks { reader, hashing, threads: self.threads, stop: self.stop.clone() }
+        Pipeline { reader, hashing, threads: self.threads, stop: self.stop.clone() }
     }
 
     /// Counts a block.
@@ -148,20 +149,5 @@ impl Session {
     /// The exit code: `otherwise`, unless a signal ended the reading.
     pub(crate) fn exit(&self, otherwise: Exit) -> Exit {
         self.stop.signal().map_or(otherwise, Exit::Signal)
-    }
-}
-
-/// All that the reading threads need.
-pub(crate) struct SourceOfBlocks {
-    reader: BlockReader,
-    hashing: Hashing,
-    threads: usize,
-    stop: Arc<Stop>,
-}
-
-impl SourceOfBlocks {
-    /// Hands all blocks to `consumer`, in order.
-    pub(crate) fn feed(self, consumer: &mut impl Consumer) -> Result<(), Failure> {
-        pipeline::run(self.reader, self.hashing, self.threads, &self.stop, consumer)
     }
 }

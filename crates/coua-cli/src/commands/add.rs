@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::Block;
 use crate::message::Failure;
-use crate::pipeline::{Consumer, Flow};
+use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{CuckooFilter, Full, Insertion};
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.filter_file, &args.manners)?;
     let (filter, _) = file.load_or_build(&args.filter)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let source = session.source(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };
-    let read = source.feed(&mut add);
+    let read = pipeline.run(&mut add, &mut ());
     add.session.end();
     read?;
     add.finish(&file)
@@ -72,8 +72,8 @@ struct Add {
     refused: Option<(String, Full)>,
 }
 
-impl Consumer for Add {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+impl Answer for Add {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         let before = self.filter.len();
         let result = match self.copies {
@@ -90,10 +90,6 @@ impl Consumer for Add {
         }
         self.session.show(self.added, self.filter.load());
         Ok(Flow::Continue)
-    }
-
-    fn drained(&mut self) -> Result<(), Failure> {
-        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Opening, Output};
-use crate::pipeline::{Consumer, Flow};
+use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::CuckooFilter;
@@ -60,27 +60,25 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
-    let output = if args.printing.count || args.printing.quiet {
+    let opening = Opening { separator, inputs: &inputs };
+    let mut output = if args.printing.count || args.printing.quiet {
         None
     } else {
         Some(Output::open(None, opening)?)
     };
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
-    let source = session.source(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.hasher());
     let mut check = Check {
         filter,
         printing: args.printing,
-        output,
         session,
         found: 0,
         not_found: 0,
         present: Vec::new(),
-        selected: Vec::new(),
         printed: 0,
     };
-    let read = source.feed(&mut check);
+    let read = pipeline.run(&mut check, &mut output);
     check.session.end();
     read?;
     check.finish()
@@ -90,17 +88,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 struct Check {
     filter: CuckooFilter,
     printing: PrintArgs,
-    output: Option<Output>,
     session: Session,
     found: u64,
     not_found: u64,
     present: Vec<bool>,
-    selected: Vec<bool>,
     printed: u64,
 }
 
-impl Consumer for Check {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+impl Answer for Check {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         self.filter.contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
@@ -109,28 +105,24 @@ impl Consumer for Check {
 
         let wanted = !self.printing.invert;
         let keyless_pass = !wanted && self.session.keeps_keyless();
-        let answers = || self.present.iter().map(|present| *present == wanted);
-        let pass = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
-        block.spread(answers(), pass, &mut self.selected);
-        self.printed += self.selected.iter().filter(|selected| **selected).count() as u64;
-        if let Some(output) = &mut self.output {
-            let pass = |why: &Why| *why == Why::Header(Header::First) || pass(why);
-            block.spread(answers(), pass, &mut self.selected);
-            output.write_selected(block, &self.selected)?;
-        }
+        let passes = |why: &Why| match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => keyless_pass,
+        };
+        let answers = self.present.iter().map(|present| *present == wanted);
+        block.select(answers, passes);
+        let printed = block.selected.iter().filter(|selected| **selected).count();
+        // The header is printed, but is no record.
+        let header = usize::from(block.header == Some(Header::First));
+        self.printed += (printed - header) as u64;
         self.session.show(self.found, self.filter.load());
         let enough = self.printing.quiet && self.printed > 0;
         Ok(if enough { Flow::Enough } else { Flow::Continue })
     }
-
-    fn drained(&mut self) -> Result<(), Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::flush)
-    }
 }
 
 impl Check {
-    fn finish(mut self) -> Result<Exit, Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::finish)?;
+    fn finish(self) -> Result<Exit, Failure> {
         if self.printing.count {
             print(&format!("{}\n", self.printed))?;
         }

@@ -1,18 +1,17 @@
 //! `coua count`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, OnMissing};
 use crate::args::run::{Quiet, RunArgs};
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::{Opening, Output};
-use crate::pipeline::{Consumer, Flow};
+use crate::pipeline::{Answer, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::CuckooFilter;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Print each record behind the number of its copies in a filter file
@@ -44,69 +43,76 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.filter_file, &args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
+    let opening = Opening { separator, inputs: &inputs };
     let output = Output::open(None, opening)?;
     let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
-    let source = session.source(reading, filter.hasher());
-    let mut count = Count { filter, output, session, found: 0, not_found: 0, counts: Vec::new() };
-    let read = source.feed(&mut count);
+    let on_missing = reading.on_missing;
+    let pipeline = session.pipeline(reading, filter.hasher());
+    let mut lines = Lines { output, on_missing };
+    let mut count = Count { filter, session, found: 0, not_found: 0 };
+    let read = pipeline.run(&mut count, &mut lines);
     count.session.end();
     read?;
-    count.finish()
+    Ok(count.finish())
 }
 
 #[derive(Debug)]
 struct Count {
     filter: CuckooFilter,
-    output: Output,
     session: Session,
     found: u64,
     not_found: u64,
-    counts: Vec<u64>,
 }
 
-impl Consumer for Count {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+impl Answer for Count {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter.count_hash_batch(&block.hashes, &mut self.counts);
-        let mut counts = self.counts.iter();
-        let mut keyless = block.keyless.iter().peekable();
-        let mut number = Vec::new();
-        for (place, record) in block.records().enumerate() {
-            let count = match keyless.next_if(|keyless| keyless.record == place) {
-                Some(without) if without.why.is_header() || !self.session.keeps_keyless() => {
-                    continue;
-                }
-                Some(_) => 0,
-                None => counts.next().copied().unwrap_or(0),
-            };
-            number.clear();
-            // Writing into memory does not fail.
-            write!(number, "{count}\t").ok();
-            self.output.write(&number)?;
-            self.output.write_record(block, place, record)?;
-        }
-        let found = self.counts.iter().filter(|count| **count > 0).count();
+        self.filter.count_hash_batch(&block.hashes, &mut block.counts);
+        let found = block.counts.iter().filter(|count| **count > 0).count();
         self.found += found as u64;
-        self.not_found += (self.counts.len() - found) as u64;
+        self.not_found += (block.counts.len() - found) as u64;
         self.session.show(self.found, self.filter.load());
         Ok(Flow::Continue)
     }
+}
 
-    fn drained(&mut self) -> Result<(), Failure> {
+/// Numbers and records.
+#[derive(Debug)]
+struct Lines {
+    output: Output,
+    on_missing: OnMissing,
+}
+
+impl Deliver for Lines {
+    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
+        let mut counts = block.counts.iter();
+        let mut keyless = block.keyless.iter().peekable();
+        for (place, record) in block.records().enumerate() {
+            let count = match keyless.next_if(|keyless| keyless.record == place) {
+                None => counts.next().copied().unwrap_or(0),
+                Some(without) if without.why.is_header() => continue,
+                Some(_) if self.on_missing == OnMissing::Keep => 0,
+                Some(_) => continue,
+            };
+            self.output.write(format!("{count}\t").as_bytes())?;
+            self.output.write_record(block, place, record)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
         self.output.flush()
     }
 }
 
 impl Count {
-    fn finish(mut self) -> Result<Exit, Failure> {
-        self.output.finish()?;
+    fn finish(&self) -> Exit {
         let answers = Answers {
             found: Some(self.found),
             not_found: Some(self.not_found),
             ..Answers::default()
         };
         self.session.print_figures(answers, &self.filter);
-        Ok(self.session.exit(Exit::Success))
+        self.session.exit(Exit::Success)
     }
 }

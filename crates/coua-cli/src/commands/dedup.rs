@@ -9,7 +9,7 @@ use crate::filter_file::{Age, FilterFile};
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Opening, Output};
-use crate::pipeline::{Consumer, Flow};
+use crate::pipeline::{Answer, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{CuckooFilter, Full, Insertion};
@@ -77,10 +77,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         None => (args.filter.build()?, Age::New),
     };
     let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
-    let outputs = args.output.open(opening)?;
+    let opening = Opening { separator, inputs: &inputs };
+    let mut outputs = args.output.open(opening)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let source = session.source(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.hasher());
     let open_ended = args.filter.leaves_capacity_open() || age == Age::Old;
     let forecast = Forecast::new(inputs.total_bytes, filter.len())
         .filter(|_| open_ended && filter.is_resizable());
@@ -88,50 +88,44 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         items_before: filter.len(),
         filter,
         forecast,
-        outputs,
+        wanted: args.output.wanted(),
+        tee: outputs.tee.is_some(),
         session,
         unique: 0,
         repeats: 0,
         outcomes: Vec::new(),
-        selected: Vec::new(),
         refused: None,
     };
-    let read = source.feed(&mut dedup);
+    let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.session.end();
-    if read.is_err() {
-        // What was read is answered for; what is wrong with the output was told already.
-        dedup.outputs.each(Output::finish).ok();
-    }
     read?;
+    if file.is_some() {
+        // What the filter remembers must be in the output first.
+        outputs.each(Output::sync)?;
+    }
     dedup.finish(file.as_ref())
 }
 
 impl OutputArgs {
     fn open(&self, opening: Opening<'_>) -> Result<Outputs, Failure> {
         let main = Output::open(self.output.as_deref(), opening)?;
-        let Some(path) = &self.tee_dups else {
-            let wanted = if self.repeats { Wanted::Repeats } else { Wanted::Unique };
-            return Ok(Outputs { main, wanted, tee: None });
-        };
+        let Some(path) = &self.tee_dups else { return Ok(Outputs { main, tee: None }) };
         let tee = Output::open(Some(path), opening)?;
         if tee.identity().is_some() && tee.identity() == main.identity() {
             return Err(Failure::at(path.display(), "is the output as well: name another file"));
         }
-        Ok(Outputs { main, wanted: Wanted::Unique, tee: Some(tee) })
+        Ok(Outputs { main, tee: Some(tee) })
     }
-}
 
-/// Which records go to the main output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    Unique,
-    Repeats,
+    /// What goes to the main output.
+    fn wanted(&self) -> Insertion {
+        if self.repeats { Insertion::AlreadyPresent } else { Insertion::Inserted }
+    }
 }
 
 #[derive(Debug)]
 struct Outputs {
     main: Output,
-    wanted: Wanted,
     /// For the repeats.
     tee: Option<Output>,
 }
@@ -143,17 +137,33 @@ impl Outputs {
     }
 }
 
+impl Deliver for Outputs {
+    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
+        self.main.write_selected(block, &block.selected)?;
+        match &mut self.tee {
+            Some(tee) => tee.write_selected(block, &block.also_selected),
+            None => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.each(Output::flush)
+    }
+}
+
 #[derive(Debug)]
 struct Dedup {
     filter: CuckooFilter,
     items_before: u64,
     forecast: Option<Forecast>,
-    outputs: Outputs,
+    /// What goes to the main output.
+    wanted: Insertion,
+    /// Whether there is an output for the repeats as well.
+    tee: bool,
     session: Session,
     unique: u64,
     repeats: u64,
     outcomes: Vec<Insertion>,
-    selected: Vec<bool>,
     refused: Option<Refused>,
 }
 
@@ -164,14 +174,14 @@ struct Refused {
     full: Full,
 }
 
-impl Consumer for Dedup {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+impl Answer for Dedup {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         let result = self.filter.insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
         let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
         self.unique += fresh as u64;
         self.repeats += (self.outcomes.len() - fresh) as u64;
-        self.write(block)?;
+        self.select(block);
         if let Err(stopped) = result {
             self.refuse(block, stopped.done, stopped.full);
             return Ok(Flow::Enough);
@@ -180,39 +190,25 @@ impl Consumer for Dedup {
         self.session.show(self.unique, self.filter.load());
         Ok(Flow::Continue)
     }
-
-    fn drained(&mut self) -> Result<(), Failure> {
-        self.outputs.each(Output::flush)
-    }
 }
 
 impl Dedup {
-    fn write(&mut self, block: &Block) -> Result<(), Failure> {
-        let wanted = match self.outputs.wanted {
-            Wanted::Unique => Insertion::Inserted,
-            Wanted::Repeats => Insertion::AlreadyPresent,
-        };
-        self.select(block, wanted);
-        self.outputs.main.write_selected(block, &self.selected)?;
-        if self.outputs.tee.is_some() {
-            self.select(block, Insertion::AlreadyPresent);
-        }
-        match &mut self.outputs.tee {
-            Some(tee) => tee.write_selected(block, &self.selected),
-            None => Ok(()),
+    /// Selects the records for the outputs.
+    fn select(&self, block: &mut Block) {
+        let with = |wanted| self.outcomes.iter().map(move |outcome| *outcome == wanted);
+        block.select(with(self.wanted), |why| self.passes(why, self.wanted));
+        if self.tee {
+            let repeats = Insertion::AlreadyPresent;
+            block.also_select(with(repeats), |why| self.passes(why, repeats));
         }
     }
 
-    /// Marks the records with this outcome. Those without a key pass as never seen; the first header
-    /// goes to every output.
-    fn select(&mut self, block: &Block, wanted: Insertion) {
-        let keyless_pass = wanted == Insertion::Inserted && self.session.keeps_keyless();
-        let answers = self.outcomes.iter().map(|outcome| *outcome == wanted);
-        let keyless = |why: &Why| match why {
+    /// The first header goes to every output; a record without a key counts as never seen.
+    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
+        match why {
             Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => keyless_pass,
-        };
-        block.spread(answers, keyless, &mut self.selected);
+            Why::Missing(_) => wanted == Insertion::Inserted && self.session.keeps_keyless(),
+        }
     }
 
     fn refuse(&mut self, block: &Block, done: usize, full: Full) {
@@ -241,13 +237,9 @@ impl Dedup {
         }
     }
 
-    /// What the filter remembers must be in the output first.
-    fn finish(mut self, file: Option<&FilterFile>) -> Result<Exit, Failure> {
+    fn finish(self, file: Option<&FilterFile>) -> Result<Exit, Failure> {
         if let Some(file) = file {
-            self.outputs.each(Output::finish_on_disk)?;
             file.save(&self.filter)?;
-        } else {
-            self.outputs.each(Output::finish)?;
         }
         self.session.print_figures(self.answers(), &self.filter);
         let Some(Refused { record, full }) = self.refused else {

@@ -8,7 +8,7 @@ use crate::filter_file::FilterFile;
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
 use crate::output::{Opening, Output};
-use crate::pipeline::{Consumer, Flow};
+use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
@@ -58,68 +58,60 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.filter_file, &args.manners)?;
     let filter = file.load(&args.secret)?;
     let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs, threads: args.run.threads() };
-    let output = match args.report {
+    let opening = Opening { separator, inputs: &inputs };
+    let mut output = match args.report {
         Some(_) => Some(Output::open(None, opening)?),
         None => None,
     };
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let source = session.source(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.hasher());
     let mut remove = Remove {
         filter,
-        report: args.report.unwrap_or(Which::Found),
-        output,
+        report: args.report,
         session,
         found: 0,
         not_found: 0,
         removed: Vec::new(),
-        selected: Vec::new(),
     };
-    let read = source.feed(&mut remove);
+    let read = pipeline.run(&mut remove, &mut output);
     remove.session.end();
     read?;
+    // What is gone from the filter must be in the report first.
+    output.as_mut().map_or(Ok(()), Output::sync)?;
     remove.finish(&file)
 }
 
 #[derive(Debug)]
 struct Remove {
     filter: CuckooFilter,
-    report: Which,
-    output: Option<Output>,
+    report: Option<Which>,
     session: Session,
     found: u64,
     not_found: u64,
     removed: Vec<bool>,
-    selected: Vec<bool>,
 }
 
-impl Consumer for Remove {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+impl Answer for Remove {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         self.filter.remove_hash_batch(&block.hashes, &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
         self.found += found as u64;
         self.not_found += (self.removed.len() - found) as u64;
-        if let Some(output) = &mut self.output {
-            let wanted = self.report == Which::Found;
+        if let Some(report) = self.report {
+            let wanted = report == Which::Found;
             let keyless_pass = !wanted && self.session.keeps_keyless();
             let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
             let answers = self.removed.iter().map(|removed| *removed == wanted);
-            block.spread(answers, keyless, &mut self.selected);
-            output.write_selected(block, &self.selected)?;
+            block.select(answers, keyless);
         }
         self.session.show(self.found, self.filter.load());
         Ok(Flow::Continue)
     }
-
-    fn drained(&mut self) -> Result<(), Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::flush)
-    }
 }
 
 impl Remove {
-    fn finish(mut self, file: &FilterFile) -> Result<Exit, Failure> {
-        self.output.as_mut().map_or(Ok(()), Output::finish_on_disk)?;
+    fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
         file.save(&self.filter)?;
         let answers = Answers {
             removed: Some(self.found),

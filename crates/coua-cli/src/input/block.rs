@@ -3,6 +3,7 @@
 use crate::key::Missing;
 use crate::message::Failure;
 use coua::KeyHash;
+use std::mem;
 use std::sync::Arc;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
@@ -16,6 +17,12 @@ pub(crate) struct Block {
     pub(crate) hashes: Vec<KeyHash>,
     /// The records without a key, in their order.
     pub(crate) keyless: Vec<Keyless>,
+    /// The records to write, by place; may end early, as answers do.
+    pub(crate) selected: Vec<bool>,
+    /// The records to write to the second output.
+    pub(crate) also_selected: Vec<bool>,
+    /// How many copies of each record with a key there are.
+    pub(crate) counts: Vec<u64>,
     /// The input's name.
     pub(crate) name: Arc<str>,
     /// Records of the input before this block.
@@ -95,9 +102,30 @@ impl Block {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Gives every record an answer: those with a key one of `answers`, in order; the others what
+    /// Selects records for the output: those with a key as `answers` say, in order; the others as
     /// `keyless` says. Ends early where `answers` does.
-    pub(crate) fn spread(
+    pub(crate) fn select(
+        &mut self,
+        answers: impl IntoIterator<Item = bool>,
+        keyless: impl Fn(&Why) -> bool,
+    ) {
+        let mut selected = mem::take(&mut self.selected);
+        self.spread(answers, keyless, &mut selected);
+        self.selected = selected;
+    }
+
+    /// As [`select`](Self::select), for the second output.
+    pub(crate) fn also_select(
+        &mut self,
+        answers: impl IntoIterator<Item = bool>,
+        keyless: impl Fn(&Why) -> bool,
+    ) {
+        let mut selected = mem::take(&mut self.also_selected);
+        self.spread(answers, keyless, &mut selected);
+        self.also_selected = selected;
+    }
+
+    fn spread(
         &self,
         answers: impl IntoIterator<Item = bool>,
         keyless: impl Fn(&Why) -> bool,

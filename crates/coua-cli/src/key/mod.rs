@@ -6,6 +6,7 @@
 
 pub(crate) mod csv;
 mod fields;
+pub(crate) mod hashing;
 mod json;
 mod normalize;
 mod regex;

@@ -1,0 +1,73 @@
+//! The keys of whole blocks.
+
+use crate::args::input::OnMissing;
+use crate::input::block::{Block, Ending, Keyless, Why};
+use crate::key::{Keys, Missing};
+use crate::message::Failure;
+use crate::record::Format;
+use coua::{KeyHash, KeyHasher};
+
+/// Finds and hashes the keys of a block's records.
+#[derive(Clone, Debug)]
+pub(crate) struct Hashing {
+    pub(crate) format: Format,
+    pub(crate) keys: Keys,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) on_missing: OnMissing,
+}
+
+impl Hashing {
+    /// Hashes the keys of all records of the block.
+    pub(crate) fn hash(&mut self, block: &mut Block) {
+        // The vectors are lent out, because the records borrow the block.
+        let mut hashes = std::mem::take(&mut block.hashes);
+        if self.keys.is_whole_record() {
+            let hash = |record| self.hasher.hash(self.format.content(record));
+            hashes.extend(block.records().map(hash));
+        } else {
+            let mut keyless = std::mem::take(&mut block.keyless);
+            let broken = self.hash_keys(block, &mut hashes, &mut keyless);
+            block.keyless = keyless;
+            if let Some((place, missing)) = broken {
+                let number = block.record_number(place);
+                let what = format_args!("record {number}: {missing}");
+                block.failure = Some(Failure::at(&block.name, what));
+                block.cut(place);
+            }
+        }
+        block.hashes = hashes;
+    }
+
+    /// Stops at a record without a key if such are errors, and tells where and why.
+    fn hash_keys(
+        &mut self,
+        block: &Block,
+        hashes: &mut Vec<KeyHash>,
+        keyless: &mut Vec<Keyless>,
+    ) -> Option<(usize, Missing)> {
+        if let Some(columns) = &block.columns {
+            self.keys.use_columns(columns);
+        }
+        for (place, record) in block.records().enumerate() {
+            match self.hash_record(block, place, record) {
+                Ok(hash) => hashes.push(hash),
+                Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
+                    return Some((place, missing));
+                }
+                Err(why) => keyless.push(Keyless { record: place, why }),
+            }
+        }
+        None
+    }
+
+    fn hash_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<KeyHash, Why> {
+        match block.header {
+            Some(header) if place == 0 => return Err(Why::Header(header)),
+            _ => {}
+        }
+        if block.ending == Ending::OpenQuote && place + 1 == block.len() {
+            return Err(Why::Missing(Missing::OpenQuote));
+        }
+        self.keys.hash(self.format.content(record), self.hasher).map_err(Why::Missing)
+    }
+}
