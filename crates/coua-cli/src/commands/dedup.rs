@@ -19,7 +19,7 @@ use std::path::PathBuf;
 ///
 /// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's
 /// hash unless told otherwise, so the expected number of records wrongly taken for repeats stays far
-/// below one (0.05 for a billion records; --stats prints it). Records are printed as they came; only
+/// below one (0.03 for a billion records; --stats prints it). Records are printed as they came; only
 /// between two files of which the first lacks its last newline one is added.
 ///
 /// With --filter the run goes on where the one before it ended. The filter file is replaced at the
