@@ -26,14 +26,10 @@ impl Place {
         Ok(Self { peers: target.join("peers"), coua })
     }
 
-    /// The file of a program.
+    /// The file of a program, named as in a `PATH`, or by its place among the peers.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
         let built = std::env::current_exe().ok()?;
-        let mut places = vec![
-            self.peers.join("bin"),
-            self.peers.join("venv/bin"),
-            self.peers.join("debian/usr/bin"),
-        ];
+        let mut places = ["", "bin", "debian/usr/bin"].map(|place| self.peers.join(place)).to_vec();
         if program == "coua" {
             if let Some(chosen) = &self.coua {
                 return Some(chosen.clone());

@@ -76,13 +76,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         .remark("exact; keeps the order"),
     distinct("sort -u", "sort", r#"LC_ALL=C exec "$TOOL" -u --parallel=2 -o "$OUT" "$IN""#)
         .remark("exact; loses the order; two threads"),
-    distinct("DuckDB 2.0.0", "python", r#"exec "$TOOL" -c "$SOURCE""#)
+    distinct("DuckDB 2.0.0", "venv/bin/python", r#"exec "$TOOL" -c "$SOURCE""#)
         .remark("exact; loses the order; two threads")
         .source(include_str!("duckdb.py")),
-    distinct("Polars 2.1.0", "python", r#"exec "$TOOL" -c "$SOURCE""#)
+    distinct("Polars 2.1.0", "venv/bin/python", r#"exec "$TOOL" -c "$SOURCE""#)
         .remark("exact; loses the order; two threads")
         .source(include_str!("polars.py")),
-    distinct("rbloom 1.5.4", "python", r#"exec "$TOOL" -c "$SOURCE""#)
+    distinct("rbloom 1.5.4", "venv/bin/python", r#"exec "$TOOL" -c "$SOURCE""#)
         .remark("a Bloom filter in a Python loop, told the number of lines, rate 10^-6")
         .source(include_str!("rbloom.py")),
     remember(
