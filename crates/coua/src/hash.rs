@@ -31,6 +31,10 @@ impl KeyHash {
     }
 
     /// The 64 bits.
+    ///
+    /// ```
+    /// assert_eq!(coua::KeyHash::from_u64(7).to_u64(), 7);
+    /// ```
     #[inline]
     pub const fn to_u64(self) -> u64 {
         self.0
@@ -89,6 +93,11 @@ impl KeyHasher {
     }
 
     /// The algorithm and its seed or key.
+    ///
+    /// ```
+    /// use coua::{HashAlgorithm, KeyHasher};
+    /// assert_eq!(KeyHasher::xxh3(3).algorithm(), HashAlgorithm::Xxh3 { seed: 3 });
+    /// ```
     pub const fn algorithm(self) -> HashAlgorithm {
         self.algorithm
     }

@@ -50,6 +50,14 @@ impl BloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut present = Vec::new();
+    /// filter.contains_hash_batch(&[coua::KeyHash::from_u64(7)], &mut present);
+    /// assert_eq!(present, [false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         for block in hashes.chunks(BLOCK) {
@@ -76,6 +84,14 @@ impl BloomFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_hash_batch(&[coua::KeyHash::from_u64(7)], &mut outcome);
+    /// assert_eq!(outcome, [coua::Insertion::Inserted]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_hash_batch(&self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
         outcome.clear();
         for block in hashes.chunks(BLOCK) {
@@ -140,6 +156,14 @@ impl BlockedBloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut present = Vec::new();
+    /// filter.contains_hash_batch(&[coua::KeyHash::from_u64(7)], &mut present);
+    /// assert_eq!(present, [false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         for block in hashes.chunks(BLOCK) {
@@ -166,6 +190,14 @@ impl BlockedBloomFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) for keys already hashed.
+    ///
+    /// ```
+    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_hash_batch(&[coua::KeyHash::from_u64(7)], &mut outcome);
+    /// assert_eq!(outcome, [coua::Insertion::Inserted]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
         outcome.clear();
         for block in hashes.chunks(BLOCK) {
@@ -222,6 +254,14 @@ impl ScalableBloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for keys already hashed.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut present = Vec::new();
+    /// filter.contains_hash_batch(&[coua::KeyHash::from_u64(7)], &mut present);
+    /// assert_eq!(present, [false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         for block in hashes.chunks(BLOCK) {
@@ -261,6 +301,14 @@ impl ScalableBloomFilter {
     /// # Errors
     ///
     /// As [`insert_batch`](Self::insert_batch).
+    ///
+    /// ```
+    /// let mut filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_hash_batch(&[coua::KeyHash::from_u64(7)], &mut outcome)?;
+    /// assert_eq!(outcome, [coua::Insertion::Inserted]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_hash_batch(
         &mut self,
         hashes: &[KeyHash],

@@ -104,6 +104,12 @@ impl BlockedBloomFilter {
     }
 
     /// [`contains`](Self::contains) for a key already hashed, with any hash of 64 uniform bits.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         self.blocks[self.locate(hash)].contains(key_bits(hash))
@@ -123,6 +129,13 @@ impl BlockedBloomFilter {
     }
 
     /// [`insert`](Self::insert) for a key already hashed.
+    ///
+    /// ```
+    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.insert_hash(coua::KeyHash::from_u64(7));
+    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[inline]
     pub fn insert_hash(&mut self, hash: KeyHash) -> Insertion {
         let index = self.locate(hash);
@@ -130,6 +143,13 @@ impl BlockedBloomFilter {
     }
 
     /// Forgets every key. O(blocks).
+    ///
+    /// ```
+    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.blocks.fill(Block::default());
     }
@@ -163,6 +183,13 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// Different size or hash; nothing is changed.
+    ///
+    /// ```
+    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.intersect(&coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?).expect("equal plans");
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_shape(other)?;
@@ -187,28 +214,58 @@ impl BlockedBloomFilter {
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(blocks).
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.false_positive_rate() < 0.01);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         let rates: f64 = self.blocks.iter().map(Block::false_positive_rate).sum();
         rates / self.blocks.len() as f64
     }
 
     /// Blocks of 256 bits.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.blocks() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
     }
 
     /// The hash of the keys.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the bits.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.memory_bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
 
     /// The bit set as it stands in a Parquet file: the blocks in order, each as eight 32-bit words,
     /// little endian.
+    ///
+    /// ```
+    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.to_bytes().len() as u64, filter.blocks() * 32);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.blocks.iter().flat_map(|block| block.to_bytes()).collect()
     }

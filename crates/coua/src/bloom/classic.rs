@@ -89,6 +89,14 @@ impl ClassicBloomFilter {
 
     /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
     /// key, in order.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// let mut present = Vec::new();
+    /// filter.contains_batch(&["a"], &mut present);
+    /// assert_eq!(present, [false]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
         present.clear();
         present.extend(keys.iter().map(|key| self.contains(key)));
@@ -96,12 +104,27 @@ impl ClassicBloomFilter {
 
     /// [`insert`](Self::insert) for many keys: `outcome` is cleared, then holds one answer per key,
     /// in order.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// let mut outcome = Vec::new();
+    /// filter.insert_batch(&["a"], &mut outcome);
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K], outcome: &mut Vec<Insertion>) {
         outcome.clear();
         outcome.extend(keys.iter().map(|key| self.insert(key)));
     }
 
     /// Forgets every key. O(bits).
+    ///
+    /// ```
+    /// let mut filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.row.clear();
     }
@@ -112,6 +135,14 @@ impl ClassicBloomFilter {
     /// # Errors
     ///
     /// Different bits or functions; nothing is changed.
+    ///
+    /// ```
+    /// let functions = || vec![coua::HashFunction::fnv1a()];
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, functions())?;
+    /// let other = coua::BloomFilter::with_hash_functions(4096, functions())?;
+    /// filter.merge(&other).expect("equal functions");
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[doc(alias = "union")]
     pub fn merge(&self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_functions(other)?;
@@ -123,6 +154,14 @@ impl ClassicBloomFilter {
     /// # Errors
     ///
     /// As [`merge`](Self::merge).
+    ///
+    /// ```
+    /// let functions = || vec![coua::HashFunction::fnv1a()];
+    /// let mut filter = coua::BloomFilter::with_hash_functions(4096, functions())?;
+    /// let other = coua::BloomFilter::with_hash_functions(4096, functions())?;
+    /// filter.intersect(&other).expect("equal functions");
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_functions(other)?;
@@ -130,27 +169,57 @@ impl ClassicBloomFilter {
     }
 
     /// How many distinct keys were inserted; see [`BloomFilter::count_estimate`].
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// assert!(filter.count_estimate() < 1.0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn count_estimate(&self) -> f64 {
         count_estimate(self.bits(), self.probes(), self.row.ones())
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set, for a key that every
     /// function spreads evenly. O(bits).
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// assert!(filter.false_positive_rate() < 0.01);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         rate_of_fill(self.bits(), self.probes(), self.row.ones())
     }
 
     /// Bits of the filter, m.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// assert!(filter.bits() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn bits(&self) -> u64 {
         self.row.bits()
     }
 
     /// Probes per key, k: the number of hash functions.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// assert!(filter.probes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn probes(&self) -> u32 {
         self.functions.len() as u32
     }
 
     /// Bytes of memory that hold the bits.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
+    /// assert!(filter.memory_bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.row.bytes()
     }

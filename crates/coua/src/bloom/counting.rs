@@ -95,6 +95,12 @@ impl CountingBloomFilter {
     }
 
     /// [`contains`](Self::contains) for a key already hashed.
+    ///
+    /// ```
+    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         self.locate(hash).all(|position| self.counter(position) > 0)
     }
@@ -113,6 +119,13 @@ impl CountingBloomFilter {
     }
 
     /// [`insert`](Self::insert) for a key already hashed.
+    ///
+    /// ```
+    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.insert_hash(coua::KeyHash::from_u64(7));
+    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_hash(&mut self, hash: KeyHash) {
         for position in self.locate(hash) {
             if self.counter(position) < STUCK {
@@ -139,6 +152,12 @@ impl CountingBloomFilter {
     }
 
     /// [`remove`](Self::remove) for a key already hashed.
+    ///
+    /// ```
+    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(!filter.remove_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
         if !self.contains_hash(hash) {
             return false;
@@ -168,27 +187,58 @@ impl CountingBloomFilter {
     }
 
     /// [`count`](Self::count) for a key already hashed.
+    ///
+    /// ```
+    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.count_hash(coua::KeyHash::from_u64(7)), Some(0));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn count_hash(&self, hash: KeyHash) -> Option<u64> {
         let lowest = self.locate(hash).map(|position| self.counter(position)).min();
         lowest.filter(|&count| count < STUCK)
     }
 
     /// Forgets every key. O(counters).
+    ///
+    /// ```
+    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
 
     /// Counters and probes.
+    ///
+    /// ```
+    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.plan().bits() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn plan(&self) -> BloomPlan {
         self.plan
     }
 
     /// The hash of the keys.
+    ///
+    /// ```
+    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the counters.
+    ///
+    /// ```
+    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.memory_bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }

@@ -99,6 +99,12 @@ impl BloomFilter {
     }
 
     /// [`contains`](Self::contains) for a key already hashed.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         self.locate(hash).all(|position| self.row.contains(position))
@@ -122,12 +128,26 @@ impl BloomFilter {
     }
 
     /// [`insert`](Self::insert) for a key already hashed.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.insert_hash(coua::KeyHash::from_u64(7));
+    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> Insertion {
         self.row.insert(self.locate(hash))
     }
 
     /// Forgets every key. O(bits).
+    ///
+    /// ```
+    /// let mut filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.row.clear();
     }
@@ -195,26 +215,56 @@ impl BloomFilter {
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.false_positive_rate() < 0.01);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         rate_of_fill(self.bits(), self.probes, self.row.ones())
     }
 
     /// Bits of the filter, m.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.bits() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn bits(&self) -> u64 {
         self.row.bits()
     }
 
     /// Probes per key, k.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.probes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
     /// The hash of the keys.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the bits.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.memory_bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.row.bytes()
     }
@@ -239,6 +289,14 @@ impl BloomFilter {
     /// # Errors
     ///
     /// A length that does not fit the plan, bits set behind the last, memory not to be had.
+    ///
+    /// ```
+    /// use coua::{BloomFilter, KeyHasher};
+    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
+    /// let bytes = BloomFilter::from_plan(plan, KeyHasher::default())?.to_bytes();
+    /// assert!(BloomFilter::from_bytes(plan, KeyHasher::default(), &bytes).is_ok());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn from_bytes(
         plan: BloomPlan,
         hasher: KeyHasher,

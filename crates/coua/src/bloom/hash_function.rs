@@ -22,6 +22,11 @@ type Function = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
 impl HashFunction {
     /// Wraps a function or closure.
+    ///
+    /// ```
+    /// let length = coua::HashFunction::new(|key| key.len() as u64);
+    /// assert_eq!(length.hash(b"abc"), 3);
+    /// ```
     pub fn new(function: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(function))
     }
@@ -57,6 +62,10 @@ impl HashFunction {
     }
 
     /// The value of `key`.
+    ///
+    /// ```
+    /// assert_ne!(coua::HashFunction::fnv1a().hash(b"a"), coua::HashFunction::fnv1a().hash(b"b"));
+    /// ```
     pub fn hash(&self, key: &[u8]) -> u64 {
         (self.0)(key)
     }

@@ -81,6 +81,13 @@ impl ScalableBloomFilter {
     /// # Errors
     ///
     /// As [`with_capacity`](Self::with_capacity).
+    ///
+    /// ```
+    /// use coua::{KeyHasher, ScalableBloomFilter};
+    /// let filter = ScalableBloomFilter::with_capacity_and_hasher(1_000, 0.01, KeyHasher::xxh3(1))?;
+    /// assert!(filter.is_empty());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn with_capacity_and_hasher(
         items: u64,
         rate: f64,
@@ -103,6 +110,12 @@ impl ScalableBloomFilter {
     }
 
     /// [`contains`](Self::contains) for a key already hashed.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         // The last stage first: it holds half of all keys.
         self.stages.iter().rev().any(|stage| stage.filter.contains_hash(hash))
@@ -131,6 +144,13 @@ impl ScalableBloomFilter {
     /// # Errors
     ///
     /// As [`insert`](Self::insert).
+    ///
+    /// ```
+    /// let mut filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.insert_hash(coua::KeyHash::from_u64(7))?;
+    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn insert_hash(&mut self, hash: KeyHash) -> Result<Insertion, BloomBuildError> {
         if self.contains_hash(hash) {
             return Ok(Insertion::AlreadyPresent);
@@ -144,6 +164,13 @@ impl ScalableBloomFilter {
     }
 
     /// Forgets every key and gives back the memory of all stages but the first.
+    ///
+    /// ```
+    /// let mut filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.stages.truncate(1);
         let first = self.last_mut();
@@ -152,31 +179,67 @@ impl ScalableBloomFilter {
     }
 
     /// Keys of which an insert said `Inserted`.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.len(), 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn len(&self) -> u64 {
         self.stages.iter().map(|stage| stage.len).sum()
     }
 
     /// Whether nothing was inserted.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.is_empty());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Keys that the stages now allocated hold; with one more the filter grows.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.capacity() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn capacity(&self) -> u64 {
         self.stages.iter().map(|stage| stage.capacity).sum()
     }
 
     /// Filters in the chain.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.stages() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn stages(&self) -> usize {
         self.stages.len()
     }
 
     /// The false-positive rate that is kept, as stated when the filter was built.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.rate() <= 0.01);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.false_positive_rate() < 0.01);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         // ln_1p and exp_m1: 1 - (1 - r) of a small r has few digits left.
         let rates = self.stages.iter().map(|stage| stage.filter.false_positive_rate());
@@ -184,11 +247,23 @@ impl ScalableBloomFilter {
     }
 
     /// The hash of the keys.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.last().filter.hasher()
     }
 
     /// Bytes of memory that hold the bits of all stages.
+    ///
+    /// ```
+    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
+    /// assert!(filter.memory_bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.stages.iter().map(|stage| stage.filter.memory_bytes()).sum()
     }

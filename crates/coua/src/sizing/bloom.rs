@@ -112,16 +112,34 @@ impl BloomPlan {
     }
 
     /// Bits of the filter, m.
+    ///
+    /// ```
+    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
+    /// assert!(plan.bits() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn bits(self) -> u64 {
         self.bits
     }
 
     /// Probes per key, k.
+    ///
+    /// ```
+    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
+    /// assert!(plan.probes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn probes(self) -> u32 {
         self.probes
     }
 
     /// Bytes of the filter: the bits in whole 64-bit words.
+    ///
+    /// ```
+    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
+    /// assert!(plan.bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn bytes(self) -> u64 {
         self.bits.div_ceil(64) * 8
     }

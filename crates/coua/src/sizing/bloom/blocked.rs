@@ -83,11 +83,23 @@ impl BlockedBloomPlan {
     }
 
     /// Blocks of 256 bits.
+    ///
+    /// ```
+    /// let plan = coua::sizing::bloom::BlockedBloomPlan::for_rate(1_000, 0.01)?;
+    /// assert!(plan.blocks() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn blocks(self) -> u64 {
         self.blocks
     }
 
     /// Bytes of the filter.
+    ///
+    /// ```
+    /// let plan = coua::sizing::bloom::BlockedBloomPlan::for_rate(1_000, 0.01)?;
+    /// assert!(plan.bytes() > 0);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
     pub fn bytes(self) -> u64 {
         self.blocks * (BITS_PER_BLOCK / 8)
     }
