@@ -8,6 +8,8 @@
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
+use std::fmt;
+
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -42,7 +44,7 @@ impl KeyHash {
 }
 
 /// A hash algorithm together with its seed or key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashAlgorithm {
     /// XXH3-64 with a seed.
@@ -55,6 +57,16 @@ pub enum HashAlgorithm {
         /// The 128-bit key.
         key: [u8; 16],
     },
+}
+
+impl fmt::Debug for HashAlgorithm {
+    /// Keeps the secret key to itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Xxh3 { seed } => f.debug_struct("Xxh3").field("seed", seed).finish(),
+            Self::SipHash13 { .. } => f.debug_struct("SipHash13").finish_non_exhaustive(),
+        }
+    }
 }
 
 /// Hashes keys for a filter. Small and `Copy`; filters with equal hashers agree about every key.
@@ -129,5 +141,16 @@ impl KeyHasher {
     #[inline]
     pub fn hash_u64(self, key: u64) -> KeyHash {
         self.hash(&key.to_le_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_text_does_not_tell_the_secret_key() {
+        let text = format!("{:?}", KeyHasher::siphash13([77; 16]));
+        assert!(text.contains("SipHash13") && !text.contains("77"), "{text}");
     }
 }
