@@ -89,7 +89,7 @@ pub(crate) const TOOLS: &[Tool] = &[
         REFERENCE,
         "coua",
         r#""$TOOL" add --quiet -j 2 "$OUT.state" "$IN" &&
-           exec "$TOOL" check --quiet -j 2 "$OUT.state" "$IN" > "$OUT""#,
+           exec "$TOOL" check -j 2 "$OUT.state" "$IN" > "$OUT""#,
     )
     .remark("adds every line, repeats too"),
     remember(
