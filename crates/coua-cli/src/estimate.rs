@@ -50,10 +50,10 @@ pub(crate) struct Forecast {
 const MARKS: usize = 16;
 
 impl Forecast {
-    /// None if the inputs' size is not known. `items` are in the filter already.
-    pub(crate) fn new(total_bytes: Option<u64>, items: u64) -> Option<Self> {
+    /// None if the inputs' size is not known.
+    pub(crate) fn new(total_bytes: Option<u64>) -> Option<Self> {
         let total_bytes = total_bytes? as f64;
-        let start = Moment { items, ..Moment::default() };
+        let start = Moment::default();
         let step = total_bytes * FIRST_LOOK / MARKS as f64;
         Some(Self { total_bytes, marks: vec![start], step, first_look_done: false })
     }
@@ -130,7 +130,7 @@ mod tests {
     /// Runs through an input whose first `r` records hold `items(r)` different ones; returns the
     /// capacities that forecasts led to.
     fn capacities(items: impl Fn(f64) -> f64) -> Vec<u64> {
-        let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES), 0).unwrap();
+        let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES)).unwrap();
         let mut capacity = 15_000;
         let mut reserved = Vec::new();
         for records in (0..=RECORDS).step_by(4000) {
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn unknown_or_empty_inputs_are_left_alone() {
-        assert!(Forecast::new(None, 0).is_none());
-        let mut empty = Forecast::new(Some(0), 5).unwrap();
+        assert!(Forecast::new(None).is_none());
+        let mut empty = Forecast::new(Some(0)).unwrap();
         assert_eq!(empty.advise(Moment::default()), None);
     }
 }

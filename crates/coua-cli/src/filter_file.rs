@@ -40,16 +40,13 @@ impl FilterFile {
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
-    pub(crate) fn load_or_build(
-        &self,
-        wanted: &FilterArgs,
-    ) -> Result<(CuckooFilter, Age), Failure> {
+    pub(crate) fn load_or_build(&self, wanted: &FilterArgs) -> Result<CuckooFilter, Failure> {
         match load(&self.path, &wanted.secret)? {
             Some(filter) => {
                 wanted.agree_with(&filter, &self.name())?;
-                Ok((filter, Age::Old))
+                Ok(filter)
             }
-            None => Ok((wanted.build()?, Age::New)),
+            None => wanted.build(),
         }
     }
 
@@ -69,13 +66,6 @@ impl FilterFile {
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
-}
-
-/// Whether a filter was there before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Age {
-    Old,
-    New,
 }
 
 /// None if there is no such file.

@@ -19,7 +19,10 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
 
-    /// Items to make room for at once [default: little, or an estimate from the files' sizes]
+    /// Items to make room for at once [default: few; the filter grows]
+    ///
+    /// Without a filter file, and if all inputs are files, room is made for as many items as their
+    /// sizes and first records foretell.
     #[arg(long, value_name = "N", value_parser = value::count)]
     capacity: Option<u64>,
 

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.filter_file, &args.manners)?;
-    let (filter, _) = file.load_or_build(&args.filter)?;
+    let filter = file.load_or_build(&args.filter)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };

@@ -5,7 +5,7 @@ use crate::args::input::InputArgs;
 use crate::args::run::{Manners, RunArgs};
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
-use crate::filter_file::{Age, FilterFile};
+use crate::filter_file::FilterFile;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Opening, Output};
@@ -72,18 +72,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
     let file = file.map(|path| FilterFile::lock(path, &args.manners)).transpose()?;
-    let (filter, age) = match &file {
+    let filter = match &file {
         Some(file) => file.load_or_build(&args.filter)?,
-        None => (args.filter.build()?, Age::New),
+        None => args.filter.build()?,
     };
     let separator = &reading.format.separator;
     let opening = Opening { separator, inputs: &inputs };
     let mut outputs = args.output.open(opening)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
-    let open_ended = args.filter.leaves_capacity_open() || age == Age::Old;
-    let forecast = Forecast::new(inputs.total_bytes, filter.len())
-        .filter(|_| open_ended && filter.is_resizable());
+    // A filter that is kept must depend on the records alone, not on how they were stored.
+    let open_ended = file.is_none() && args.filter.leaves_capacity_open();
+    let forecast =
+        Forecast::new(inputs.total_bytes).filter(|_| open_ended && filter.is_resizable());
     let mut dedup = Dedup {
         items_before: filter.len(),
         filter,

@@ -57,6 +57,28 @@ fn whatever_the_number_of_threads() {
 }
 
 #[test]
+fn a_filter_depends_on_the_records_alone() {
+    let folder = Folder::new();
+    let text = lines(300_000, Repeats::Few);
+    let middle = text[..text.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let [whole, head, tail, zip] = [
+        folder.file("whole", &text),
+        folder.file("head", &text[..middle]),
+        folder.file("tail", &text[middle..]),
+        folder.file("zip", zstd(&text)),
+    ];
+    let names = ["file", "pipe", "parts", "zipped"];
+    let [file, pipe, parts, zipped] = names.map(|name| folder.join(name));
+    run(["dedup", "--filter", &file, &whole]).good();
+    run_with(&text, ["dedup", "--filter", &pipe]).good();
+    run(["dedup", "--filter", &parts, &head, &tail]).good();
+    run(["dedup", "--filter", &zipped, &zip]).good();
+    for name in names {
+        assert!(folder.read(name) == folder.read("file"), "{name}");
+    }
+}
+
+#[test]
 fn from_a_slow_pipe() {
     let text = lines(3000, Repeats::Many);
     let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
