@@ -43,7 +43,8 @@ pub(crate) fn design_load(geometry: &Geometry) -> f64 {
     let loads = loads(geometry.layout, geometry.slots_per_bucket);
     match geometry.resolution {
         // A fingerprint of 3 or 4 bits chooses among few partners, and relocation fails sooner.
-        Resolution::Cells { .. } if geometry.low_bits <= 4 => loads.fixed * 0.94,
+        Resolution::Cells { .. } if geometry.low_bits == 3 => loads.fixed * 0.82,
+        Resolution::Cells { .. } if geometry.low_bits == 4 => loads.fixed * 0.92,
         Resolution::Cells { .. } => loads.fixed,
         Resolution::Prefix { .. } => loads.growing,
     }
