@@ -98,56 +98,119 @@ fn keys_and_their_hashes_are_the_same_keys() {
     }
 }
 
-/// Keys of which half repeat earlier ones, many within the same block, and questions about them.
-fn batches() -> impl Iterator<Item = (Vec<[u8; 8]>, Vec<[u8; 8]>)> {
-    (0..=200).chain([1_000]).map(|size: u64| {
-        let keys = (0..size).map(|i| (i * i % (size / 2 + 1)).to_le_bytes()).collect();
-        (keys, (0..size).map(u64::to_le_bytes).collect())
-    })
+/// The filters that take batches, in one form.
+trait Batches: Clone + PartialEq {
+    /// Made for so many keys that batches of `size` meet empty, half full and full filters.
+    fn made_for(size: u64) -> Self;
+    fn one(&mut self, key: &[u8]) -> Insertion;
+    fn is_there(&self, key: &[u8]) -> bool;
+    fn many(&mut self, keys: &[[u8; 8]], outcome: &mut Vec<Insertion>);
+    fn many_hashes(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>);
+    fn are_there(&self, keys: &[[u8; 8]], present: &mut Vec<bool>);
+    fn are_hashes_there(&self, hashes: &[KeyHash], present: &mut Vec<bool>);
+}
+
+macro_rules! batches {
+    ($filter:ident, $ended:ident) => {
+        impl Batches for $filter {
+            fn made_for(size: u64) -> Self {
+                Self::with_capacity(size / 4, 0.2).unwrap()
+            }
+            fn one(&mut self, key: &[u8]) -> Insertion {
+                $ended(self.insert(key))
+            }
+            fn is_there(&self, key: &[u8]) -> bool {
+                self.contains(key)
+            }
+            fn many(&mut self, keys: &[[u8; 8]], outcome: &mut Vec<Insertion>) {
+                $ended(self.insert_batch(keys, outcome));
+            }
+            fn many_hashes(&mut self, hashes: &[KeyHash], outcome: &mut Vec<Insertion>) {
+                $ended(self.insert_hash_batch(hashes, outcome));
+            }
+            fn are_there(&self, keys: &[[u8; 8]], present: &mut Vec<bool>) {
+                self.contains_batch(keys, present);
+            }
+            fn are_hashes_there(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+                self.contains_hash_batch(hashes, present);
+            }
+        }
+    };
+}
+
+fn certain<T>(done: T) -> T {
+    done
+}
+
+fn granted<T>(done: Result<T, BloomBuildError>) -> T {
+    done.unwrap()
+}
+
+batches!(BloomFilter, certain);
+batches!(BlockedBloomFilter, certain);
+batches!(ScalableBloomFilter, granted);
+
+fn hashed(keys: &[[u8; 8]]) -> Vec<KeyHash> {
+    keys.iter().map(|key| KeyHasher::default().hash(key)).collect()
+}
+
+/// Two batches of every size, of which the second meets what the first has left. Many keys repeat
+/// earlier ones, some within the same block; half of the questions are about absent keys.
+fn check_batches<F: Batches>() {
+    let (mut outcome, mut present) = (vec![Inserted], vec![true]);
+    let mut answers = [0_u64; 2];
+    for size in 0..=1_000_u64 {
+        let mut one = F::made_for(size);
+        let (mut many, mut many_hashes) = (one.clone(), one.clone());
+        for start in [0, size / 3] {
+            let key = |i: u64| (start + i * i % (size / 2 + 1)).to_le_bytes();
+            let batch: Vec<[u8; 8]> = (0..size).map(key).collect();
+            let expected: Vec<Insertion> = batch.iter().map(|key| one.one(key)).collect();
+            many.many(&batch, &mut outcome);
+            assert!(outcome == expected && one == many, "size {size}");
+            many_hashes.many_hashes(&hashed(&batch), &mut outcome);
+            assert!(outcome == expected && one == many_hashes, "size {size}, hashed");
+
+            let questions: Vec<[u8; 8]> = (0..size).map(|i| (2 * i).to_le_bytes()).collect();
+            let there: Vec<bool> = questions.iter().map(|key| one.is_there(key)).collect();
+            many.are_there(&questions, &mut present);
+            assert_eq!(present, there, "size {size}");
+            many.are_hashes_there(&hashed(&questions), &mut present);
+            assert_eq!(present, there, "size {size}, hashed");
+            there.iter().for_each(|&there| answers[usize::from(there)] += 1);
+        }
+    }
+    assert!(answers.iter().all(|&count| count > 100_000), "both were met: {answers:?}");
 }
 
 #[test]
-fn batches_are_single_operations_in_order() {
-    for (keys, queries) in batches() {
-        let bloom = || BloomFilter::with_bits(600, 3).unwrap();
-        let (one, many, mut extended) = (bloom(), bloom(), bloom());
-        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
-        many.insert_batch(&keys, &mut outcome);
-        assert_eq!(outcome, keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>());
-        extended.extend(&keys);
-        assert!(one == many && one == extended);
-        many.contains_batch(&queries, &mut present);
-        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
-    }
+fn bloom_batches_of_every_size_are_single_operations_in_order() {
+    check_batches::<BloomFilter>();
 }
 
 #[test]
-fn blocked_batches_are_single_operations_in_order() {
-    for (keys, queries) in batches() {
-        let mut one = BlockedBloomFilter::with_blocks(3).unwrap();
-        let (mut many, mut extended) = (one.clone(), one.clone());
-        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
-        many.insert_batch(&keys, &mut outcome);
-        assert_eq!(outcome, keys.iter().map(|key| one.insert(key)).collect::<Vec<_>>());
-        extended.extend(&keys);
-        assert!(one == many && one == extended);
-        many.contains_batch(&queries, &mut present);
-        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
-    }
+fn blocked_batches_of_every_size_are_single_operations_in_order() {
+    check_batches::<BlockedBloomFilter>();
 }
 
 #[test]
-fn scalable_batches_are_single_operations_in_order() {
-    for (keys, queries) in batches() {
-        let mut one = ScalableBloomFilter::with_capacity(20, 0.1).unwrap();
-        let mut many = one.clone();
-        let (mut outcome, mut present) = (vec![Inserted], vec![true]);
-        many.insert_batch(&keys, &mut outcome).unwrap();
-        assert_eq!(outcome, keys.iter().map(|key| one.insert(key).unwrap()).collect::<Vec<_>>());
-        assert!(one == many);
-        many.contains_batch(&queries, &mut present);
-        assert_eq!(present, queries.iter().map(|key| one.contains(key)).collect::<Vec<_>>());
+fn scalable_batches_of_every_size_are_single_operations_in_order() {
+    check_batches::<ScalableBloomFilter>();
+}
+
+#[test]
+fn extending_is_inserting_one_by_one() {
+    let keys: Vec<[u8; 8]> = (0..1_000_u64).map(|i| (i * i % 501).to_le_bytes()).collect();
+    let mut bloom = BloomFilter::with_bits(600, 3).unwrap();
+    let mut blocked = BlockedBloomFilter::with_blocks(3).unwrap();
+    let (bloom_one, mut blocked_one) = (bloom.clone(), blocked.clone());
+    bloom.extend(&keys);
+    blocked.extend(&keys);
+    for key in &keys {
+        bloom_one.insert(key);
+        blocked_one.insert(key);
     }
+    assert!(bloom == bloom_one && blocked == blocked_one);
 }
 
 #[test]
