@@ -40,6 +40,10 @@ bench-shared *numbers:
 compare *arguments:
     cargo run --release -p coua-compare -- {{arguments}}
 
+# Have the filter's calls become dearer? Counts instructions; with `--record` these are the new record
+guard *arguments:
+    cargo run --release -p coua-compare -- guard {{arguments}}
+
 # Install the program from this folder
 install:
     cargo install --locked --path crates/coua-cli

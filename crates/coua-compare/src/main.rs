@@ -17,6 +17,7 @@ mod dedup;
 mod filters;
 mod generate;
 mod growth;
+mod guard;
 mod host;
 mod keys;
 mod latency;
@@ -45,6 +46,7 @@ enum Command {
     Growth(growth::Growth),
     Latency(latency::Latency),
     Space(space::Space),
+    Guard(guard::Guard),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Growth(growth) => growth.run(),
         Command::Latency(latency) => latency.run(),
         Command::Space(space) => space.run(),
+        Command::Guard(guard) => guard.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
