@@ -4,9 +4,11 @@
 //! 2 MiB pages halve its cost. So segments are cut from large mappings for which huge pages are
 //! advised. Small tables take ordinary heap memory.
 
+use std::fs::File;
+use std::io;
 use std::ptr::NonNull;
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::error::OutOfMemory;
 
@@ -58,6 +60,25 @@ impl Arena {
         Ok(Self::Mapped(map))
     }
 
+    /// The first bytes of a file, as private memory: what is written here never reaches the file,
+    /// and only the pages that are touched are read.
+    #[expect(unsafe_code, reason = "maps a file")]
+    fn of_file(file: &File, bytes: usize) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
+        options.len(bytes).no_reserve_swap();
+        // SAFETY: the mapping is private, so this process's writes stay its own. Snapshots are
+        // replaced by renaming and never changed in place; a process that breaks this rule can make
+        // answers wrong, or end this process where it cuts the file off, but no access leads out of
+        // the mapping: every load and store checks its bound, and no value of the bytes is trusted.
+        let map = unsafe { options.map_copy(file) }?;
+        #[cfg(unix)]
+        {
+            // Advice only: keys lie anywhere, so what lies beside a page is not worth reading.
+            drop(map.advise(memmap2::Advice::Random));
+        }
+        Ok(Self::Mapped(map))
+    }
+
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
     /// back again, which costs little.
     #[cfg(unix)]
@@ -68,8 +89,8 @@ impl Arena {
         if used < map.len() {
             let pages = used / DISCARD_STEP * DISCARD_STEP;
             let last = pages.saturating_sub(DISCARD_STEP);
-            // SAFETY: the range lies in the mapping, which is private and anonymous, and holds only
-            // segments that the caller does not read again. Failure leaves the memory as it is.
+            // SAFETY: the range lies in the mapping, which is private, and holds only segments that
+            // the caller does not read again. Failure leaves the memory as it is.
             unsafe {
                 map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, last, pages - last)
             }
@@ -228,6 +249,16 @@ impl Table {
         let mut table = Self::default();
         table.add_arena(usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?)?;
         Ok(table)
+    }
+
+    /// No segments yet; those to be added lie one after the other in a file, from `first` to `end`.
+    pub(crate) fn over_file(file: &File, first: u64, end: u64) -> io::Result<Self> {
+        let [first, end] = [first, end].map(usize::try_from);
+        let (Ok(first), Ok(end)) = (first, end) else {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        };
+        let arena = Arena::of_file(file, end)?;
+        Ok(Self { segments: Vec::new(), arenas: vec![arena], free: end - first, total: end })
     }
 
     fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {

@@ -16,21 +16,9 @@ use crate::growth::Whole;
 use crate::hash::KeyHasher;
 use crate::side::{Aside, Side};
 use crate::snapshot::error::{LoadError, Part};
-use crate::snapshot::header::{
-    ENTRY_BYTES, HEADER_BYTES, Header, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
-};
-use crate::table::Table;
-
-/// Rows of the segment table that are read before they are checked.
-const ROWS_AT_A_TIME: u64 = 4096;
-
-/// One row of the segment table.
-struct Row {
-    depth: u32,
-    occupied: u32,
-    overfull: bool,
-    checksum: u64,
-}
+use crate::snapshot::front::{Front, Row, header_of};
+use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of};
+use crate::table::{Segment, Table};
 
 impl CuckooFilter {
     /// Reads a snapshot from a file and checks every byte of it. O(bytes).
@@ -44,7 +32,7 @@ impl CuckooFilter {
     /// assert!(missing.unwrap_err().to_string().contains("No such file"));
     /// ```
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        Self::read_file(path, None)
+        Self::read_path(path, None)
     }
 
     /// Reads the snapshot of a filter with a secret SipHash key.
@@ -58,11 +46,29 @@ impl CuckooFilter {
     /// assert!(coua::CuckooFilter::read_with_key(path, [7; 16]).is_err());
     /// ```
     pub fn read_with_key(path: &Path, key: [u8; 16]) -> Result<Self, LoadError> {
-        Self::read_file(path, Some(key))
+        Self::read_path(path, Some(key))
     }
 
-    fn read_file(path: &Path, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let file = File::open(path)?;
+    fn read_path(path: &Path, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
+        Self::read_file(&File::open(path)?, key)
+    }
+
+    /// [`read`](Self::read) for a file that is open already, from where it stands; `key` is the
+    /// secret SipHash key, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_with_key`](Self::read_with_key).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// coua::CuckooFilter::new().save_atomically(&path)?;
+    /// let file = std::fs::File::open(&path)?;
+    /// assert!(coua::CuckooFilter::read_file(&file, None)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_file(file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if metadata.is_file() { load(file, metadata.len(), key) } else { read_unsized(file, key) }
     }
@@ -80,6 +86,19 @@ impl CuckooFilter {
         read_unsized(input, None)
     }
 
+    /// [`read_from`](Self::read_from) for a filter with a secret SipHash key.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_with_key`](Self::read_with_key).
+    ///
+    /// ```
+    /// assert!(coua::CuckooFilter::read_from_with_key(std::io::empty(), [7; 16]).is_err());
+    /// ```
+    pub fn read_from_with_key<R: Read>(input: R, key: [u8; 16]) -> Result<Self, LoadError> {
+        read_unsized(input, Some(key))
+    }
+
     /// Reads a snapshot from memory.
     ///
     /// # Errors
@@ -91,6 +110,25 @@ impl CuckooFilter {
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LoadError> {
         load(bytes, bytes.len() as u64, None)
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for a filter with a secret SipHash key.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_with_key`](Self::read_with_key).
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, KeyHasher};
+    /// let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build()?;
+    /// let mut bytes = Vec::new();
+    /// keyed.write_to(&mut bytes)?;
+    /// assert!(CuckooFilter::from_bytes_with_key(&bytes, [7; 16])?.is_empty());
+    /// assert!(CuckooFilter::from_bytes(&bytes).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with_key(bytes: &[u8], key: [u8; 16]) -> Result<Self, LoadError> {
+        load(bytes, bytes.len() as u64, Some(key))
     }
 }
 
@@ -105,46 +143,29 @@ fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFi
     load(&bytes[..], bytes.len() as u64, key)
 }
 
-fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
-    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        let begun = bytes.len().min(8);
-        return if begun > 0 && bytes[..begun] == super::header::MAGIC[..begun] {
-            Err(LoadError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })
-        } else {
-            Err(LoadError::NotAFilter)
-        };
-    };
-    Header::decode(head)
-}
-
 fn load<R: Read>(
     mut input: R,
     length: u64,
     key: Option<[u8; 16]>,
 ) -> Result<CuckooFilter, LoadError> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
-    let header = header_of(&head)?;
-    if header.places.end != length {
-        return Err(LoadError::Length { expected: header.places.end, found: length });
+    let front = Front::read(&mut input, length)?;
+    let table = segments_of(&mut input, &front)?;
+    front.finish(&mut input, key, table)
+}
+
+impl Front {
+    /// Reads what stands behind the segments, and puts the filter together.
+    pub(super) fn finish(
+        self,
+        input: &mut impl Read,
+        key: Option<[u8; 16]>,
+        table: Table,
+    ) -> Result<CuckooFilter, LoadError> {
+        let hasher = self.header.hash.hasher(key)?;
+        let side_bytes = self.side_bytes(input)?;
+        let Self { header, shapes, directory, .. } = self;
+        assemble(&header, Parts { hasher, shapes, directory, table, side_bytes })
     }
-    let hasher = header.hash.hasher(key)?;
-    let shapes = header.shapes();
-    let (rows_bytes, rows) = rows_of(&mut input, &header, &shapes)?;
-    let padding = header.places.first_segment - (head.len() + rows_bytes.len()) as u64;
-    if read_exactly(&mut input, padding)?.iter().any(|&byte| byte != 0) {
-        return Err(LoadError::Checksum { part: Part::Padding });
-    }
-    let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
-    let directory = Directory::from_depths(&depths)
-        .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
-    let table = segments_of(&mut input, &header, &shapes, &rows)?;
-    let side_bytes = read_exactly(&mut input, header.side_entries * ENTRY_BYTES)?;
-    let trailer = read_exactly(&mut input, TRAILER_BYTES)?;
-    if trailer != super::trailer(&head, &rows_bytes, &side_bytes) {
-        return Err(LoadError::Checksum { part: Part::Trailer });
-    }
-    assemble(&header, Parts { hasher, shapes, directory, table, side_bytes })
 }
 
 /// What has been read, checked each by itself.
@@ -181,7 +202,8 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
             && aside != Aside::default()
             && filter.representative(&probe) == hash
             // Copies beyond a bucket's worth are extra ones, never homeless.
-            && aside.homeless <= u64::from(most - filter.slots_holding(&probe).min(most));
+            && (aside.homeless == 0
+                || aside.homeless <= u64::from(most - filter.slots_holding(&probe).min(most)));
         if !sound {
             return Err(LoadError::Field { name: "side table entry", found: hash.to_u64() });
         }
@@ -199,91 +221,45 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
     }
 }
 
-/// Reads `bytes` bytes; the caller has checked that as many are there.
-fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
-    let mut data = Vec::new();
-    let read = input.take(bytes).read_to_end(&mut data)? as u64;
-    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
-}
-
-/// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
-/// but holds nothing (a sparse one) ends here.
-fn rows_of(
-    input: &mut impl Read,
-    header: &Header,
-    shapes: &[Shape],
-) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
-    let slots = header.geometry.segment_slots();
-    let mut offset = header.places.first_segment;
-    let (mut all, mut rows) = (Vec::new(), Vec::new());
-    while (rows.len() as u64) < header.segments {
-        let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
-        let bytes = read_exactly(input, some * ROW_BYTES)?;
-        for row in bytes.chunks_exact(ROW_BYTES as usize) {
-            let (row, shape) = row_of(row, offset, header, shapes)?;
-            rows.push(row);
-            offset = offset
-                .checked_add(shape.bytes(slots))
-                .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
+fn segments_of(input: &mut impl Read, front: &Front) -> Result<Table, LoadError> {
+    let places = front.header.places;
+    let mut table = Table::with_room(places.side - places.first_segment)?;
+    add_segments(&mut table, front, |number, row, segment, shape| {
+        let bytes = front.segment_bytes(row) as usize;
+        input.read_exact(segment.bytes_mut(bytes))?;
+        if checksum_of(segment.bytes(bytes)) != row.checksum {
+            return Err(LoadError::Checksum { part: Part::Segment(number) });
         }
-        all.extend_from_slice(&bytes);
-    }
-    if offset == header.places.side {
-        Ok((all, rows))
-    } else {
-        Err(LoadError::Field { name: "side table offset", found: header.places.side })
-    }
+        if shape.slots_in_use(segment) != Some(u64::from(row.occupied)) {
+            return Err(wrong_occupied(row));
+        }
+        Ok(())
+    })?;
+    Ok(table)
 }
 
-fn row_of<'a>(
-    bytes: &[u8],
-    offset: u64,
-    header: &Header,
-    shapes: &'a [Shape],
-) -> Result<(Row, &'a Shape), LoadError> {
-    let mut fields = Reader { bytes, at: 0 };
-    let depth = fields.u32();
-    let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
-    let (at, checksum) = (fields.u64(), fields.u64());
-    let level = depth.checked_sub(header.geometry.base_depth);
-    let shape = level.and_then(|level| shapes.get(level as usize));
-    let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
-        return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
-    };
-    if at != offset || flags > 1 || reserved != 0 {
-        return Err(LoadError::Field { name: "segment offset", found: at });
-    }
-    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, shape))
+pub(super) fn wrong_occupied(row: &Row) -> LoadError {
+    LoadError::Field { name: "slots in use", found: u64::from(row.occupied) }
 }
 
-fn segments_of(
-    input: &mut impl Read,
-    header: &Header,
-    shapes: &[Shape],
-    rows: &[Row],
-) -> Result<Table, LoadError> {
-    let slots = header.geometry.segment_slots();
-    let mut table = Table::with_room(header.places.side - header.places.first_segment)?;
+/// Adds the segments of all rows; `check` gets each with its number and shape, and fills it if need
+/// be.
+pub(super) fn add_segments(
+    table: &mut Table,
+    front: &Front,
+    mut check: impl FnMut(u64, &Row, &mut Segment, &Shape) -> Result<(), LoadError>,
+) -> Result<(), LoadError> {
     let mut prefix = 0u64;
-    for (number, row) in rows.iter().enumerate() {
-        let level = row.depth - header.geometry.base_depth;
-        let shape = &shapes[level as usize];
-        let bytes = shape.bytes(slots);
-        let index = table.add_segment(bytes, prefix, level as u8)?;
+    for (number, row) in (0..).zip(&front.rows) {
+        let level = row.depth - front.header.geometry.base_depth;
+        let shape = &front.shapes[level as usize];
+        let index = table.add_segment(front.segment_bytes(row), prefix, level as u8)?;
         let segment = &mut table.segments[index as usize];
-        input.read_exact(segment.bytes_mut(bytes as usize))?;
-        if checksum_of(segment.bytes(bytes as usize)) != row.checksum {
-            return Err(LoadError::Checksum { part: Part::Segment(number as u64) });
-        }
-        let used = shape.slots_in_use(segment);
-        if used != Some(u64::from(row.occupied)) {
-            let found = u64::from(row.occupied);
-            return Err(LoadError::Field { name: "slots in use", found });
-        }
+        check(number, row, segment, shape)?;
         segment.occupied = row.occupied;
         segment.overfull = row.overfull;
         // The last prefix of all overflows to zero, and is not used.
         prefix = prefix.wrapping_add(1u64.checked_shl(64 - row.depth).unwrap_or(0));
     }
-    Ok(table)
+    Ok(())
 }

@@ -9,8 +9,10 @@
 //! `docs/format.md` is the normative description.
 
 mod error;
+mod front;
 mod header;
 mod load;
+mod map;
 
 use std::fs::{self, File};
 use std::io::{self, Write};

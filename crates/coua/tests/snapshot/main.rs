@@ -9,4 +9,5 @@ mod files;
 mod forge;
 mod forged;
 mod golden;
+mod mapped;
 mod samples;

@@ -1,0 +1,139 @@
+//! What stands before the segments of a snapshot, read and checked; how it is done is `load`'s text.
+
+use std::io::Read;
+
+use crate::directory::Directory;
+use crate::geometry::Shape;
+use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::header::{
+    ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES,
+};
+
+/// Rows of the segment table that are read before they are checked.
+const ROWS_AT_A_TIME: u64 = 4096;
+
+/// One row of the segment table.
+pub(super) struct Row {
+    pub(super) depth: u32,
+    pub(super) occupied: u32,
+    pub(super) overfull: bool,
+    pub(super) checksum: u64,
+}
+
+/// What stands before the segments, checked; and its bytes, which the trailer's checksums cover.
+pub(super) struct Front {
+    pub(super) header: Header,
+    pub(super) shapes: Vec<Shape>,
+    pub(super) rows: Vec<Row>,
+    pub(super) directory: Directory,
+    head_bytes: Vec<u8>,
+    rows_bytes: Vec<u8>,
+}
+
+impl Front {
+    /// Reads up to the first segment of an input of `length` bytes.
+    pub(super) fn read(input: &mut impl Read, length: u64) -> Result<Self, LoadError> {
+        let mut head_bytes = Vec::new();
+        input.take(HEADER_BYTES as u64).read_to_end(&mut head_bytes)?;
+        let header = header_of(&head_bytes)?;
+        if header.places.end != length {
+            return Err(LoadError::Length { expected: header.places.end, found: length });
+        }
+        let shapes = header.shapes();
+        let (rows_bytes, rows) = rows_of(input, &header, &shapes)?;
+        let padding = header.places.first_segment - (head_bytes.len() + rows_bytes.len()) as u64;
+        if read_exactly(input, padding)?.iter().any(|&byte| byte != 0) {
+            return Err(LoadError::Checksum { part: Part::Padding });
+        }
+        let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
+        let directory = Directory::from_depths(&depths)
+            .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
+        Ok(Self { header, shapes, rows, directory, head_bytes, rows_bytes })
+    }
+
+    /// The bytes of the segment that this row describes.
+    pub(super) fn segment_bytes(&self, row: &Row) -> u64 {
+        let level = row.depth - self.header.geometry.base_depth;
+        self.shapes[level as usize].bytes(self.header.geometry.segment_slots())
+    }
+
+    /// Reads the side table and the trailer, which end an input that stands behind the segments.
+    pub(super) fn side_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
+        let side_bytes = read_exactly(input, self.header.side_entries * ENTRY_BYTES)?;
+        let trailer = read_exactly(input, TRAILER_BYTES)?;
+        if trailer == super::trailer(&self.head_bytes, &self.rows_bytes, &side_bytes) {
+            Ok(side_bytes)
+        } else {
+            Err(LoadError::Checksum { part: Part::Trailer })
+        }
+    }
+}
+
+pub(super) fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+        let begun = bytes.len().min(8);
+        return if begun > 0 && bytes[..begun] == MAGIC[..begun] {
+            Err(LoadError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })
+        } else {
+            Err(LoadError::NotAFilter)
+        };
+    };
+    Header::decode(head)
+}
+
+/// Reads `bytes` bytes; the caller has checked that as many are there.
+fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
+    let mut data = Vec::new();
+    let read = input.take(bytes).read_to_end(&mut data)? as u64;
+    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
+}
+
+/// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
+/// but holds nothing (a sparse one) ends here.
+fn rows_of(
+    input: &mut impl Read,
+    header: &Header,
+    shapes: &[Shape],
+) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
+    let slots = header.geometry.segment_slots();
+    let mut offset = header.places.first_segment;
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    while (rows.len() as u64) < header.segments {
+        let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
+        let bytes = read_exactly(input, some * ROW_BYTES)?;
+        for row in bytes.chunks_exact(ROW_BYTES as usize) {
+            let (row, shape) = row_of(row, offset, header, shapes)?;
+            rows.push(row);
+            offset = offset
+                .checked_add(shape.bytes(slots))
+                .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
+        }
+        all.extend_from_slice(&bytes);
+    }
+    if offset == header.places.side {
+        Ok((all, rows))
+    } else {
+        Err(LoadError::Field { name: "side table offset", found: header.places.side })
+    }
+}
+
+fn row_of<'a>(
+    bytes: &[u8],
+    offset: u64,
+    header: &Header,
+    shapes: &'a [Shape],
+) -> Result<(Row, &'a Shape), LoadError> {
+    let mut fields = Reader { bytes, at: 0 };
+    let depth = fields.u32();
+    let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
+    let (at, checksum) = (fields.u64(), fields.u64());
+    let level = depth.checked_sub(header.geometry.base_depth);
+    let shape = level.and_then(|level| shapes.get(level as usize));
+    let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
+        return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
+    };
+    if at != offset || flags > 1 || reserved != 0 {
+        return Err(LoadError::Field { name: "segment offset", found: at });
+    }
+    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, shape))
+}

@@ -1,0 +1,280 @@
+//! Snapshots used in place: the same answers and the same bytes as loaded ones, and the file stays as
+//! it was.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use coua::{CuckooFilter, KeyHash, KeyHasher, LoadError, Part};
+
+use crate::counting::measured;
+use crate::forge::{FIELDS, Forgery, HEADER};
+use crate::random::Random;
+use crate::samples::{bytes_of, samples, segmented};
+
+/// A filter of a few megabytes, whose segments have been split.
+fn large() -> CuckooFilter {
+    let mut filter = CuckooFilter::new();
+    filter.insert_hash_batch(&Random::new(7).hashes(600_000)).unwrap();
+    filter
+}
+
+fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn map(path: &Path) -> CuckooFilter {
+    CuckooFilter::map(path).unwrap()
+}
+
+/// The same operations, of every kind.
+fn use_it(filter: &mut CuckooFilter, seed: u64) {
+    let random = &mut Random::new(seed);
+    let hashes = random.hashes(2_000);
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    let _full = filter.insert_hash_batch(&hashes);
+    filter.remove_hash_batch(&hashes[..700], &mut removed);
+    let _full = filter.insert_unique_hash_batch(&hashes[500..], &mut outcomes);
+    for &hash in &hashes[..20] {
+        for _ in 0..5 {
+            let _full = filter.insert_hash(hash);
+        }
+    }
+}
+
+fn answers(filter: &CuckooFilter, hashes: &[KeyHash]) -> (Vec<bool>, Vec<u64>) {
+    let (mut present, mut counts) = (Vec::new(), Vec::new());
+    filter.contains_hash_batch(hashes, &mut present);
+    filter.count_hash_batch(hashes, &mut counts);
+    (present, counts)
+}
+
+#[test]
+fn a_mapped_filter_is_the_loaded_one() {
+    let mut all = samples();
+    all.push(("large", large()));
+    for (name, filter) in all {
+        let bytes = bytes_of(&filter);
+        let file = saved(&bytes);
+        let (mut mapped, mut loaded) = (map(file.path()), filter);
+        assert!(bytes_of(&mapped) == bytes, "{name}");
+        let asked = [Random::new(5).hashes(3_000), Random::new(7).hashes(3_000)].concat();
+        assert_eq!(answers(&mapped, &asked), answers(&loaded, &asked), "{name}");
+        for round in 0..3 {
+            use_it(&mut mapped, round);
+            use_it(&mut loaded, round);
+            assert!(bytes_of(&mapped) == bytes_of(&loaded), "{name}: round {round}");
+            assert_eq!(answers(&mapped, &asked), answers(&loaded, &asked), "{name}");
+        }
+        mapped.compact();
+        loaded.compact();
+        assert!(bytes_of(&mapped) == bytes_of(&loaded), "{name}: compacted");
+        assert!(fs::read(file.path()).unwrap() == bytes, "{name}: the file was written");
+    }
+}
+
+#[test]
+fn a_mapped_filter_grows() {
+    let mut original = large();
+    let file = saved(&bytes_of(&original));
+    let (mut mapped, more) = (map(file.path()), Random::new(8).hashes(900_000));
+    mapped.insert_hash_batch(&more).unwrap();
+    original.insert_hash_batch(&more).unwrap();
+    assert!(mapped.segments() > map(file.path()).segments());
+    assert!(bytes_of(&mapped) == bytes_of(&original));
+    assert!(bytes_of(&mapped.try_clone().unwrap()) == bytes_of(&original));
+}
+
+#[test]
+fn a_mapped_filter_outlives_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let old = large();
+    old.save_atomically(&path).unwrap();
+    let mapped = map(&path);
+    CuckooFilter::new().save_atomically(&path).unwrap();
+    assert!(bytes_of(&mapped) == bytes_of(&old));
+    fs::remove_file(&path).unwrap();
+    assert!(bytes_of(&mapped) == bytes_of(&old));
+}
+
+#[test]
+fn opening_costs_no_memory_for_the_segments() {
+    let file = saved(&bytes_of(&large()));
+    let (filter, cost) = measured(|| map(file.path()));
+    assert_eq!(filter.len(), 600_000);
+    assert!(cost.heap < 100_000, "{} bytes", cost.heap);
+}
+
+/// Damage in a segment is what mapping leaves to `read` and `check_file`; elsewhere it is found.
+#[test]
+fn damage_beside_the_segments_is_found_at_once() {
+    for (name, filter) in samples() {
+        let mut bytes = bytes_of(&filter);
+        if bytes.len() > 20_000 || name == "windows" {
+            continue;
+        }
+        let original = Forgery(bytes.clone());
+        let first = original.segment(0).unwrap().start;
+        let side = original.get("side table offset") as usize;
+        for at in 0..bytes.len() {
+            bytes[at] ^= 4;
+            let file = saved(&bytes);
+            let open = File::open(file.path()).unwrap();
+            assert!(CuckooFilter::check_file(&open).is_err(), "{name}: byte {at}");
+            let mapped = CuckooFilter::map(file.path());
+            assert_eq!(mapped.is_ok(), (first..side).contains(&at), "{name}: byte {at}");
+            bytes[at] ^= 4;
+        }
+    }
+}
+
+#[test]
+fn checking_names_the_damaged_segment() {
+    let bytes = bytes_of(&segmented());
+    let forgery = Forgery(bytes.clone());
+    let check = |bytes: &[u8]| CuckooFilter::check_file(&File::open(saved(bytes).path()).unwrap());
+    check(&bytes).unwrap();
+    for row in 0..forgery.rows() {
+        let mut damaged = bytes.clone();
+        damaged[forgery.segment(row).unwrap().start + 99] ^= 1;
+        let error = check(&damaged).unwrap_err();
+        let wanted = Part::Segment(row as u64);
+        assert!(matches!(error, LoadError::Checksum { part } if part == wanted), "{error}");
+    }
+    let cut = check(&bytes[..bytes.len() - 1]).unwrap_err();
+    assert!(matches!(cut, LoadError::Length { .. }), "{cut}");
+}
+
+#[test]
+fn files_of_other_lengths_are_refused() {
+    let bytes = bytes_of(&samples()[1].1);
+    for length in [0, 1, 100, 192, 4096, bytes.len() - 1] {
+        assert!(CuckooFilter::map(saved(&bytes[..length]).path()).is_err(), "{length}");
+    }
+    let longer = saved(&[&bytes[..], &[0]].concat());
+    assert!(matches!(CuckooFilter::map(longer.path()), Err(LoadError::Length { .. })));
+    assert!(matches!(CuckooFilter::map(Path::new("/no/such")), Err(LoadError::Io(_))));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_mapped_is_read() {
+    let bytes = bytes_of(&samples()[1].1);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let whole = bytes.clone();
+    let writing = std::thread::spawn(move || writer.write_all(&whole));
+    let pipe = File::from(std::os::fd::OwnedFd::from(reader));
+    let filter = CuckooFilter::map_file(&pipe, None).unwrap();
+    assert!(bytes_of(&filter) == bytes);
+    writing.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_secret_key_is_asked_for() {
+    let key = [7; 16];
+    let mut keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13(key)).build().unwrap();
+    keyed.insert("a").unwrap();
+    let bytes = bytes_of(&keyed);
+    let file = saved(&bytes);
+    let with = [
+        CuckooFilter::map_with_key(file.path(), key),
+        CuckooFilter::from_bytes_with_key(&bytes, key),
+        CuckooFilter::read_from_with_key(&bytes[..], key),
+        CuckooFilter::read_file(file.as_file(), Some(key)),
+    ];
+    // The file stands at its end after it was written.
+    let [mapped, from_bytes, read_from, at_its_end] = with;
+    for filter in [mapped, from_bytes, read_from] {
+        assert!(filter.unwrap().contains("a"));
+    }
+    assert!(at_its_end.is_err());
+    let other = [9; 16];
+    let wrong = [
+        CuckooFilter::map_with_key(file.path(), other),
+        CuckooFilter::from_bytes_with_key(&bytes, other),
+        CuckooFilter::read_from_with_key(&bytes[..], other),
+    ];
+    assert!(wrong.iter().all(|result| matches!(result, Err(LoadError::WrongKey))));
+    assert!(matches!(CuckooFilter::map(file.path()), Err(LoadError::KeyNeeded)));
+    CuckooFilter::check_file(&File::open(file.path()).unwrap()).unwrap();
+}
+
+/// Maps forged bytes; what opens is put to use.
+fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
+    let file = saved(bytes);
+    let (result, cost) = measured(|| CuckooFilter::map(file.path()));
+    assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
+    assert!(cost.mapped < 1 << 30, "{}: {} bytes", what(), cost.mapped);
+    let Ok(mut filter) = result else { return false };
+    let start = Instant::now();
+    let hashes = Random::new(9).hashes(100);
+    let before = answers(&filter, &hashes);
+    for &hash in &hashes {
+        let _full = filter.insert_hash(hash);
+    }
+    assert_eq!(before.0.len(), 100);
+    let _full = filter.insert_hash_batch(&hashes);
+    drop(filter.try_clone());
+    assert!(bytes_of(&filter).len() >= 4096);
+    assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
+    assert!(fs::read(file.path()).unwrap() == bytes, "{}", what());
+    true
+}
+
+#[test]
+fn forged_headers_and_rows() {
+    for (name, filter) in samples() {
+        let original = Forgery(bytes_of(&filter));
+        if original.0.len() > 20_000 {
+            continue;
+        }
+        let rows = [(HEADER, 4), (HEADER + 4, 4), (HEADER + 8, 4), (HEADER + 16, 8)];
+        let fields = FIELDS.iter().map(|&(_, at, width)| (at, width)).chain(rows);
+        for (at, width) in fields {
+            for bit in 0..8 * width {
+                for value in [1u64 << bit, u64::MAX >> bit, original.read(at, width) ^ (1 << bit)] {
+                    let mut forged = original.clone();
+                    forged.write(at, width, value);
+                    survive(forged.seal(), &|| format!("{name}: {at} = {value}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn more_slots_in_use_than_there_are() {
+    let mut forged = Forgery(bytes_of(&samples()[1].1));
+    let more = 1 << 20;
+    for field in ["len", "stored"] {
+        let value = forged.get(field);
+        forged.set(field, value + more);
+    }
+    forged.write(HEADER + 4, 4, forged.read(HEADER + 4, 4) + more);
+    let error = CuckooFilter::map(saved(forged.seal()).path()).unwrap_err();
+    assert!(matches!(error, LoadError::Field { name: "slots in use", .. }), "{error}");
+}
+
+#[test]
+fn segments_of_other_bytes() {
+    let random = &mut Random::new(4);
+    let mut opened = 0;
+    for round in 0..300 {
+        let all = samples();
+        let (name, filter) = &all[random.below(5) as usize];
+        let mut forged = Forgery(bytes_of(filter));
+        let range = forged.segment(0).unwrap();
+        if round % 2 == 0 {
+            forged.scramble(random, range);
+        } else {
+            forged.0[range].fill_with(|| random.next() as u8);
+        }
+        opened += u64::from(survive(&forged.0, &|| format!("{name}: round {round}")));
+        opened += u64::from(survive(forged.seal(), &|| format!("{name}: round {round}, sealed")));
+    }
+    assert!(opened > 300, "{opened}");
+}
