@@ -2,9 +2,9 @@
 
 use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
-use crate::geometry::{Geometry, LOW_BITS, Layout, Resolution};
+use crate::geometry::{Geometry, LOW_BITS, Layout};
 use crate::hash::KeyHasher;
-use crate::sizing::{check_hash_bits, check_rate, check_slots, exact, fitted, loads};
+use crate::sizing::{check_rate, check_slots, exact, loads, prefix, too_small};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
@@ -203,25 +203,18 @@ impl CuckooFilterBuilder {
             }
             (None, bits) => bits.unwrap_or(64),
         };
-        check_hash_bits(bits)?;
-        let like = Geometry {
-            layout: self.layout,
-            slots_per_bucket,
-            buckets: 1,
-            base_depth: 0,
-            low_bits: LOW_BITS,
-            resolution: Resolution::Prefix { bits },
-        };
-        Ok((fitted(like, capacity), max_items))
+        Ok((prefix(capacity, bits, self.layout, slots_per_bucket)?, max_items))
     }
 }
 
 /// Whole hash bits with which `items` items keep `rate`.
 fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
-    let items = items.max(1) as f64;
-    let bits = (items / rate).log2().ceil();
+    if items as f64 >= 64f64.exp2() {
+        return Err(BuildError::RateWithoutItems { rate });
+    }
+    let bits = (items.max(1) as f64 / rate).log2().ceil();
     if bits > 64.0 {
-        return Err(BuildError::RateTooSmall { rate, smallest: items / 64f64.exp2() });
+        return Err(too_small(rate, items, 64f64.exp2()));
     }
     Ok((bits as u32).max(8))
 }

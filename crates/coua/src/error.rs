@@ -110,8 +110,13 @@ pub enum BuildError {
     RateTooSmall {
         /// The rate asked for.
         rate: f64,
-        /// The smallest possible rate for as many items.
+        /// The smallest possible rate for as many items, which is accepted.
         smallest: f64,
+    },
+    /// A rate was given, but no number of items up to which it is to hold.
+    RateWithoutItems {
+        /// The rate asked for.
+        rate: f64,
     },
     /// Both a rate and hash bits were given; each determines the other.
     RateAndHashBits,
@@ -145,7 +150,13 @@ impl fmt::Display for BuildError {
             Self::RateTooSmall { rate, smallest } => write!(
                 f,
                 "false-positive rate {rate:e} is too small for so many items: \
-                 a 64-bit hash allows {smallest:.1e}; raise the rate or lower the number of items"
+                 a 64-bit hash allows {}; raise the rate or lower the number of items",
+                rounded_up(*smallest)
+            ),
+            Self::RateWithoutItems { rate } => write!(
+                f,
+                "false-positive rate {rate} is given without a number of items for which it must \
+                 hold: give max_items (or the capacity) as well"
             ),
             Self::RateAndHashBits => {
                 f.write_str("both a false-positive rate and hash bits were given; give one of them")
@@ -164,6 +175,16 @@ impl fmt::Display for BuildError {
 }
 
 impl Error for BuildError {}
+
+/// A rate with two digits, not below what it is: whoever follows the advice must not fail.
+fn rounded_up(rate: f64) -> String {
+    let near = format!("{rate:.1e}");
+    if near.parse::<f64>().is_ok_and(|near| near >= rate) {
+        return near;
+    }
+    // Rounding takes at most 0.05 of a mantissa that is at least 1.
+    format!("{:.1e}", rate * 1.05)
+}
 
 impl From<OutOfMemory> for BuildError {
     fn from(error: OutOfMemory) -> Self {

@@ -38,7 +38,7 @@ pub(crate) struct Side {
 }
 
 /// Memory of one entry of the tree: 24 bytes, in nodes that are two thirds full, and pointers.
-const ENTRY_BYTES: usize = 40;
+pub(crate) const ENTRY_BYTES: usize = 40;
 
 impl Side {
     pub(crate) fn copies(&self, representative: KeyHash) -> u64 {

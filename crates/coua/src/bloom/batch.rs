@@ -24,12 +24,12 @@ fn try_blocks<K: AsRef<[u8]>, E>(
     keys: &[K],
     mut take: impl FnMut(&[KeyHash]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut hashed = [KeyHash::from_u64(0); BLOCK];
+    let mut filled = [KeyHash::from_u64(0); BLOCK];
     keys.chunks(BLOCK).try_for_each(|block| {
-        for (hash, key) in hashed.iter_mut().zip(block) {
+        for (hash, key) in filled.iter_mut().zip(block) {
             *hash = hasher.hash(key.as_ref());
         }
-        take(&hashed[..block.len()])
+        take(&filled[..block.len()])
     })
 }
 

@@ -1,10 +1,14 @@
 //! Sizing of cuckoo filters.
 
-use crate::error::BuildError;
+use crate::error::{BuildError, OutOfMemory};
 use crate::geometry::{
-    Geometry, LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
+    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
 };
+use crate::side::ENTRY_BYTES;
 use crate::table::Segment;
+
+/// Different hashes there are.
+const HASH_VALUES: f64 = 18_446_744_073_709_551_616.0;
 
 /// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
 /// smaller ones vary more in the number of items that fall to them.
@@ -88,6 +92,28 @@ fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
     }
 }
 
+/// The geometries that fit `items` items to the bit, from the coarsest rate to the finest that 64
+/// hash bits allow. Their size stays.
+fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Item = Geometry> {
+    let rung = move |fingerprint_bits: u32| {
+        let low_bits = fingerprint_bits.min(LOW_BITS);
+        let like = Geometry {
+            layout,
+            slots_per_bucket,
+            buckets: 1,
+            base_depth: 0,
+            low_bits,
+            resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
+        };
+        let (base_depth, buckets) = dimensions(&like, items);
+        Geometry { buckets, base_depth, ..like }
+    };
+    let possible = |geometry: &Geometry| {
+        geometry.cells() <= HASH_VALUES && geometry.shape(geometry.base_depth).is_some()
+    };
+    (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS).map(rung).take_while(possible)
+}
+
 /// The geometry that fits `items` items at `rate` to the bit; its size stays.
 pub(crate) fn exact(
     items: u64,
@@ -96,26 +122,54 @@ pub(crate) fn exact(
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
     let wanted = items.max(1) as f64 / rate;
+    let mut most = 0.0;
+    for geometry in rungs(items, layout, slots_per_bucket) {
+        most = geometry.cells();
+        if most >= wanted {
+            return Ok(geometry);
+        }
+    }
+    Err(too_small(rate, items, most))
+}
+
+/// The refusal of a rate for which `items` items need more than `most` cells.
+pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
+    let items = items.max(1) as f64;
+    let mut smallest = items / most;
+    // The quotient may be rounded down; what is named here must be accepted.
+    while items / smallest > most {
+        smallest = smallest.next_up();
+    }
+    if smallest < 1.0 {
+        return BuildError::RateTooSmall { rate, smallest };
+    }
+    // Not even the coarsest filter can be that large.
+    BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX })
+}
+
+/// The geometry for `items` items of which `bits` bits of the hash are remembered; it can grow.
+pub(crate) fn prefix(
+    items: u64,
+    bits: u32,
+    layout: Layout,
+    slots_per_bucket: u32,
+) -> Result<Geometry, BuildError> {
+    check_hash_bits(bits)?;
+    let resolution = Resolution::Prefix { bits };
     let like = Geometry {
         layout,
         slots_per_bucket,
         buckets: 1,
         base_depth: 0,
         low_bits: LOW_BITS,
-        resolution: Resolution::Cells { top_bits: 0 },
+        resolution,
     };
-    (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS)
-        .map(|fingerprint_bits| {
-            let low_bits = fingerprint_bits.min(LOW_BITS);
-            let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
-            let like = Geometry { low_bits, resolution, ..like };
-            let (base_depth, buckets) = dimensions(&like, items);
-            Geometry { buckets, base_depth, ..like }
-        })
-        .find(|geometry| geometry.cells() >= wanted)
-        .filter(|geometry| geometry.cells() <= 64f64.exp2())
-        .filter(|geometry| geometry.shape(geometry.base_depth).is_some())
-        .ok_or(BuildError::RateTooSmall { rate, smallest: items.max(1) as f64 / 63f64.exp2() })
+    let geometry = fitted(like, items);
+    if geometry.buckets < MAX_BUCKETS && geometry.shape(geometry.base_depth).is_some() {
+        Ok(geometry)
+    } else {
+        Err(BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }))
+    }
 }
 
 /// `like`, which must have a prefix resolution, resized for `items` items.
@@ -136,22 +190,48 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     Geometry { buckets: buckets.max(least), base_depth: depth_wanted, low_bits: LOW_BITS, ..like }
 }
 
-/// Bytes of an empty filter of this geometry.
-pub(crate) fn memory_bytes(geometry: &Geometry) -> u64 {
+/// Bytes of an empty filter of this geometry; `u64::MAX` if more.
+fn table_bytes(geometry: &Geometry) -> u64 {
     let Some(shape) = geometry.shape(geometry.base_depth) else {
         return 0;
     };
     let segment = shape.bytes(geometry.segment_slots()) + (size_of::<Segment>() + 4) as u64;
-    segment << geometry.base_depth
+    u64::try_from(u128::from(segment) << geometry.base_depth).unwrap_or(u64::MAX)
 }
 
-/// What a cuckoo filter of fixed size for some items and rate comes to, before it is built.
+/// Cells in which more items are expected to meet than a bucket has slots: with n items in C cells a
+/// cell holds k of them with the Poisson probability of mean n / C. Each takes an entry of the side
+/// table.
+fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
+    let cells = geometry.cells();
+    let mean = items as f64 / cells;
+    // Beyond it, e^-mean is 0 and every cell is crowded.
+    if mean > 700.0 {
+        return cells;
+    }
+    let mut exactly = (-mean).exp();
+    for copies in 1..=geometry.slots_per_bucket {
+        exactly *= mean / f64::from(copies);
+    }
+    // The terms beyond, not one minus those before: of a small share that would leave no digit.
+    let mut crowded = 0.0;
+    for copies in geometry.slots_per_bucket + 1.. {
+        exactly *= mean / f64::from(copies);
+        crowded += exactly;
+        if exactly <= crowded * f64::EPSILON && f64::from(copies) > mean {
+            break;
+        }
+    }
+    cells * crowded
+}
+
+/// What a cuckoo filter for some items and rate comes to, before it is built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooPlan {
     /// Items at the stated rate.
     pub items: u64,
-    /// False-positive rate with that many items, at most what was asked for.
+    /// False-positive rate with that many items, 0..=1, at most what was asked for.
     pub rate: f64,
     /// Bits of the hash remembered: the rate with n items is n / 2^`hash_bits`.
     pub hash_bits: f64,
@@ -161,8 +241,12 @@ pub struct CuckooPlan {
     pub slots: u64,
     /// Independent segments.
     pub segments: u64,
-    /// Memory of the filter.
+    /// Memory of the filter with that many items, the side table included.
     pub bytes: u64,
+    /// The part of `bytes` that the exact side table is expected to take: 40 bytes for each group of
+    /// items beyond a bucket's slots that cannot be told apart. Next to nothing unless the rate is
+    /// coarse and a bucket has one or two slots.
+    pub side_bytes: u64,
 }
 
 impl CuckooPlan {
@@ -192,17 +276,46 @@ impl CuckooPlan {
         Ok(Self::of(&geometry, items))
     }
 
-    pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
+    /// Plans a filter that remembers `hash_bits` bits of every hash (8..=64) and can grow, as
+    /// [`CuckooFilterBuilder::hash_bits`](crate::CuckooFilterBuilder::hash_bits) with a capacity of
+    /// `items` builds it. O(1).
+    ///
+    /// # Errors
+    ///
+    /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
+    /// any memory holds.
+    ///
+    /// ```
+    /// use coua::Layout;
+    /// use coua::sizing::CuckooPlan;
+    /// let plan = CuckooPlan::for_hash_bits(1_000_000, 64, Layout::Buckets, 4)?;
+    /// assert_eq!(plan.rate, 1e6 / 64f64.exp2());
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn for_hash_bits(
+        items: u64,
+        hash_bits: u32,
+        layout: Layout,
+        slots_per_bucket: u32,
+    ) -> Result<Self, BuildError> {
+        check_slots(layout, slots_per_bucket)?;
+        let geometry = prefix(items, hash_bits, layout, slots_per_bucket)?;
+        Ok(Self::of(&geometry, items))
+    }
+
+    fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
+        let side_bytes = (crowded_cells(geometry, items) * ENTRY_BYTES as f64) as u64;
         let shape = geometry.shape(geometry.base_depth);
         Self {
             items,
-            rate: items as f64 / cells,
+            rate: (items as f64 / cells).min(1.0),
             hash_bits: cells.log2(),
             slot_bits: shape.map_or(0, |shape| shape.lanes.slot_bits),
             slots: geometry.segment_slots() << geometry.base_depth,
             segments: 1 << geometry.base_depth,
-            bytes: memory_bytes(geometry),
+            bytes: table_bytes(geometry).saturating_add(side_bytes),
+            side_bytes,
         }
     }
 

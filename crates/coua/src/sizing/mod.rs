@@ -10,5 +10,5 @@ mod cuckoo;
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
     GROWING_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
-    loads,
+    loads, prefix, too_small,
 };
