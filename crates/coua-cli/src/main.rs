@@ -18,6 +18,7 @@ mod progress;
 mod record;
 mod session;
 mod signals;
+mod startup;
 mod stats;
 
 use clap::Parser;
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    let outcome = panic::catch_unwind(|| commands::run(args::Cli::parse().command));
+    let outcome = panic::catch_unwind(|| match args::Cli::try_parse() {
+        Ok(line) => commands::run(line.command),
+        Err(answer) => commands::answer(&answer),
+    });
     outcome.unwrap_or(exit::Exit::Error).finish()
 }

@@ -5,6 +5,7 @@ use crate::input::{Identity, Survey};
 use crate::message::Failure;
 use crate::pipeline::Deliver;
 use crate::record::Separator;
+use crate::startup::Stream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -40,7 +41,8 @@ impl Output {
     /// A file, emptied if it exists; or standard output.
     pub(crate) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
         let Some(path) = path else {
-            let name = "standard output";
+            Stream::Output.check_open()?;
+            let name = Stream::Output.name();
             let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
             return Self::new(name.to_owned(), file, opening);
         };

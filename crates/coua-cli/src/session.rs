@@ -11,6 +11,7 @@ use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
 use crate::progress::{Counters, Progress};
 use crate::signals::{self, Stop};
+use crate::startup::Stream;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, Figures, FilterFigures};
 use coua::{CuckooFilter, KeyHasher};
@@ -42,6 +43,9 @@ impl Session {
         on_missing: OnMissing,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
+        if run.stats.is_some() {
+            Stream::Error.check_open()?;
+        }
         let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
         let stop = Arc::new(stop);
         let counters = Arc::new(Counters::new(inputs.total_bytes));
@@ -133,8 +137,12 @@ impl Session {
     }
 
     /// Prints the figures that `--stats` asks for.
-    pub(crate) fn print_figures(&self, answers: Answers, filter: &CuckooFilter) {
-        let Some(format) = self.stats else { return };
+    pub(crate) fn print_figures(
+        &self,
+        answers: Answers,
+        filter: &CuckooFilter,
+    ) -> Result<(), Failure> {
+        let Some(format) = self.stats else { return Ok(()) };
         let figures = Figures {
             records: self.records,
             bytes: self.bytes,
@@ -143,7 +151,7 @@ impl Session {
             filter: FilterFigures::of(filter),
             seconds: self.counters.seconds(),
         };
-        figures.print(format);
+        figures.print(format)
     }
 
     /// The exit code: `otherwise`, unless a signal ended the reading.

@@ -3,6 +3,7 @@
 
 use crate::message::{self, Failure};
 use crate::progress::Counters;
+use crate::startup::is_ignored;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -87,8 +88,10 @@ impl Stop {
 
 /// From now on signals are answered by a thread of their own.
 pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
-        .map_err(|error| Failure::io("signal handlers", &error))?;
+    // What was to be ignored stays ignored.
+    let wanted = [SIGINT, SIGTERM, SIGUSR1].into_iter().filter(|signal| !is_ignored(*signal));
+    let mut signals =
+        Signals::new(wanted).map_err(|error| Failure::io("signal handlers", &error))?;
     let answer = move || {
         for signal in signals.forever() {
             match signal {

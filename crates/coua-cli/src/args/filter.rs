@@ -3,7 +3,9 @@
 use crate::args::value;
 use crate::message::Failure;
 use clap::{Args, ValueEnum};
-use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use coua::{
+    BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,7 @@ pub(crate) struct FilterArgs {
 
 /// The secret key of a filter's hash.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
 pub(crate) struct SecretArgs {
     /// Hash with SipHash-1-3 under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
@@ -123,7 +126,14 @@ impl FilterArgs {
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
-        builder.build().map_err(|error| Failure::at("new filter", error))
+        builder.build().map_err(|error| match error {
+            BuildError::RateWithoutItems { .. } => Failure::at(
+                "--rate",
+                "needs the number of items up to which it must hold: give --max-items (or \
+                 --capacity) as well",
+            ),
+            error => Failure::at("new filter", error),
+        })
     }
 
     /// Complains if `filter`, which exists already, is not as described.

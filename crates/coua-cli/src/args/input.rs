@@ -1,10 +1,11 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
 use crate::args::value;
-use crate::input::{Coding, Inputs};
+use crate::input::{Coding, Inputs, Survey};
 use crate::key::csv::Column;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
+use crate::output::Opening;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -129,6 +130,13 @@ pub(crate) struct Reading {
     pub(crate) format: Format,
     pub(crate) keys: Keys,
     pub(crate) on_missing: OnMissing,
+}
+
+impl Reading {
+    /// What an output of these records needs to know.
+    pub(crate) fn opening<'a>(&'a self, inputs: &'a Survey) -> Opening<'a> {
+        Opening { separator: &self.format.separator, inputs }
+    }
 }
 
 impl InputArgs {

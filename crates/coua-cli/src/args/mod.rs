@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod run;
+pub(crate) mod target;
 pub(crate) mod value;
 
 use crate::commands::{

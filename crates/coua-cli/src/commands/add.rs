@@ -1,8 +1,8 @@
 //! `coua add`.
 
 use crate::args::filter::FilterArgs;
-use crate::args::input::InputArgs;
-use crate::args::run::{Manners, RunArgs};
+use crate::args::run::Manners;
+use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::Block;
@@ -11,7 +11,6 @@ use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{CuckooFilter, Full, Insertion};
-use std::path::PathBuf;
 
 /// Put records into a filter file
 ///
@@ -19,12 +18,8 @@ use std::path::PathBuf;
 /// does not exist, and replaced at the end; after an error (exit code 2) it is as it was before.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    filter_file: PathBuf,
-
     #[command(flatten)]
-    input: InputArgs,
+    target: TargetArgs,
 
     /// Add only records that are not there yet
     #[arg(long, help_heading = "Output")]
@@ -34,18 +29,16 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
-    run: RunArgs,
-
-    #[command(flatten)]
     manners: Manners,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let reading = args.input.check()?;
+    let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.filter_file, &args.manners)?;
+    let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
     let filter = file.load_or_build(&args.filter)?;
-    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(&args.target.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };
@@ -97,8 +90,9 @@ impl Add {
     fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
         file.save(&self.filter)?;
         let answers = Answers { added: Some(self.added), ..Answers::default() };
-        self.session.print_figures(answers, &self.filter);
+        let printed = self.session.print_figures(answers, &self.filter);
         let Some((record, full)) = self.refused else {
+            printed?;
             return Ok(self.session.exit(Exit::Success));
         };
         let reason = format!(

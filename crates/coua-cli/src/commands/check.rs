@@ -1,19 +1,18 @@
 //! `coua check`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::input::InputArgs;
-use crate::args::run::{Quiet, RunArgs};
+use crate::args::run::Quiet;
+use crate::args::target::TargetArgs;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::{Opening, Output};
+use crate::output::Output;
 use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::CuckooFilter;
-use std::path::PathBuf;
 
 /// Print the records that are in a filter file
 ///
@@ -21,21 +20,14 @@ use std::path::PathBuf;
 /// Exit code 0 if records were printed (or counted), 1 if none, 2 after an error: as grep's.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    filter_file: PathBuf,
-
     #[command(flatten)]
-    input: InputArgs,
+    target: TargetArgs,
 
     #[command(flatten)]
     printing: PrintArgs,
 
     #[command(flatten)]
     secret: SecretArgs,
-
-    #[command(flatten)]
-    run: RunArgs,
 }
 
 /// What to print.
@@ -56,18 +48,16 @@ struct PrintArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let reading = args.input.check()?;
+    let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let filter = filter_file::read(&args.filter_file, &args.secret)?;
-    let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs };
+    let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
     let mut output = if args.printing.count || args.printing.quiet {
         None
     } else {
-        Some(Output::open(None, opening)?)
+        Some(Output::open(None, reading.opening(&inputs))?)
     };
     let quiet = Quiet { quiet: args.printing.quiet };
-    let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.target.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut check = Check {
         filter,
@@ -131,7 +121,7 @@ impl Check {
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter);
+        self.session.print_figures(answers, &self.filter)?;
         let exit = if self.printed > 0 { Exit::Success } else { Exit::NothingFound };
         Ok(self.session.exit(exit))
     }

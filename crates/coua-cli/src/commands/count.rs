@@ -1,18 +1,18 @@
 //! `coua count`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::input::{InputArgs, OnMissing};
-use crate::args::run::{Quiet, RunArgs};
+use crate::args::input::OnMissing;
+use crate::args::run::Quiet;
+use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
-use crate::output::{Opening, Output};
+use crate::output::Output;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::CuckooFilter;
-use std::path::PathBuf;
 
 /// Print each record behind the number of its copies in a filter file
 ///
@@ -21,31 +21,22 @@ use std::path::PathBuf;
 /// with --on-missing=drop.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    filter_file: PathBuf,
-
     #[command(flatten)]
-    input: InputArgs,
+    target: TargetArgs,
 
     #[command(flatten)]
     secret: SecretArgs,
-
-    #[command(flatten)]
-    run: RunArgs,
 
     #[command(flatten)]
     quiet: Quiet,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let reading = args.input.check()?;
+    let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let filter = filter_file::read(&args.filter_file, &args.secret)?;
-    let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs };
-    let output = Output::open(None, opening)?;
-    let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
+    let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
+    let output = Output::open(None, reading.opening(&inputs))?;
+    let session = Session::begin(&args.target.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut lines = Lines { output, on_missing };
@@ -53,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let read = pipeline.run(&mut count, &mut lines);
     count.session.end();
     read?;
-    Ok(count.finish())
+    count.finish()
 }
 
 #[derive(Debug)]
@@ -106,13 +97,13 @@ impl Deliver for Lines {
 }
 
 impl Count {
-    fn finish(&self) -> Exit {
+    fn finish(&self) -> Result<Exit, Failure> {
         let answers = Answers {
             found: Some(self.found),
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter);
-        self.session.exit(Exit::Success)
+        self.session.print_figures(answers, &self.filter)?;
+        Ok(self.session.exit(Exit::Success))
     }
 }

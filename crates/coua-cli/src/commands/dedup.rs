@@ -76,9 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(file) => file.load_or_build(&args.filter)?,
         None => args.filter.build()?,
     };
-    let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs };
-    let mut outputs = args.output.open(opening)?;
+    let mut outputs = args.output.open(reading.opening(&inputs))?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
@@ -242,8 +240,9 @@ impl Dedup {
         if let Some(file) = file {
             file.save(&self.filter)?;
         }
-        self.session.print_figures(self.answers(), &self.filter);
+        let printed = self.session.print_figures(self.answers(), &self.filter);
         let Some(Refused { record, full }) = self.refused else {
+            printed?;
             return Ok(self.session.exit(Exit::Success));
         };
         let saved = if file.is_some() { "recorded in the filter and " } else { "" };

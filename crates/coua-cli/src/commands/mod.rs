@@ -16,6 +16,7 @@ pub(crate) mod verify;
 use crate::args::Command;
 use crate::exit::Exit;
 use crate::message::Failure;
+use crate::startup::Stream;
 use std::io::{self, Write};
 
 /// Does what the command line says.
@@ -37,9 +38,24 @@ pub(crate) fn run(command: Command) -> Exit {
     result.unwrap_or_else(|failure| failure.report())
 }
 
+/// Says what clap has to say instead of running a command: help, the version, what is wrong.
+pub(crate) fn answer(answer: &clap::Error) -> Exit {
+    if answer.use_stderr() {
+        // If standard error is closed there is nobody left to tell.
+        answer.print().ok();
+        return Exit::Error;
+    }
+    let printed = Stream::Output.check_open().and_then(|()| {
+        let printed = answer.print().and_then(|()| io::stdout().flush());
+        printed.map_err(|error| Failure::write(Stream::Output.name(), &error))
+    });
+    printed.map_or_else(|failure| failure.report(), |()| Exit::Success)
+}
+
 /// Prints a report on standard output.
 fn print(text: &str) -> Result<(), Failure> {
+    Stream::Output.check_open()?;
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    printed.map_err(|error| Failure::write("standard output", &error))
+    printed.map_err(|error| Failure::write(Stream::Output.name(), &error))
 }

@@ -1,19 +1,18 @@
 //! `coua remove`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::input::InputArgs;
-use crate::args::run::{Manners, RunArgs};
+use crate::args::run::Manners;
+use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
-use crate::output::{Opening, Output};
+use crate::output::Output;
 use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
 use coua::CuckooFilter;
-use std::path::PathBuf;
 
 /// Take records out of a filter file
 ///
@@ -22,12 +21,8 @@ use std::path::PathBuf;
 /// forgotten. The file is replaced at the end; after an error (exit code 2) it is as it was before.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    filter_file: PathBuf,
-
     #[command(flatten)]
-    input: InputArgs,
+    target: TargetArgs,
 
     /// Print the records that were found and removed, or those that were not found
     #[arg(long, value_name = "WHICH", help_heading = "Output")]
@@ -35,9 +30,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     secret: SecretArgs,
-
-    #[command(flatten)]
-    run: RunArgs,
 
     #[command(flatten)]
     manners: Manners,
@@ -53,17 +45,16 @@ enum Which {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let reading = args.input.check()?;
+    let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.filter_file, &args.manners)?;
+    let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
     let filter = file.load(&args.secret)?;
-    let separator = &reading.format.separator;
-    let opening = Opening { separator, inputs: &inputs };
     let mut output = match args.report {
-        Some(_) => Some(Output::open(None, opening)?),
+        Some(_) => Some(Output::open(None, reading.opening(&inputs))?),
         None => None,
     };
-    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(&args.target.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut remove = Remove {
         filter,
@@ -118,7 +109,7 @@ impl Remove {
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter);
+        self.session.print_figures(answers, &self.filter)?;
         Ok(self.session.exit(Exit::Success))
     }
 }

@@ -6,6 +6,7 @@ mod open;
 pub(crate) mod reader;
 
 use crate::message::Failure;
+use crate::startup::Stream;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek};
@@ -80,6 +81,9 @@ impl Inputs {
     pub(crate) fn survey(&self) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
+            if matches!(source, Source::Stdin) {
+                Stream::Input.check_open()?;
+            }
             let (metadata, skipped) = source.look().map_err(|e| Failure::io(source.name(), &e))?;
             if metadata.is_dir() {
                 return Err(Failure::at(source.name(), "is a directory, not a file of records"));
@@ -99,7 +103,7 @@ impl Inputs {
 impl Source {
     fn name(&self) -> String {
         match self {
-            Self::Stdin => "standard input".to_owned(),
+            Self::Stdin => Stream::Input.name().to_owned(),
             Self::File(path) => path.display().to_string(),
         }
     }

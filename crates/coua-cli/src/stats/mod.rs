@@ -3,6 +3,8 @@
 pub(crate) mod text;
 
 use crate::args::run::StatsFormat;
+use crate::message::Failure;
+use crate::startup::Stream;
 use coua::CuckooFilter;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -67,13 +69,14 @@ impl FilterFigures {
 }
 
 impl Figures {
-    /// Prints the figures. If standard error is closed there is nobody to read them.
-    pub(crate) fn print(&self, format: StatsFormat) {
+    /// Prints the figures. They were asked for: that they cannot be written is an error.
+    pub(crate) fn print(&self, format: StatsFormat) -> Result<(), Failure> {
         let text = match format {
             StatsFormat::Text => self.table(),
             StatsFormat::Json => serde_json::to_string(self).unwrap_or_default() + "\n",
         };
-        io::stderr().lock().write_all(text.as_bytes()).ok();
+        let written = io::stderr().lock().write_all(text.as_bytes());
+        written.map_err(|error| Failure::write(Stream::Error.name(), &error))
     }
 
     fn table(&self) -> String {

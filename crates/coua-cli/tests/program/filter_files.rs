@@ -223,6 +223,9 @@ fn descriptions_that_make_no_filter() {
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
+    let message = "coua: --rate: needs the number of items up to which it must hold: give \
+                   --max-items (or --capacity) as well\n";
+    run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
     for args in [["--rate", "2"], ["--rate", "x"], ["--capacity", "-1"], ["--seed", "x"]] {
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args));
         assert_eq!(run.code, Some(2), "{args:?}");

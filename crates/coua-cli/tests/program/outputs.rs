@@ -103,7 +103,7 @@ fn lines_are_shown_at_once() {
 }
 
 #[test]
-fn lines_of_a_compressed_pipe_are_shown_when_they_are_there() {
+fn lines_of_a_compressed_pipe_are_shown_when_they_are_there_needs_gzip() {
     let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -1,11 +1,11 @@
 //! Signals: what is done is saved, and the program dies by the signal.
 
-use crate::support::{Folder, Repeats, coua, expected, lines, run, send, until, wait};
+use crate::support::{Folder, Repeats, coua, expected, lines, messages, run, send, until, wait};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// A program that has shown one line, and waits for more.
 fn waiting(args: &[&str]) -> (Child, ChildStdin, BufReader<std::process::ChildStdout>) {
@@ -94,6 +94,34 @@ fn usr1_prints_a_line_about_the_progress() {
     }
     drop(stdin);
     assert!(wait(&mut child).success());
+}
+
+#[test]
+fn a_signal_that_was_to_be_ignored_is_ignored() {
+    // As nohup, and a shell without job control for what it starts in the background.
+    for (name, signal) in [("INT", Signal::INT), ("TERM", Signal::TERM), ("USR1", Signal::USR1)] {
+        let script = format!("trap '' {name}; exec \"$0\" dedup");
+        let mut child = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_coua")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        for text in ["first\n", "second\n", "third\n"] {
+            stdin.write_all(text.as_bytes()).unwrap();
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            assert_eq!(line, text);
+            send(&child, signal);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        drop(stdin);
+        assert_eq!(wait(&mut child).code(), Some(0), "{name}");
+        assert_eq!(messages(&mut child), "", "{name}");
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
@@ -9,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// Nothing here takes this long.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The user who owns nothing, by Linux's and BSD's custom.
+const NOBODY: u32 = 65_534;
 
 /// The program, with no terminal in sight.
 pub(crate) fn coua<I: IntoIterator>(args: I) -> Command
@@ -84,6 +89,33 @@ where
     let run = Run::of(child.wait_with_output().expect("the program ends"));
     writer.join().expect("the writer ends");
     run
+}
+
+/// The program as a user without rights: the superuser may read and write everything.
+///
+/// The superuser runs a copy of it (others may not reach the place where it was built) as nobody;
+/// everybody else is such a user already.
+pub(crate) fn powerless(folder: &Folder) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(env!("CARGO_BIN_EXE_coua"));
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
+    let copy = folder.join("coua");
+    if !folder.has("coua") {
+        // By another process: a file that this one has open for writing cannot be run, and other
+        // threads' children inherit what is open.
+        let args = ["-p", env!("CARGO_BIN_EXE_coua"), &copy];
+        assert!(Command::new("cp").args(args).status().expect("cp").success());
+    }
+    let mut command = Command::new(copy);
+    command.uid(NOBODY).gid(NOBODY);
+    command
+}
+
+/// Runs a command that is ready.
+#[track_caller]
+pub(crate) fn run_as_is(command: &mut Command) -> Run {
+    Run::of(command.stdin(Stdio::null()).output().expect("the program starts"))
 }
 
 /// Runs a shell command, with the program as `$COUA`, in a folder.

@@ -142,7 +142,7 @@ fn from_compressed_files() {
 }
 
 #[test]
-fn the_example_of_the_repository() {
+fn the_example_of_the_repository_needs_gzip() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/homepages.txt.gz");
     let plain = other("gzip", &["-dc"], &std::fs::read(example).unwrap());
     assert!(run(["dedup", example]).good() == awk(&plain));
