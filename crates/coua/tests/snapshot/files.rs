@@ -115,18 +115,46 @@ fn permissions_stay_and_links_are_followed() {
     assert_eq!(CuckooFilter::read(&folder.path().join("later.coua")).unwrap().len(), 40);
 }
 
+/// Runs itself again as a user without rights where the superuser runs it, who may write anywhere.
 #[cfg(unix)]
 #[test]
 fn a_folder_without_the_right_to_write_is_an_error() {
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NAME: &str = "files::a_folder_without_the_right_to_write_is_an_error";
+    const NOBODY: u32 = 65_534;
+    let refused = |path: &Path| {
+        assert!(filter_of(0..20).save_atomically(path).is_err());
+        assert_eq!(CuckooFilter::read(path).unwrap().len(), 10);
+    };
+    if let Some(path) = std::env::var_os("COUA_SAVE_WITHOUT_RIGHTS") {
+        refused(Path::new(&path));
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     filter_of(0..10).save_atomically(&path).unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
-    // The superuser may write anyway.
+    let copy = folder.path().join("test");
+    // By another process: what this one has open for writing cannot be run.
+    assert!(
+        Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&copy)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for name in [path.as_path(), &copy, folder.path()] {
+        fs::set_permissions(name, fs::Permissions::from_mode(0o555)).unwrap();
+    }
     if File::create(folder.path().join("probe")).is_err() {
-        assert!(filter_of(0..20).save_atomically(&path).is_err());
-        assert_eq!(CuckooFilter::read(&path).unwrap().len(), 10);
+        refused(&path);
+    } else {
+        let mut nobody = Command::new(&copy);
+        nobody.args(["--exact", NAME]).env("COUA_SAVE_WITHOUT_RIGHTS", &path);
+        let run = nobody.uid(NOBODY).gid(NOBODY).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && said.contains("1 passed"), "{said}");
     }
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
