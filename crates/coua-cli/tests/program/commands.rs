@@ -213,18 +213,42 @@ fn plan_tells_the_memory() {
     assert!(best["bytes"].as_u64().unwrap() <= 2_000_000);
     assert!(best["rate"].as_f64().unwrap() < 0.001);
 
+    let whole = json(&run(["plan", "--items=1M", "--hash-bits=64", "--json"]).text());
+    assert_eq!(whole, json(&run(["plan", "--items=1M", "--json"]).text()), "as dedup does");
+    assert_eq!(whole["rate"].as_f64(), Some(1e6 / 64_f64.exp2()));
+    assert_eq!(whole["compared"][0]["bytes"], whole["bytes"], "it is one of those compared");
+
     // The filter is as large as planned.
     let folder = Folder::new();
-    let f = folder.join("f");
-    run_with(b"a\n", ["add", "--capacity=1M", "--rate=0.001", "--when-full=error", &f]).good();
-    let info = json(&run(["info", "--json", &f]).text());
-    let (real, planned) = (&info["memory_bytes"], &plan["bytes"]);
-    let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
-    assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
+    for (name, options, plan) in [
+        ("fixed", &["--rate=0.001", "--when-full=error"][..], &plan),
+        ("whole", &["--hash-bits=64"], &whole),
+        ("default", &[], &whole),
+    ] {
+        let f = folder.join(name);
+        run_with(b"a\n", ["add", "--capacity=1M", &f].iter().chain(options)).good();
+        let info = json(&run(["info", "--json", &f]).text());
+        let (real, planned) = (&info["memory_bytes"], &plan["bytes"]);
+        let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
+        assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
+    }
+
+    let most = json(&run(["plan", "--hash-bits=40", "--memory=64MiB", "--json"]).text());
+    assert!((63 << 20..=64 << 20).contains(&most["bytes"].as_u64().unwrap()), "{most}");
+    let crowded = ["plan", "--items=1M", "--rate=0.1", "--slots-per-bucket=1"];
+    let crowded = run(crowded).text();
+    assert!(crowded.contains("of it for crowded items, expected"), "{crowded}");
 
     let table = run(["plan", "--items", "1e9"]).text();
     assert!(table.contains("binary fuse") && table.contains("1,000,000,000"), "{table}");
-    assert_eq!(run(["plan"]).code, Some(2));
+    let message = "coua: plan: needs --items, or --memory together with --rate or --hash-bits\n";
+    for args in [&["plan"][..], &["plan", "--rate=0.1"], &["plan", "--memory=1GB"]] {
+        run(args).failed(2, message);
+    }
+    let three = run(["plan", "--items=1M", "--rate=0.1", "--memory=1GB"]);
+    let message = "coua: plan: --items, --rate (or --hash-bits) and --memory: give two of them, \
+                   the third follows\n";
+    three.failed(2, message);
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
     run.failed(2, "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n");

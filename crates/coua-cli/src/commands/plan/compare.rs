@@ -31,8 +31,12 @@ enum Can {
 
 /// The structures people choose between.
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
+    // At the last bits of the hash only a filter that can grow reaches the rate.
+    let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
     let cuckoo = |layout, slots| {
-        CuckooPlan::for_rate(items, rate, layout, slots).ok().map(|plan| plan.bytes)
+        let plan = CuckooPlan::for_rate(items, rate, layout, slots)
+            .or_else(|_| CuckooPlan::for_hash_bits(items, hash_bits, layout, slots));
+        plan.ok().map(|plan| plan.bytes)
     };
     let bloom = BloomPlan::for_rate(items, rate).ok();
     // A block of 256 bits reaches low rates only by being almost empty.

@@ -18,24 +18,31 @@ use std::path::PathBuf;
 
 /// Tell how much memory a filter needs, and how others would compare
 ///
-/// Give the items and the rate, or one of them and the memory; with the items alone, the plan is for
-/// the lowest rate that a 64-bit hash allows, about what `dedup` needs without options.
+/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for
+/// all 64 bits of every hash: what `dedup` needs without options.
+///
+/// With a rate the filter has a fixed size; with whole hash bits it can grow, and the memory is what
+/// it takes at first for so many items.
 ///
 /// Fields of the JSON object: `items`; `rate`: false-positive rate with that many items;
 /// `expected_wrongly_dropped`: records wrongly taken for repeats when a stream with that many unique
-/// records is de-duplicated; `bytes`, `bits_per_item`, `hash_bits`, `layout`, `slots_per_bucket`,
+/// records is de-duplicated; `bytes`, `side_bytes`: the part of them that items are expected to take
+/// which cannot be told apart and are more than a bucket has slots; `bits_per_item`, `hash_bits`, `layout`, `slots_per_bucket`,
 /// `slot_bits`, `slots`, `segments`; `compared`: a list of objects with `name`, `bytes` (null: it
 /// cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Number of items, such as 14M or 1e9
-    #[arg(long, value_name = "N", value_parser = value::count,
-          required_unless_present_all = ["rate", "memory"])]
+    #[arg(long, value_name = "N", value_parser = value::count)]
     items: Option<u64>,
 
     /// False-positive rate with that many items, such as 0.001 or 0.1%
-    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
+
+    /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
+    #[arg(long, value_name = "BITS")]
+    hash_bits: Option<u32>,
 
     /// Memory that the filter may take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
@@ -91,30 +98,42 @@ struct Shape {
     slots: u32,
 }
 
+/// How much of every key a filter remembers.
+#[derive(Clone, Copy, Debug)]
+enum Exactness {
+    Rate(f64),
+    HashBits(u32),
+}
+
+/// What a filter remembers unless told otherwise.
+const ALL_BITS: Exactness = Exactness::HashBits(64);
+
 impl Shape {
     fn plan(self, args: &Args) -> Result<CuckooPlan, Failure> {
-        let planned = match (args.items, args.rate, args.memory) {
-            (Some(items), Some(rate), _) => self.for_rate(items, rate),
-            (Some(items), None, Some(memory)) => return self.best_rate(items, memory),
-            (None, Some(rate), Some(memory)) => return self.most_items(rate, memory),
-            (Some(items), None, None) => self.finest(items),
-            (None, ..) => return Err(Failure::at("plan", "needs --items, or --rate and --memory")),
-        };
-        planned.map_err(|error| Failure::at("plan", error))
+        let by_bits = args.hash_bits.map(Exactness::HashBits);
+        let exactness = args.rate.map(Exactness::Rate).or(by_bits);
+        match (args.items, exactness, args.memory) {
+            (Some(items), _, None) => self
+                .of(items, exactness.unwrap_or(ALL_BITS))
+                .map_err(|error| Failure::at("plan", error)),
+            (Some(items), None, Some(memory)) => self.best_rate(items, memory),
+            (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
+            (Some(_), Some(_), Some(_)) => Err(Failure::at(
+                "plan",
+                "--items, --rate (or --hash-bits) and --memory: give two of them, the third follows",
+            )),
+            (None, ..) => Err(Failure::at(
+                "plan",
+                "needs --items, or --memory together with --rate or --hash-bits",
+            )),
+        }
     }
 
-    fn for_rate(self, items: u64, rate: f64) -> Result<CuckooPlan, BuildError> {
-        CuckooPlan::for_rate(items, rate, self.layout, self.slots)
-    }
-
-    /// The lowest rate that can be planned for.
-    fn finest(self, items: u64) -> Result<CuckooPlan, BuildError> {
-        let mut rate = too_fine(items);
-        loop {
-            rate *= 1.1;
-            match self.for_rate(items, rate) {
-                Err(BuildError::RateTooSmall { .. }) => {}
-                planned => return planned,
+    fn of(self, items: u64, exactness: Exactness) -> Result<CuckooPlan, BuildError> {
+        match exactness {
+            Exactness::Rate(rate) => CuckooPlan::for_rate(items, rate, self.layout, self.slots),
+            Exactness::HashBits(bits) => {
+                CuckooPlan::for_hash_bits(items, bits, self.layout, self.slots)
             }
         }
     }
@@ -125,7 +144,7 @@ impl Shape {
         let (mut fits, mut low, mut high) = (None, 0.0, -too_fine(items).log2());
         for _ in 0..50 {
             let bits = f64::midpoint(low, high);
-            match self.for_rate(items, (-bits).exp2()) {
+            match self.of(items, Exactness::Rate((-bits).exp2())) {
                 Ok(plan) if plan.bytes <= memory => {
                     fits = Some(plan);
                     low = bits;
@@ -140,17 +159,19 @@ impl Shape {
         })
     }
 
-    /// The most items that can have this rate in so much memory.
-    fn most_items(self, rate: f64, memory: u64) -> Result<CuckooPlan, Failure> {
+    /// The most items that can be remembered so exactly in so much memory.
+    fn most_items(self, exactness: Exactness, memory: u64) -> Result<CuckooPlan, Failure> {
         let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
         while low < high {
             let items = low + (high - low).div_ceil(2);
-            match self.for_rate(items, rate) {
+            match self.of(items, exactness) {
                 Ok(plan) if plan.bytes <= memory => {
                     fits = Some(plan);
                     low = items;
                 }
-                Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = items - 1,
+                Ok(_) | Err(BuildError::RateTooSmall { .. } | BuildError::OutOfMemory(_)) => {
+                    high = items - 1;
+                }
                 Err(error) => return Err(Failure::at("plan", error)),
             }
         }
@@ -177,6 +198,7 @@ struct Report<'a> {
     rate: f64,
     expected_wrongly_dropped: f64,
     bytes: u64,
+    side_bytes: u64,
     bits_per_item: f64,
     hash_bits: f64,
     layout: &'static str,
@@ -194,6 +216,7 @@ impl<'a> Report<'a> {
             rate: plan.rate,
             expected_wrongly_dropped: wrongly_dropped(plan),
             bytes: plan.bytes,
+            side_bytes: plan.side_bytes,
             bits_per_item: plan.bits_per_item(),
             hash_bits: plan.hash_bits,
             layout: layout_name(shape.layout),
@@ -212,6 +235,9 @@ fn table(plan: &CuckooPlan, shape: Shape, peers: &[Peer]) -> String {
     table.row("false-positive rate", significant(plan.rate));
     table.row("wrongly dropped by a dedup of so many", significant(wrongly_dropped(plan)));
     table.row("memory", size(plan.bytes));
+    if plan.side_bytes > plan.bytes / 100 {
+        table.row("of it for crowded items, expected", size(plan.side_bytes));
+    }
     table.row("bits per item", format!("{:.2}", plan.bits_per_item()));
     table.row("hash bits", format!("{:.2}", plan.hash_bits));
     table.row("layout", layout_name(shape.layout));
