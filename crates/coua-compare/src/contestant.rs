@@ -1,6 +1,6 @@
 //! What a filter must offer to take part.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::keys::Key;
 
@@ -28,6 +28,12 @@ pub(crate) trait Contestant<K: Key>: Send + Sync {
 
     /// Adds the keys that are absent: how many that were. None: it cannot, in one call.
     fn insert_unique(&mut self, _keys: &[K]) -> Option<u64> {
+        None
+    }
+
+    /// Takes all keys at once into the empty filter, as fast as it can with so many threads: how many
+    /// were refused. None: it has no such call, or is built that way anyhow.
+    fn build(&mut self, _keys: &[K], _threads: usize) -> Option<u64> {
         None
     }
 
@@ -79,11 +85,13 @@ pub(crate) enum Family {
 }
 
 /// How a filter comes to hold its items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Way {
     /// Its capacity is stated at once.
     Stated,
+    /// It could grow, but has room for all items from the start: what growing is compared with.
+    Ready,
     /// It starts small and grows.
     Growing,
 }
@@ -106,6 +114,8 @@ pub(crate) struct Entry<K> {
     pub(crate) most_items: u64,
     /// One whose capacity is stated at once.
     pub(crate) fixed: Option<Make<K>>,
+    /// See [`Way::Ready`].
+    pub(crate) ready: Option<Make<K>>,
     /// One that starts small and grows to the plan's items.
     pub(crate) growing: Option<Make<K>>,
 }
@@ -122,6 +132,7 @@ impl<K: Key> Entry<K> {
             batched: false,
             most_items: u64::MAX,
             fixed: None,
+            ready: None,
             growing: None,
         }
     }
@@ -129,6 +140,12 @@ impl<K: Key> Entry<K> {
     /// Takes part with a stated capacity.
     pub(crate) const fn fixed(mut self, make: Make<K>) -> Self {
         self.fixed = Some(make);
+        self
+    }
+
+    /// Has a form that is as exact as the growing one, and has room for all items from the start.
+    pub(crate) const fn ready(mut self, make: Make<K>) -> Self {
+        self.ready = Some(make);
         self
     }
 
@@ -166,6 +183,7 @@ impl<K: Key> Entry<K> {
     pub(crate) fn make(&self, way: Way) -> Option<Make<K>> {
         match way {
             Way::Stated => self.fixed,
+            Way::Ready => self.ready,
             Way::Growing => self.growing,
         }
     }
@@ -178,83 +196,5 @@ impl<K: Key> Entry<K> {
         }
         (wanted > memory_limit as f64)
             .then(|| format!("needs about {:.1} GiB", wanted / f64::from(1 << 30)))
-    }
-}
-
-/// A filter with the usual calls on one key.
-pub(crate) trait OneByOne<K: Key>: Send + Sync {
-    /// Whether [`take`](Self::take) works.
-    const REMOVES: bool = true;
-    /// Whether [`add_if_absent`](Self::add_if_absent) works.
-    const ADDS_IF_ABSENT: bool = false;
-
-    /// Adds the key; false if the filter says it has not taken it.
-    fn add(&mut self, key: &K) -> bool;
-
-    /// Whether the key is present.
-    fn has(&self, key: &K) -> bool;
-
-    /// Removes the key: whether it was there.
-    fn take(&mut self, _key: &K) -> bool {
-        false
-    }
-
-    /// Adds the key unless it is present: whether it was absent.
-    fn add_if_absent(&mut self, _key: &K) -> bool {
-        false
-    }
-
-    /// See [`Contestant::shared`].
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        None
-    }
-
-    /// See [`Contestant::memory_bytes`].
-    fn memory_bytes(&self) -> Option<usize> {
-        None
-    }
-}
-
-/// A loop of single calls.
-#[derive(Debug)]
-pub(crate) struct Calls<P>(pub P);
-
-impl<P> Calls<P> {
-    /// Ready to take part.
-    pub(crate) fn boxed<K: Key>(peer: P) -> Box<dyn Contestant<K>>
-    where
-        P: OneByOne<K> + 'static,
-    {
-        Box::new(Self(peer))
-    }
-}
-
-impl<K: Key, P: OneByOne<K>> Contestant<K> for Calls<P> {
-    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
-        for key in keys {
-            if !self.0.add(key) {
-                refused.push(*key);
-            }
-        }
-    }
-
-    fn contains(&self, keys: &[K]) -> u64 {
-        keys.iter().map(|key| u64::from(self.0.has(key))).sum()
-    }
-
-    fn remove(&mut self, keys: &[K]) -> Option<u64> {
-        P::REMOVES.then(|| keys.iter().map(|key| u64::from(self.0.take(key))).sum())
-    }
-
-    fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
-        P::ADDS_IF_ABSENT.then(|| keys.iter().map(|key| u64::from(self.0.add_if_absent(key))).sum())
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        self.0.shared()
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        self.0.memory_bytes()
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cap::Cap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Counts what the contestants allocate.
 #[global_allocator]
@@ -39,7 +39,7 @@ fn status(field: &str) -> Option<u64> {
 }
 
 /// The circumstances of a measurement.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Circumstances {
     /// The command that repeats it.
     pub(crate) command: String,

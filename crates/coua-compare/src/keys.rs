@@ -20,6 +20,8 @@ pub(crate) trait Key:
     type Exact: Hash + Eq + Send + Sync;
     /// What tables call it.
     const NAME: &'static str;
+    /// What files are named after.
+    const SHORT_NAME: &'static str;
     /// Keys in one block: few enough for the caches, many enough for a batch.
     const BLOCK: usize;
 
@@ -36,6 +38,7 @@ pub(crate) trait Key:
 impl Key for u64 {
     type Exact = Self;
     const NAME: &'static str = "u64";
+    const SHORT_NAME: &'static str = "u64";
     const BLOCK: usize = 4096;
 
     #[inline]
@@ -99,6 +102,7 @@ impl Equivalent<Box<[u8]>> for Text {
 impl Key for Text {
     type Exact = Box<[u8]>;
     const NAME: &'static str = "strings of 30 to 80 bytes";
+    const SHORT_NAME: &'static str = "strings";
     const BLOCK: usize = 1024;
 
     fn nth(n: u64) -> Self {

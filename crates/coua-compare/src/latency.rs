@@ -3,41 +3,33 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contestant::{Entry, Plan, Way};
 use crate::host::Circumstances;
 use crate::keys::Row;
 use crate::markdown::{Table, short};
 use crate::measure::{median, timed};
-use crate::output::{Failure, save};
-use crate::peers::chosen;
+use crate::output::{Failure, Report};
+use crate::terms::{Absent, Terms};
 
-/// Single calls at a stated capacity, each timed by itself.
+/// Single calls, each timed by itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Latency {
     /// Items to insert, and then to look up and remove.
-    #[arg(long, default_value_t = 10_000_000, value_name = "N")]
+    #[arg(long, default_value_t = 10_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     items: u64,
-    /// The false-positive rate to ask for.
+    /// The false-positive rate to ask for, at that many items.
     #[arg(long, default_value_t = 0.001, value_name = "P")]
     rate: f64,
-    /// Rounds; each runs every contestant once.
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    rounds: usize,
-    /// Only contestants whose name contains one of these words, beside Coua.
-    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
-    only: Vec<String>,
-    /// Contestants that would take more are not run.
-    #[arg(long, default_value_t = 8, value_name = "GIB")]
-    memory_limit: u64,
-    /// Where JSON goes.
-    #[arg(long, default_value = "target/compare", value_name = "DIR")]
-    out: PathBuf,
+    /// Whether filters have room from the start.
+    #[arg(long, value_enum, default_value = "stated")]
+    way: Way,
+    #[command(flatten)]
+    terms: Terms,
 }
 
 /// The quantiles that are told; the last is the longest call.
@@ -49,68 +41,70 @@ const CALLS: [&str; 4] = ["insert", "present", "absent", "remove"];
 
 type Quantiles = [f64; QUANTILES.len()];
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line {
-    name: &'static str,
+    name: String,
     /// Nanoseconds by call: medians of the rounds; of the longest calls the least.
-    nanoseconds: BTreeMap<&'static str, Quantiles>,
+    nanoseconds: BTreeMap<String, Quantiles>,
 }
 
-#[derive(Debug, Serialize)]
-struct Sheet {
-    circumstances: Circumstances,
+/// All contestants at one size.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sheet {
     items: u64,
     rate: f64,
-    rounds: usize,
+    way: Way,
+    rounds: u32,
     /// What reading the clock takes; part of every figure.
     clock_nanoseconds: f64,
     lines: Vec<Line>,
-    absent: Vec<(&'static str, String)>,
+    absent: Absent,
 }
 
 impl Latency {
-    /// Measures, prints, writes `latency.json`.
+    /// Measures, prints, writes `latency-WAY-ITEMS.json`.
     ///
     /// # Errors
     ///
     /// If a contestant cannot be made, or results cannot be written.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let circumstances = Circumstances::now();
-        let mut entries = chosen::<u64>(&self.only);
-        entries.retain(|entry| !entry.batched && entry.fixed.is_some());
-        let limit = self.memory_limit << 30;
-        let excuse = |entry: &Entry<u64>| Some((entry.name, entry.excuse(self.items, limit)?));
-        let absent: Vec<_> = entries.iter().filter_map(excuse).collect();
-        entries.retain(|entry| excuse(entry).is_none());
+        let fits = |entry: &Entry<u64>| !entry.batched && entry.make(self.way).is_some();
+        let (entries, absent) = self.terms.entries::<u64>(self.items, fits);
         let mut all: Vec<BTreeMap<&str, Vec<Quantiles>>> = vec![BTreeMap::new(); entries.len()];
-        for round in 1..=self.rounds {
+        for round in 1..=self.terms.rounds {
             for (entry, rounds) in entries.iter().zip(&mut all) {
-                eprintln!("{}, round {round} of {}: {}", self.items, self.rounds, entry.name);
+                eprintln!("{}, round {round} of {}: {}", self.items, self.terms.rounds, entry.name);
                 let life = self.life(entry).map_err(|why| Failure::of(entry.name, &why))?;
                 for (call, quantiles) in life {
                     rounds.entry(call).or_default().push(quantiles);
                 }
             }
         }
-        let line = |(entry, rounds): (&Entry<u64>, &BTreeMap<_, _>)| Line {
-            name: entry.name,
-            nanoseconds: rounds.iter().map(|(call, rounds)| (*call, summary(rounds))).collect(),
+        let line = |(entry, rounds): (&Entry<u64>, &BTreeMap<&str, Vec<Quantiles>>)| Line {
+            name: entry.name.to_owned(),
+            nanoseconds: rounds
+                .iter()
+                .map(|(call, rounds)| ((*call).to_owned(), summary(rounds)))
+                .collect(),
         };
         let sheet = Sheet {
-            circumstances,
             items: self.items,
             rate: self.rate,
-            rounds: self.rounds,
+            way: self.way,
+            rounds: self.terms.rounds,
             clock_nanoseconds: clock(),
             lines: entries.iter().zip(&all).map(line).collect(),
             absent,
         };
-        println!("{}\n{sheet}", sheet.circumstances.markdown());
-        save(&self.out, "latency", &sheet)
+        let report = Report { circumstances, sheet };
+        println!("{report}");
+        let name = format!("latency-{:?}-{}", self.way, self.items).to_lowercase();
+        report.save(&self.terms.out, &name)
     }
 
     fn life(&self, entry: &Entry<u64>) -> Result<Vec<(&'static str, Quantiles)>, String> {
-        let make = entry.make(Way::Stated).ok_or("it only grows")?;
+        let make = entry.make(self.way).ok_or("it does not fill in that way")?;
         let mut filter = make(Plan { items: self.items, rate: self.rate })?;
         let filter = filter.as_mut();
         let mut life = Vec::new();
@@ -175,8 +169,9 @@ impl fmt::Display for Sheet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "### Single calls: {} u64 keys, rate asked {}, {} rounds\n\n\
+            "### Single calls, {}: {} u64 keys, rate asked {}, {} rounds\n\n\
              ns by the clock, of which reading the clock is {}.\n",
+            self.way.name(),
             self.items,
             self.rate,
             self.rounds,
@@ -187,7 +182,7 @@ impl fmt::Display for Sheet {
         for line in &self.lines {
             for call in CALLS {
                 if let Some(quantiles) = line.nanoseconds.get(call) {
-                    let names = [line.name.to_owned(), call.to_owned()];
+                    let names = [line.name.clone(), call.to_owned()];
                     table.row(names.into_iter().chain(quantiles.map(short)));
                 }
             }

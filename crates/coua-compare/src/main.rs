@@ -12,6 +12,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
 
 mod chart;
+mod check;
 mod contestant;
 mod dedup;
 mod filters;
@@ -26,7 +27,9 @@ mod markdown;
 mod measure;
 mod output;
 mod peers;
+mod report;
 mod space;
+mod terms;
 
 use std::io;
 use std::process::ExitCode;
@@ -46,7 +49,9 @@ enum Command {
     Growth(growth::Growth),
     Latency(latency::Latency),
     Space(space::Space),
+    Check(check::Check),
     Guard(guard::Guard),
+    Report(report::Tables),
 }
 
 fn main() -> ExitCode {
@@ -57,7 +62,9 @@ fn main() -> ExitCode {
         Command::Growth(growth) => growth.run(),
         Command::Latency(latency) => latency.run(),
         Command::Space(space) => space.run(),
+        Command::Check(check) => check.run(),
         Command::Guard(guard) => guard.run(),
+        Command::Report(tables) => tables.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

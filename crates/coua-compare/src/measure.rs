@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::keys::{Key, Row};
 
@@ -79,7 +79,7 @@ pub(crate) fn timed_threads<K: Key>(
 }
 
 /// What the rounds say of one figure.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
     /// The median of the rounds.
     pub(crate) median: f64,

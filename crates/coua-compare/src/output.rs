@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Display};
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::host::Circumstances;
 
 /// What went wrong, with what.
 #[derive(Debug)]
@@ -32,17 +34,45 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Writes `name`.json into the directory, which is made if it is lacking.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub(crate) fn save(directory: &Path, name: &str, report: &impl Serialize) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|why| Failure::of(directory.display(), &why))?;
-    let path = directory.join(name).with_extension("json");
-    let told = |why: &dyn Display| Failure::of(path.display(), &why);
-    let mut text = serde_json::to_vec_pretty(report).map_err(|why| told(&why))?;
-    text.push(b'\n');
-    let mut file = fs::File::create(&path).map_err(|why| told(&why))?;
-    file.write_all(&text).map_err(|why| told(&why))
+/// A table with the circumstances it was measured under: what a JSON file holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report<T> {
+    /// When, where, by which command.
+    pub(crate) circumstances: Circumstances,
+    /// What was measured.
+    pub(crate) sheet: T,
+}
+
+impl<T: Serialize + DeserializeOwned> Report<T> {
+    /// Writes `name`.json into the directory, which is made if it is lacking.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub(crate) fn save(&self, directory: &Path, name: &str) -> Result<(), Failure> {
+        fs::create_dir_all(directory).map_err(|why| Failure::of(directory.display(), &why))?;
+        let path = directory.join(format!("{name}.json"));
+        let told = |why: &dyn Display| Failure::of(path.display(), &why);
+        let mut text = serde_json::to_vec_pretty(self).map_err(|why| told(&why))?;
+        text.push(b'\n');
+        fs::write(&path, text).map_err(|why| told(&why))
+    }
+
+    /// Reads what [`save`](Self::save) has written.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, or that the file is no such report.
+    pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
+        let told = |why: &dyn Display| Failure::of(path.display(), &why);
+        let text = fs::read(path).map_err(|why| told(&why))?;
+        serde_json::from_slice(&text)
+            .map_err(|why| told(&format!("{why}; is it of another version? measure again")))
+    }
+}
+
+impl<T: Display> Display for Report<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "{}\n{}", self.circumstances.markdown(), self.sheet)
+    }
 }

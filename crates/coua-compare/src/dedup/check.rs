@@ -2,12 +2,12 @@
 
 use std::io::{self, BufRead};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::generate::Lines;
 
 /// What was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
     /// Distinct lines of the input that the output lacks.
     pub(crate) lost: u64,

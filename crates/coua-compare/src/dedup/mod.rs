@@ -10,14 +10,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-use serde::Serialize;
-
 use crate::generate::Lines;
 use crate::host::Circumstances;
-use crate::output::{Failure, save};
-use place::Place;
+use crate::output::{Failure, Report};
+use crate::terms::Absent;
+pub(crate) use place::Place;
+pub(crate) use run::{Cost, cost};
 use run::{Files, check, run};
-use sheet::{Runs, Sheet};
+use sheet::Runs;
+pub(crate) use sheet::Sheet;
 use tools::{Job, REFERENCE, TOOLS, Tool};
 
 /// Whole programs beside each other: time, memory, lost and left-over lines.
@@ -29,8 +30,8 @@ pub(crate) struct Dedup {
     #[arg(long, value_enum, default_value = "distinct")]
     job: Job,
     /// Rounds; each runs every program once.
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    rounds: usize,
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// Only programs whose name contains one of these words, beside Coua.
     #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
     only: Vec<String>,
@@ -45,14 +46,8 @@ pub(crate) struct Dedup {
     out: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    circumstances: &'a Circumstances,
-    sheet: &'a Sheet,
-}
-
 impl Dedup {
-    /// Measures, prints, writes `dedup-*.json`.
+    /// Measures, prints, writes `dedup-JOB-KIND-LINES.json`.
     ///
     /// # Errors
     ///
@@ -67,9 +62,11 @@ impl Dedup {
         let sheet = self.measure(&place, &files);
         fs::remove_file(&files.input)?;
         let sheet = sheet?;
-        println!("{}\n{sheet}", circumstances.markdown());
-        let name = format!("dedup-{:?}-{:?}", self.job, self.lines.kind).to_lowercase();
-        save(&self.out, &name, &Report { circumstances: &circumstances, sheet: &sheet })
+        let report = Report { circumstances, sheet };
+        println!("{report}");
+        let (job, kind) = (self.job, self.lines.kind);
+        let name = format!("dedup-{job:?}-{kind:?}-{}", self.lines.count).to_lowercase();
+        report.save(&self.out, &name)
     }
 
     /// Writes the input, which also brings it into the cache.
@@ -98,7 +95,7 @@ impl Dedup {
                 files.clear();
             }
         }
-        let failed = |runs: &Runs| Some((runs.tool.name, runs.failure.clone()?));
+        let failed = |runs: &Runs| Some((runs.tool.name.to_owned(), runs.failure.clone()?));
         absent.extend(all.iter().filter_map(failed));
         all.retain(|runs| runs.failure.is_none());
         Ok(Sheet {
@@ -113,12 +110,13 @@ impl Dedup {
     }
 
     /// The programs that are there, and those that are not.
-    fn gather(&self, place: &Place) -> (Vec<Runs>, Vec<(&'static str, String)>) {
-        let (mut all, mut absent) = (Vec::new(), Vec::new());
+    fn gather(&self, place: &Place) -> (Vec<Runs>, Absent) {
+        let (mut all, mut absent) = (Vec::new(), Absent::new());
         for tool in TOOLS.iter().filter(|tool| self.wants(tool)) {
             match place.find(tool.program) {
                 Some(program) => all.push(Runs::new(tool, program)),
-                None => absent.push((tool.name, format!("{} is not installed", tool.program))),
+                None => absent
+                    .push((tool.name.to_owned(), format!("{} is not installed", tool.program))),
             }
         }
         (all, absent)

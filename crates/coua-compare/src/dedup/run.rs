@@ -1,12 +1,11 @@
 //! One program doing its job once.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use serde::Serialize;
 use wait4::Wait4;
 
 use super::check::Verdict;
@@ -16,7 +15,7 @@ use crate::generate::Lines;
 use crate::output::Failure;
 
 /// What one run took.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     /// Seconds by the clock.
     pub(crate) wall: f64,
@@ -67,8 +66,8 @@ pub(crate) fn run(
 ) -> Result<Cost, Failure> {
     files.clear();
     let told = |why: &dyn std::fmt::Display| Failure::of(tool.name, &why);
-    let start = Instant::now();
-    let child = Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .args(["-c", tool.script])
         .env("TOOL", program)
         .env("IN", &files.input)
@@ -77,16 +76,25 @@ pub(crate) fn run(
         .env("SOURCE", tool.source)
         .env("LD_LIBRARY_PATH", place.libraries())
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(|why| told(&why))?;
-    let used = child.wait4().map_err(|why| told(&why))?;
-    let wall = start.elapsed().as_secs_f64();
-    if !used.status.success() {
-        return Err(told(&used.status));
+        .stdout(Stdio::null());
+    let (cost, status) = cost(&mut command).map_err(|why| told(&why))?;
+    if !status.success() {
+        return Err(told(&status));
     }
+    Ok(cost)
+}
+
+/// Runs a command to its end: what it took, and how it ended.
+///
+/// # Errors
+///
+/// If it cannot be started.
+pub(crate) fn cost(command: &mut Command) -> io::Result<(Cost, ExitStatus)> {
+    let start = Instant::now();
+    let used = command.spawn()?.wait4()?;
+    let wall = start.elapsed().as_secs_f64();
     let processor = (used.rusage.utime + used.rusage.stime).as_secs_f64();
-    Ok(Cost { wall, processor, peak: used.rusage.maxrss })
+    Ok((Cost { wall, processor, peak: used.rusage.maxrss }, used.status))
 }
 
 /// Checks what a run has left.

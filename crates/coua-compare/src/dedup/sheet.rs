@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::check::Verdict;
 use super::run::Cost;
@@ -11,6 +11,7 @@ use super::tools::{REFERENCE, Tool};
 use crate::generate::Lines;
 use crate::markdown::{Table, cell, short};
 use crate::measure::{Summary, median};
+use crate::terms::Absent;
 
 /// All runs of one program.
 #[derive(Debug)]
@@ -35,11 +36,11 @@ impl Runs {
 }
 
 /// A program's figures.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
-    name: &'static str,
-    remark: &'static str,
-    command: &'static str,
+    name: String,
+    remark: String,
+    command: String,
     wall_seconds: Summary,
     processor_seconds: Summary,
     peak_bytes: u64,
@@ -48,7 +49,7 @@ pub(crate) struct Line {
 }
 
 /// All programs.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sheet {
     /// The input, in words.
     pub(crate) input: String,
@@ -59,11 +60,11 @@ pub(crate) struct Sheet {
     /// Its distinct lines.
     pub(crate) unique: u64,
     /// Rounds measured.
-    pub(crate) rounds: usize,
+    pub(crate) rounds: u32,
     /// The programs.
     pub(crate) lines: Vec<Line>,
     /// Those that did not run, and why.
-    pub(crate) absent: Vec<(&'static str, String)>,
+    pub(crate) absent: Absent,
 }
 
 /// Summarises the runs; times are related to the reference's in the same round.
@@ -75,9 +76,9 @@ pub(crate) fn lines(input: &Lines, runs: &[Runs]) -> Vec<Line> {
         let peaks: Vec<f64> = runs.costs.iter().map(|cost| cost.peak as f64).collect();
         let peak = median(&peaks);
         Line {
-            name: runs.tool.name,
-            remark: runs.tool.remark,
-            command: runs.tool.script,
+            name: runs.tool.name.to_owned(),
+            remark: runs.tool.remark.to_owned(),
+            command: runs.tool.script.to_owned(),
             wall_seconds: Summary::new(&walls(runs), base.as_deref()),
             processor_seconds: Summary::new(&processor, None),
             peak_bytes: peak as u64,
@@ -105,7 +106,7 @@ impl Sheet {
             let count =
                 |of: fn(&Verdict) -> u64| line.verdict.map_or("-".into(), |v| of(&v).to_string());
             table.row([
-                line.name.to_owned(),
+                line.name.clone(),
                 cell(Some(&line.wall_seconds)),
                 cell(Some(&line.processor_seconds)),
                 short(self.count as f64 / line.wall_seconds.median / 1e6),

@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::TWO_LINES;
 use super::turn::{Facts, Step, Turn};
 use crate::contestant::Plan;
 use crate::markdown::{Table, cell, short};
 use crate::measure::Summary;
 use crate::peers::REFERENCE;
+use crate::terms::Absent;
 
 /// A contestant's figures over all rounds.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
     /// The crate, and the way it is used.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What a reader must know to compare it.
-    pub(crate) remark: &'static str,
+    pub(crate) remark: String,
     /// Bits allocated for each key that was taken.
     pub(crate) bits_per_key: f64,
     /// Bits above log2(1 / rate), which no filter can go below; none for exact sets.
@@ -27,13 +29,16 @@ pub(crate) struct Line {
     pub(crate) facts: Facts,
     /// Nanoseconds a key.
     pub(crate) nanoseconds: BTreeMap<Step, Summary>,
+    /// Times of one thread relative to fetching two random lines a key, which is the machine's own
+    /// limit for two buckets: medians over the rounds.
+    pub(crate) to_two_lines: BTreeMap<Step, f64>,
 }
 
 /// All rounds of one size.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sheet {
     /// What keys they were.
-    pub(crate) keys: &'static str,
+    pub(crate) keys: String,
     /// How many were inserted.
     pub(crate) items: u64,
     /// The rate asked for.
@@ -45,11 +50,11 @@ pub(crate) struct Sheet {
     /// Bytes in which the machine's own limits were measured.
     pub(crate) ground_bytes: u64,
     /// The machine's own limits, in nanoseconds a key.
-    pub(crate) machine: BTreeMap<&'static str, Summary>,
+    pub(crate) machine: BTreeMap<String, Summary>,
     /// The contestants.
     pub(crate) lines: Vec<Line>,
     /// Those that did not run, and why.
-    pub(crate) absent: Vec<(&'static str, String)>,
+    pub(crate) absent: Absent,
 }
 
 /// Turns of one contestant.
@@ -70,8 +75,16 @@ impl Played {
     }
 }
 
-/// Summarises the turns; times are related to the reference's in the same round.
-pub(crate) fn lines(plan: Plan, played: &[Played]) -> Vec<Line> {
+/// What the machine's own limits were, round by round.
+pub(crate) type Limits = BTreeMap<String, Vec<f64>>;
+
+/// Summarises them.
+pub(crate) fn machine(limits: &Limits) -> BTreeMap<String, Summary> {
+    limits.iter().map(|(what, times)| (what.clone(), Summary::new(times, None))).collect()
+}
+
+/// Summarises the turns; times are related to the reference's and the machine's in the same round.
+pub(crate) fn lines(plan: Plan, played: &[Played], limits: &Limits) -> Vec<Line> {
     let reference = played.iter().find(|played| played.name == REFERENCE);
     played
         .iter()
@@ -83,15 +96,22 @@ pub(crate) fn lines(plan: Plan, played: &[Played]) -> Vec<Line> {
                 let base = base.filter(|base| base.len() == times.len());
                 (step, Summary::new(&times, base.as_deref()))
             });
-            let taken = plan.items - last.facts.refused;
+            let to_two_lines = AGAINST_MACHINE.into_iter().filter_map(|step| {
+                let (times, base) = (contestant.times(step), limits.get(TWO_LINES)?);
+                let comparable = !times.is_empty() && times.len() == base.len();
+                let summary = comparable.then(|| Summary::new(&times, Some(base)))?;
+                Some((step, summary.ratio?))
+            });
+            let taken = plan.items.saturating_sub(last.facts.refused);
             let bits = last.facts.bytes as f64 * 8.0 / taken.max(1) as f64;
             Some(Line {
-                name: contestant.name,
-                remark: contestant.remark,
+                name: contestant.name.to_owned(),
+                remark: contestant.remark.to_owned(),
                 bits_per_key: bits,
                 bits_above_limit: (last.facts.rate > 0.0).then(|| bits + last.facts.rate.log2()),
                 facts: last.facts,
                 nanoseconds: nanoseconds.collect(),
+                to_two_lines: to_two_lines.collect(),
             })
         })
         .collect()
@@ -114,15 +134,20 @@ impl Line {
 
 /// The steps that every contestant is asked for, and those that some have.
 const TABLES: [&[Step]; 2] = [
-    &[Step::Insert, Step::Present, Step::Absent, Step::Half, Step::Remove],
+    &[Step::Insert, Step::LastStretch, Step::Present, Step::Absent, Step::Half, Step::Remove],
     &[
         Step::UniqueMixed,
         Step::UniqueNew,
         Step::UniqueRepeats,
         Step::InsertThreads,
         Step::AbsentThreads,
+        Step::Build,
     ],
 ];
+
+/// The steps that are related to the machine's own limit.
+const AGAINST_MACHINE: [Step; 5] =
+    [Step::Insert, Step::Present, Step::Absent, Step::Half, Step::Remove];
 
 impl Sheet {
     /// Times of those steps that were measured, of those contestants that have them.
@@ -137,8 +162,21 @@ impl Sheet {
         for line in &self.lines {
             if steps.iter().any(|step| line.nanoseconds.contains_key(step)) {
                 let times = steps.iter().map(|step| cell(line.nanoseconds.get(step)));
-                table.row(std::iter::once(line.name.to_owned()).chain(times));
+                table.row(std::iter::once(line.name.clone()).chain(times));
             }
+        }
+        table
+    }
+
+    /// Coua's times against the machine's.
+    fn against_machine(&self) -> Table {
+        let heads = AGAINST_MACHINE.iter().map(|step| format!("{step} / two lines"));
+        let mut table = Table::new(std::iter::once("contestant".to_owned()).chain(heads));
+        for line in self.lines.iter().filter(|line| line.name.starts_with(REFERENCE)) {
+            let ratio =
+                |step| line.to_two_lines.get(step).map_or("-".into(), |ratio| short(*ratio));
+            let ratios = AGAINST_MACHINE.iter().map(ratio);
+            table.row(std::iter::once(line.name.clone()).chain(ratios));
         }
         table
     }
@@ -156,7 +194,7 @@ impl Sheet {
         ]);
         for line in &self.lines {
             table.row([
-                line.name.to_owned(),
+                line.name.clone(),
                 short(line.bits_per_key),
                 line.bits_above_limit.map_or("-".into(), short),
                 short(line.facts.rate),
@@ -186,7 +224,11 @@ impl fmt::Display for Sheet {
         for steps in TABLES {
             writeln!(out, "{}", self.times(steps))?;
         }
-        writeln!(out, "{}", self.facts())?;
+        // Without a filter's whole life neither is known.
+        if self.lines.iter().any(|line| line.nanoseconds.contains_key(&Step::Insert)) {
+            writeln!(out, "{}", self.against_machine())?;
+            writeln!(out, "{}", self.facts())?;
+        }
         for line in &self.lines {
             writeln!(out, "- {}: {}{}", line.name, line.remark, line.speed_up(self.threads))?;
         }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::hint::black_box;
+use std::ops::Range;
+use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contestant::{Contestant, Entry, Make, Plan};
 use crate::generate::Order;
@@ -11,12 +13,25 @@ use crate::host;
 use crate::keys::{Key, Row};
 use crate::measure::{thread_time, timed_in, timed_threads};
 
+/// What a turn consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Insert to the stated capacity, look up, remove; memory, rate, lost keys.
+    Life,
+    /// Insert if absent.
+    Unique,
+    /// Several threads at once, and building from all keys at once.
+    Threads,
+}
+
 /// What is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Step {
     /// All items, from empty to the stated capacity.
     Insert,
+    /// The last of them: where all make 95 % load, those from 90 % on.
+    LastStretch,
     /// Lookups of all that was inserted.
     Present,
     /// Lookups of strangers.
@@ -35,12 +50,15 @@ pub(crate) enum Step {
     InsertThreads,
     /// Lookups of strangers by several threads at once.
     AbsentThreads,
+    /// All keys at once, with all threads.
+    Build,
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Insert => "insert",
+            Self::LastStretch => "its last 5 of 95",
             Self::Present => "present",
             Self::Absent => "absent",
             Self::Half => "half",
@@ -50,12 +68,13 @@ impl fmt::Display for Step {
             Self::UniqueRepeats => "unique, repeats",
             Self::InsertThreads => "insert, threads",
             Self::AbsentThreads => "absent, threads",
+            Self::Build => "all keys at once, threads",
         })
     }
 }
 
 /// What is counted rather than timed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     /// Bytes allocated when all items are in.
     pub(crate) bytes: usize,
@@ -82,13 +101,25 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Plays it.
-    pub(crate) fn play<K: Key>(entry: &Entry<K>, plan: Plan, threads: u64) -> Result<Self, String> {
+    pub(crate) fn play<K: Key>(
+        entry: &Entry<K>,
+        plan: Plan,
+        parts: &[Part],
+        threads: u64,
+    ) -> Result<Self, String> {
         let make = entry.fixed.ok_or("it only grows")?;
         let mut turn = Self::default();
-        turn.whole_life(make, plan)?;
-        turn.unique(make, plan)?;
-        if threads > 1 {
-            turn.threads(make, plan, threads)?;
+        if parts.contains(&Part::Life) {
+            turn.whole_life(make, plan)?;
+        }
+        if parts.contains(&Part::Unique) {
+            turn.unique(make, plan)?;
+        }
+        if parts.contains(&Part::Threads) {
+            turn.build(make, plan, threads)?;
+            if threads > 1 {
+                turn.threads(make, plan, threads)?;
+            }
         }
         Ok(turn)
     }
@@ -111,15 +142,21 @@ impl Turn {
     /// Inserts everything; the keys that were refused come back.
     fn fill<K: Key>(&mut self, contestant: &mut dyn Contestant<K>, plan: Plan) -> Vec<K> {
         let mut refused = Vec::new();
-        let keys = Row::Present.keys(0..plan.items);
-        let insert = timed_in(contestant.block(), keys, |block| {
-            contestant.insert(block, &mut refused);
-        });
+        let size = contestant.block();
+        let mut insert = |range: Range<u64>| {
+            let count = (range.end - range.start) as f64;
+            let work = |block: &[K]| contestant.insert(block, &mut refused);
+            (count, timed_in(size, Row::Present.keys(range), work))
+        };
+        let stretch = plan.items * 90 / 95;
+        let (first, last) = (insert(0..stretch), insert(stretch..plan.items));
+        let insert = (first.0 * first.1 + last.0 * last.1) / plan.items as f64;
         // Filters that are built at once take their time here.
         let start = thread_time();
         contestant.seal();
         let seal = thread_time().saturating_sub(start).as_secs_f64() * 1e9 / plan.items as f64;
         self.times.push((Step::Insert, insert + seal));
+        self.times.push((Step::LastStretch, last.1));
         refused
     }
 
@@ -176,6 +213,22 @@ impl Turn {
             black_box(contestant.insert_unique(block));
         });
         self.times.push((Step::UniqueMixed, time));
+        Ok(())
+    }
+
+    fn build<K: Key>(&mut self, make: Make<K>, plan: Plan, threads: u64) -> Result<(), String> {
+        let mut contestant = make(plan)?;
+        if contestant.build(&[], 1).is_none() {
+            return Ok(());
+        }
+        let keys: Vec<K> = Row::Present.keys(0..plan.items).collect();
+        let start = Instant::now();
+        let refused = contestant.build(&keys, threads as usize).unwrap_or(0);
+        let time = start.elapsed().as_secs_f64() * 1e9 / plan.items as f64;
+        self.times.push((Step::Build, time));
+        let found: u64 = keys.chunks(K::BLOCK).map(|block| contestant.contains(block)).sum();
+        self.facts.lost += plan.items.saturating_sub(found + refused);
+        self.facts.refused = self.facts.refused.max(refused);
         Ok(())
     }
 

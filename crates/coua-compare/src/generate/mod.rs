@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 pub(crate) use line::Kind;
 pub(crate) use order::Order;
-pub(crate) use random::{mix, scale};
+pub(crate) use random::{Random, mix, scale};
 
 /// A file of generated lines.
 #[derive(Clone, Copy, Debug, clap::Args)]

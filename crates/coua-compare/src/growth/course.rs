@@ -33,7 +33,7 @@ pub(crate) struct Course {
 
 /// Where windows end: at equal distances, or at equal ratios for what grows.
 pub(crate) fn windows(items: u64, way: Way) -> Vec<u64> {
-    if way == Way::Stated {
+    if way != Way::Growing {
         return (1..=100).map(|part| items * part / 100).collect();
     }
     let mut ends = vec![items];

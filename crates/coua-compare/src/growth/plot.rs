@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::sheet::{Line, Sheet};
+use super::sheet::{Filling, Line, Sheet};
 use crate::chart::{Axis, Chart, Scale, Series};
 use crate::contestant::Way;
 use crate::output::Failure;
@@ -10,39 +10,46 @@ use crate::output::Failure;
 type Points = Vec<(f64, f64)>;
 
 impl Sheet {
-    /// Draws the charts of this way of filling.
+    /// Draws the charts.
     ///
     /// # Errors
     ///
     /// If a file cannot be written.
     pub(crate) fn draw(&self, directory: &Path) -> Result<(), Failure> {
         let items = self.items as f64;
-        let axis = |label, scale| Axis { label, scale };
-        let ns = axis("ns per insert", Scale::Logarithmic);
-        if self.way == Way::Stated {
-            let x = axis("per cent of the stated capacity", Scale::Linear);
+        let ns = Axis { label: "ns per insert", scale: Scale::Logarithmic };
+        let save = |name: &str, chart: Chart| {
+            chart.save(&directory.join(format!("growth-{}-{name}.svg", self.items)))
+        };
+        let of = |way| self.fillings.iter().find(|filling| filling.way == way);
+        if let Some(filling) = of(Way::Stated) {
+            let x = Axis { label: "items, % of the stated capacity", scale: Scale::Linear };
             let title = format!("Insert cost against load, {} items", self.items);
             let cost = |line: &Line| line.cost(|end| end as f64 / items * 100.0);
-            return self.chart(title, x, ns, cost).save(&directory.join("growth-load.svg"));
+            save("load", filling.chart(title, x, ns, cost))?;
         }
-        let x = axis("items", Scale::Logarithmic);
+        let Some(filling) = of(Way::Growing) else {
+            return Ok(());
+        };
+        let x = Axis { label: "items", scale: Scale::Logarithmic };
         let title = |what: &str| format!("{what} while growing to {} items", self.items);
         let cost = |line: &Line| line.cost(|end| end as f64);
-        self.chart(title("Insert cost"), x, ns, cost).save(&directory.join("growth-cost.svg"))?;
-        let y = axis("longest single insert so far, us", Scale::Logarithmic);
-        self.chart(title("Longest insert"), x, y, Line::longest)
-            .save(&directory.join("growth-longest.svg"))?;
-        let y = axis("bits per item", Scale::Logarithmic);
-        self.chart(title("Memory"), x, y, Line::bits).save(&directory.join("growth-memory.svg"))
+        save("cost", filling.chart(title("Insert cost"), x, ns, cost))?;
+        let y = Axis { label: "longest single insert so far, us", scale: Scale::Logarithmic };
+        save("longest", filling.chart(title("Longest insert"), x, y, Line::longest))?;
+        let y = Axis { label: "bits per item", scale: Scale::Logarithmic };
+        save("memory", filling.chart(title("Memory"), x, y, Line::bits))
     }
+}
 
+impl Filling {
     fn chart(&self, title: String, x: Axis, y: Axis, of: impl Fn(&Line) -> Points) -> Chart {
         let shown = |line: &&Line| self.way == Way::Growing || line.fills_up;
         let series = self
             .lines
             .iter()
             .filter(shown)
-            .map(|line| Series { name: line.name.into(), points: of(line) });
+            .map(|line| Series { name: line.name.clone(), points: of(line) });
         Chart { title, x, y, series: series.collect() }
     }
 }

@@ -2,26 +2,27 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::course::Course;
 use crate::contestant::Way;
 use crate::markdown::{Table, cell, short};
 use crate::measure::{Summary, median};
+use crate::terms::Absent;
 
 /// A contestant's figures over all rounds.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
-    pub(super) name: &'static str,
-    remark: &'static str,
-    #[serde(skip)]
+    pub(super) name: String,
+    remark: String,
+    /// See [`Rounds::fills_up`].
     pub(super) fills_up: bool,
     /// Nanoseconds an insert over the whole way.
     nanoseconds: Summary,
     /// The most bits an item after the first tenth.
     most_bits_per_key: f64,
     bits_per_key: f64,
-    /// See [`Course::step`].
+    /// See [`Course::step`]; the most of the rounds.
     largest_step_bytes: f64,
     resident_bytes: f64,
     peak_bytes: f64,
@@ -94,13 +95,13 @@ impl Rounds {
         let late = windows.iter().filter(|window| window.0 >= items / 10);
         let longest_so_far = self.longest_so_far();
         Some(Line {
-            name: self.name,
-            remark: self.remark,
+            name: self.name.to_owned(),
+            remark: self.remark.to_owned(),
             fills_up: self.fills_up,
             nanoseconds: Summary::new(&self.means(), reference),
             most_bits_per_key: late.map(bits).fold(0.0, f64::max),
             bits_per_key: windows.last().map_or(0.0, bits),
-            largest_step_bytes: last.step,
+            largest_step_bytes: self.courses.iter().map(|c| c.step).fold(0.0, f64::max),
             resident_bytes: last.resident,
             peak_bytes: last.peak,
             rate: last.rate,
@@ -118,22 +119,29 @@ impl Rounds {
     }
 }
 
-/// One way of filling: at a stated capacity, or from small to large.
-#[derive(Debug, Serialize)]
-pub(crate) struct Sheet {
+/// One way of filling.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Filling {
     /// Which one.
     pub(crate) way: Way,
+    /// The contestants.
+    pub(crate) lines: Vec<Line>,
+    /// Those that did not run, and why.
+    pub(crate) absent: Absent,
+}
+
+/// All ways of filling.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sheet {
     /// Items at the end.
     pub(crate) items: u64,
     /// The rate asked for.
     pub(crate) rate: f64,
-    /// The contestants.
-    pub(crate) lines: Vec<Line>,
-    /// Those that did not run, and why.
-    pub(crate) absent: Vec<(&'static str, String)>,
+    /// Stated, ready, growing.
+    pub(crate) fillings: Vec<Filling>,
 }
 
-impl Sheet {
+impl Filling {
     fn table(&self) -> Table {
         let mut heads = vec!["contestant", "ns an insert"];
         heads.extend(if self.way == Way::Growing {
@@ -144,7 +152,7 @@ impl Sheet {
         heads.extend(["grown by, MiB", "peak, MiB", "rate", "lost", "refused"]);
         let mut table = Table::new(heads);
         for line in &self.lines {
-            let mut cells = vec![line.name.to_owned(), cell(Some(&line.nanoseconds))];
+            let mut cells = vec![line.name.clone(), cell(Some(&line.nanoseconds))];
             cells.extend(if self.way == Way::Growing {
                 line.growth_cells()
             } else {
@@ -181,14 +189,38 @@ fn mebibytes(bytes: f64) -> String {
     short(bytes / f64::from(1 << 20))
 }
 
+impl Way {
+    /// A heading.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stated => "at a stated capacity",
+            Self::Ready => "able to grow, with room from the start",
+            Self::Growing => "growing from small",
+        }
+    }
+}
+
 impl fmt::Display for Sheet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (way, of) = match self.way {
-            Way::Growing => ("Growing from small", "the same contestant at a stated capacity"),
-            Way::Stated => ("At a stated capacity", "`coua`"),
-        };
-        writeln!(out, "### {way}: {} u64 keys, rate asked {}\n", self.items, self.rate)?;
-        writeln!(out, "ns an insert: median, half the spread, ratio to {of}.\n\n{}", self.table())?;
+        for filling in &self.fillings {
+            let of = match filling.way {
+                Way::Growing => {
+                    "the same contestant with room from the start (and the same hash bits, if it is \
+                     in that table; else at a stated capacity)"
+                }
+                Way::Ready | Way::Stated => "`coua`",
+            };
+            let (items, rate, way) = (self.items, self.rate, filling.way.name());
+            writeln!(out, "### Inserts {way}: {items} u64 keys, rate asked {rate}\n")?;
+            writeln!(out, "ns an insert: median, half the spread, ratio to {of}.\n\n{filling}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Filling {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "{}", self.table())?;
         for line in &self.lines {
             writeln!(out, "- {}: {}", line.name, line.remark)?;
         }

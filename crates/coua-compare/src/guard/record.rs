@@ -53,7 +53,7 @@ impl Record {
                 continue;
             }
             if let Some(compiler) = line.strip_prefix("compiler\t") {
-                record.compiler = compiler.to_owned();
+                compiler.clone_into(&mut record.compiler);
                 continue;
             }
             let count = line.rsplit_once('\t').and_then(|(name, count)| {

@@ -5,7 +5,8 @@ use coua::sizing::bloom::BlockedBloomPlan;
 use fastbloom::AtomicBloomFilter;
 use growable_bloom_filter::GrowableBloom;
 
-use crate::contestant::{Calls, Entry, Made, OneByOne, Shared};
+use super::calls::{Calls, calls, shared_calls};
+use crate::contestant::{Entry, Made};
 use crate::keys::Key;
 
 /// Where growing filters start.
@@ -36,67 +37,39 @@ fn split_blocks<K: Key>(items: u64, rate: f64) -> Made<K> {
     Ok(Calls::boxed(sbbf_rs_safe::Filter::new(bits, items as usize)))
 }
 
-impl<K: Key> OneByOne<K> for fastbloom::BloomFilter {
-    const REMOVES: bool = false;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert(key);
+calls!(fastbloom::BloomFilter, filter, key;
+    add => {
+        filter.insert(key);
         true
-    }
+    },
+    has => filter.contains(key),
+);
 
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-}
-
-impl<K: Key> OneByOne<K> for AtomicBloomFilter {
-    const REMOVES: bool = false;
-
-    fn add(&mut self, key: &K) -> bool {
-        Self::insert(self, key);
+calls!(AtomicBloomFilter, filter, key;
+    add => {
+        Self::insert(filter, key);
         true
-    }
+    },
+    has => filter.contains(key),
+    shared => true,
+);
+shared_calls!(AtomicBloomFilter, filter, key; {
+    Self::insert(filter, key);
+    true
+});
 
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        Some(self)
-    }
-}
-
-impl<K: Key> Shared<K> for AtomicBloomFilter {
-    fn insert(&self, keys: &[K]) -> u64 {
-        for key in keys {
-            Self::insert(self, key);
-        }
-        0
-    }
-}
-
-impl<K: Key> OneByOne<K> for GrowableBloom {
-    const REMOVES: bool = false;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert(key);
+calls!(GrowableBloom, filter, key;
+    add => {
+        filter.insert(key);
         true
-    }
+    },
+    has => filter.contains(key),
+);
 
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-}
-
-impl<K: Key> OneByOne<K> for sbbf_rs_safe::Filter {
-    const REMOVES: bool = false;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(KeyHasher::default()).to_u64());
+calls!(sbbf_rs_safe::Filter, filter, key;
+    add => {
+        filter.insert_hash(key.hashed(KeyHasher::default()).to_u64());
         true
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(KeyHasher::default()).to_u64())
-    }
-}
+    },
+    has => filter.contains_hash(key.hashed(KeyHasher::default()).to_u64()),
+);

@@ -2,24 +2,30 @@
 
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
 
-use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Plan};
+use super::calls::{Calls, calls};
+use super::{count, inserted};
+use crate::contestant::{Contestant, Entry, Made, Plan};
 use crate::keys::Key;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     let mut all = vec![
         Entry::new(super::REFERENCE, "buckets of 4, key by key", 16.0)
             .fixed(|plan| Ok(Calls::boxed(build(fixed(plan))?)))
+            .ready(|plan| Ok(Calls::boxed(build(ready(plan))?)))
             .growing(|plan| Ok(Calls::boxed(build(growing(plan))?))),
         Entry::new("coua, batches", "the same filter, asked in batches", 16.0)
             .fixed(|plan| Batches::boxed(fixed(plan)))
+            .ready(|plan| Batches::boxed(ready(plan)))
             .growing(|plan| Batches::boxed(growing(plan)))
             .batched()
             .twin(),
         Entry::new("coua windows, batches", "overlapping windows of two", 16.0)
             .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
+            .ready(|plan| Batches::boxed(ready(plan).layout(Layout::Windows)))
             .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
             .batched(),
         Entry::new("coua default, batches", "keeps all 64 bits of the hash", 24.0)
+            .ready(|plan| Batches::boxed(CuckooFilter::builder().capacity(plan.items)))
             .growing(|_| Batches::boxed(CuckooFilter::builder()))
             .batched(),
     ];
@@ -28,6 +34,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
         all.push(
             Entry::new("coua, hashed keys", "batches of keys that are hashed already", 16.0)
                 .fixed(|plan| Hashed::boxed(fixed(plan)))
+                .ready(|plan| Hashed::boxed(ready(plan)))
                 .growing(|plan| Hashed::boxed(growing(plan)))
                 .batched()
                 .twin(),
@@ -44,34 +51,28 @@ fn growing(plan: Plan) -> CuckooFilterBuilder {
     CuckooFilter::builder().capacity(0).max_items(plan.items).rate(plan.rate)
 }
 
+/// The hash bits of the growing one, and room for all items.
+fn ready(plan: Plan) -> CuckooFilterBuilder {
+    // With a rate alone it would be of fixed size, and have other hash bits.
+    CuckooFilter::builder()
+        .capacity(plan.items)
+        .max_items(plan.items)
+        .rate(plan.rate)
+        .when_full(WhenFull::ExceedRate)
+}
+
 fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-impl<K: Key> OneByOne<K> for CuckooFilter {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(self.hasher()))
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove_hash(key.hashed(self.hasher()))
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_unique_hash(key.hashed(self.hasher())) == Ok(Insertion::Inserted)
-    }
-
-    /// Large tables are mappings, which the counting allocator does not see.
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(Self::memory_bytes(self))
-    }
-}
+// Large tables are mappings, which the counting allocator does not see.
+calls!(CuckooFilter, filter, key;
+    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains_hash(key.hashed(filter.hasher())),
+    take => filter.remove_hash(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique_hash(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
+    memory_bytes => Self::memory_bytes(filter),
+);
 
 /// Hashes a block and hands it over whole.
 struct Batches {
@@ -115,7 +116,7 @@ impl Batches {
         match self.filter.insert_unique_hash_batch(&self.hashes, &mut self.outcomes) {
             Ok(()) | Err(_) => {}
         }
-        self.outcomes.iter().filter(|&&outcome| outcome == Insertion::Inserted).count() as u64
+        inserted(&self.outcomes)
     }
 }
 
@@ -124,10 +125,6 @@ fn contains_hashes(filter: &CuckooFilter, hashes: &[KeyHash]) -> u64 {
     let mut answers = Vec::with_capacity(hashes.len());
     filter.contains_hash_batch(hashes, &mut answers);
     count(&answers)
-}
-
-fn count(answers: &[bool]) -> u64 {
-    answers.iter().map(|&answer| u64::from(answer)).sum()
 }
 
 impl<K: Key> Contestant<K> for Batches {

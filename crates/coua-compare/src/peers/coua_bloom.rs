@@ -4,7 +4,8 @@ use coua::{
     BlockedBloomFilter, BloomBuildError, BloomFilter, Insertion, KeyHash, ScalableBloomFilter,
 };
 
-use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Shared};
+use super::calls::{Calls, OneByOne, calls, shared_calls};
+use crate::contestant::{Contestant, Entry, Made};
 use crate::keys::Key;
 
 /// Where growing filters start.
@@ -53,7 +54,7 @@ impl<K: Key> Contestant<K> for BlockedBatches {
     fn contains(&self, keys: &[K]) -> u64 {
         let mut answers = Vec::with_capacity(keys.len());
         self.0.contains_hash_batch(&self.hashes(keys), &mut answers);
-        answers.iter().map(|&answer| u64::from(answer)).sum()
+        super::count(&answers)
     }
 
     fn memory_bytes(&self) -> Option<usize> {
@@ -61,80 +62,34 @@ impl<K: Key> Contestant<K> for BlockedBatches {
     }
 }
 
-impl<K: Key> OneByOne<K> for BloomFilter {
-    const REMOVES: bool = false;
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher()));
+calls!(BloomFilter, filter, key;
+    add => {
+        filter.insert_hash(key.hashed(filter.hasher()));
         true
-    }
+    },
+    has => filter.contains_hash(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())) == Insertion::Inserted,
+    shared => true,
+    memory_bytes => Self::memory_bytes(filter),
+);
+shared_calls!(BloomFilter, filter, key; {
+    filter.insert_hash(key.hashed(filter.hasher()));
+    true
+});
 
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(self.hasher()))
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())) == Insertion::Inserted
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        Some(self)
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(Self::memory_bytes(self))
-    }
-}
-
-impl<K: Key> Shared<K> for BloomFilter {
-    fn insert(&self, keys: &[K]) -> u64 {
-        for key in keys {
-            self.insert_hash(key.hashed(self.hasher()));
-        }
-        0
-    }
-}
-
-impl<K: Key> OneByOne<K> for BlockedBloomFilter {
-    const REMOVES: bool = false;
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher()));
+calls!(BlockedBloomFilter, filter, key;
+    add => {
+        filter.insert_hash(key.hashed(filter.hasher()));
         true
-    }
+    },
+    has => filter.contains_hash(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())) == Insertion::Inserted,
+    memory_bytes => Self::memory_bytes(filter),
+);
 
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(self.hasher()))
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())) == Insertion::Inserted
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(Self::memory_bytes(self))
-    }
-}
-
-impl<K: Key> OneByOne<K> for ScalableBloomFilter {
-    const REMOVES: bool = false;
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(self.hasher()))
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())).is_ok_and(|done| done == Insertion::Inserted)
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(Self::memory_bytes(self))
-    }
-}
+calls!(ScalableBloomFilter, filter, key;
+    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains_hash(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())).is_ok_and(|done| done == Insertion::Inserted),
+    memory_bytes => Self::memory_bytes(filter),
+);

@@ -1,8 +1,13 @@
 //! Coua's filter for many threads.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
 use coua::{CuckooFilter, Insertion, KeyHash, SharedCuckooFilter, WhenFull};
 
-use crate::contestant::{Calls, Contestant, Entry, OneByOne, Plan, Shared};
+use super::calls::{Calls, calls, shared_calls};
+use super::{count, inserted};
+use crate::contestant::{Contestant, Entry, Plan, Shared};
 use crate::keys::Key;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
@@ -22,40 +27,19 @@ fn build(plan: Plan) -> Result<SharedCuckooFilter, String> {
     builder.build_shared().map_err(|error| error.to_string())
 }
 
-impl<K: Key> OneByOne<K> for SharedCuckooFilter {
-    const ADDS_IF_ABSENT: bool = true;
+calls!(SharedCuckooFilter, filter, key;
+    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains_hash(key.hashed(filter.hasher())),
+    take => filter.remove_hash(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique_hash(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
+    shared => true,
+    memory_bytes => Self::memory_bytes(filter),
+);
+shared_calls!(SharedCuckooFilter, filter, key; filter.insert_hash(key.hashed(filter.hasher())).is_ok());
 
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hashed(self.hasher())).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains_hash(key.hashed(self.hasher()))
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove_hash(key.hashed(self.hasher()))
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_unique_hash(key.hashed(self.hasher())) == Ok(Insertion::Inserted)
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        Some(self)
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(Self::memory_bytes(self))
-    }
-}
-
-impl<K: Key> Shared<K> for SharedCuckooFilter {
-    fn insert(&self, keys: &[K]) -> u64 {
-        let refused = |key: &K| self.insert_hash(key.hashed(self.hasher())).is_err();
-        keys.iter().map(|key| u64::from(refused(key))).sum()
-    }
-}
+/// Keys that a thread hashes and hands over at once while it builds from all of them: many for each
+/// lock, few enough to stay in the cache.
+const AT_ONCE: usize = 1 << 17;
 
 struct Batches(SharedCuckooFilter);
 
@@ -81,13 +65,36 @@ impl<K: Key> Contestant<K> for Batches {
     fn contains(&self, keys: &[K]) -> u64 {
         let mut answers = Vec::with_capacity(keys.len());
         self.0.contains_hash_batch(&self.hash(keys), &mut answers);
-        answers.iter().map(|&answer| u64::from(answer)).sum()
+        count(&answers)
     }
 
     fn remove(&mut self, keys: &[K]) -> Option<u64> {
         let mut answers = Vec::with_capacity(keys.len());
         self.0.remove_hash_batch(&self.hash(keys), &mut answers);
-        Some(answers.iter().map(|&answer| u64::from(answer)).sum())
+        Some(count(&answers))
+    }
+
+    fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        // A refused key counts as not inserted; none is expected below capacity.
+        match self.0.insert_unique_hash_batch(&self.hash(keys), &mut outcomes) {
+            Ok(()) | Err(_) => {}
+        }
+        Some(inserted(&outcomes))
+    }
+
+    fn build(&mut self, keys: &[K], threads: usize) -> Option<u64> {
+        let (batches, refused) = (&*self, AtomicU64::new(0));
+        thread::scope(|scope| {
+            for share in keys.chunks(keys.len().div_ceil(threads).max(1)) {
+                let refused = &refused;
+                scope.spawn(move || {
+                    let count: u64 = share.chunks(AT_ONCE).map(|part| batches.insert(part)).sum();
+                    refused.fetch_add(count, Ordering::Relaxed)
+                });
+            }
+        });
+        Some(refused.into_inner())
     }
 
     fn shared(&self) -> Option<&dyn Shared<K>> {

@@ -5,7 +5,8 @@ use std::hash::RandomState;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::contestant::{Calls, Contestant, Entry, Made, OneByOne, Plan, Shared};
+use super::calls::{Calls, calls, shared_calls};
+use crate::contestant::{Contestant, Entry, Made, Plan};
 use crate::keys::Key;
 
 /// The crate's default; it wants it named.
@@ -87,67 +88,32 @@ fn clock<K: Key>(plan: Plan) -> Made<K> {
     Ok(Calls::boxed(Clock::new_random(configuration)))
 }
 
-impl<K: Key> OneByOne<K> for Plain {
-    const ADDS_IF_ABSENT: bool = true;
+calls!(Plain, filter, key;
+    add => Self::add(filter, key).is_ok(),
+    has => filter.contains(key),
+    take => filter.delete(key),
+    add_if_absent => filter.test_and_add(key).unwrap_or(false),
+);
 
-    fn add(&mut self, key: &K) -> bool {
-        Self::add(self, key).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.delete(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.test_and_add(key).unwrap_or(false)
-    }
-}
-
-impl<K: Key> OneByOne<K> for Scalable<K> {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert(key);
+calls!(Scalable<K>, filter, key;
+    add => {
+        filter.insert(key);
         true
-    }
+    },
+    has => filter.contains(key),
+    take => filter.remove(key),
+    add_if_absent => !filter.insert_if_not_contained(key),
+);
 
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        !self.insert_if_not_contained(key)
-    }
-}
-
-impl<K: Key> OneByOne<K> for Autoscale<K> {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        Self::add(self, key);
+calls!(Autoscale<K>, filter, key;
+    add => {
+        Self::add(filter, key);
         true
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        !self.add_if_not_exist(key)
-    }
-}
+    },
+    has => filter.contains(key),
+    take => filter.remove(key),
+    add_if_absent => !filter.add_if_not_exist(key),
+);
 
 struct AutoscaleBatch<K: Key>(Autoscale<K>);
 
@@ -169,57 +135,20 @@ impl<K: Key> Contestant<K> for AutoscaleBatch<K> {
     }
 }
 
-impl<K: Key> OneByOne<K> for Atomic {
-    const ADDS_IF_ABSENT: bool = true;
+calls!(Atomic, filter, key;
+    add => filter.insert(key).is_ok(),
+    has => filter.contains(key),
+    take => filter.remove(key),
+    add_if_absent => filter.insert_unique(key).unwrap_or(false),
+    shared => true,
+);
+shared_calls!(Atomic, filter, key; Self::insert(filter, key).is_ok());
 
-    fn add(&mut self, key: &K) -> bool {
-        self.insert(key).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert_unique(key).unwrap_or(false)
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        Some(self)
-    }
-}
-
-impl<K: Key> Shared<K> for Atomic {
-    fn insert(&self, keys: &[K]) -> u64 {
-        keys.iter().map(|key| u64::from(Self::insert(self, key).is_err())).sum()
-    }
-}
-
-/// An insert that finds no room evicts some key and names its fingerprint.
-impl<K: Key> OneByOne<K> for Clock {
-    fn add(&mut self, key: &K) -> bool {
-        self.insert(key).is_none()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove(key)
-    }
-
-    fn shared(&self) -> Option<&dyn Shared<K>> {
-        Some(self)
-    }
-}
-
-impl<K: Key> Shared<K> for Clock {
-    fn insert(&self, keys: &[K]) -> u64 {
-        keys.iter().map(|key| u64::from(Self::insert(self, key).is_some())).sum()
-    }
-}
+// An insert that finds no room evicts some key and names its fingerprint.
+calls!(Clock, filter, key;
+    add => filter.insert(key).is_none(),
+    has => filter.contains(key),
+    take => filter.remove(key),
+    shared => true,
+);
+shared_calls!(Clock, filter, key; Self::insert(filter, key).is_none());

@@ -5,7 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use coua::KeyHasher;
 use hashbrown::HashSet;
 
-use crate::contestant::{Calls, Entry, OneByOne};
+use super::calls::{Calls, calls};
+use crate::contestant::Entry;
 use crate::keys::Key;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
@@ -26,26 +27,13 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
 
 struct Exact<K: Key>(HashSet<K::Exact>);
 
-impl<K: Key> OneByOne<K> for Exact<K> {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.0.insert(key.exact())
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.0.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.0.remove(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        // Strings are copied only where they are new.
-        !self.0.contains(key) && self.0.insert(key.exact())
-    }
-}
+calls!(Exact<K>, set, key;
+    add => set.0.insert(key.exact()),
+    has => set.0.contains(key),
+    take => set.0.remove(key),
+    // Strings are copied only where they are new.
+    add_if_absent => !set.0.contains(key) && set.0.insert(key.exact()),
+);
 
 /// The key is a good hash already.
 #[derive(Default)]
@@ -71,22 +59,9 @@ type Taken = BuildHasherDefault<AsIs>;
 
 struct Hashes(HashSet<u64, Taken>);
 
-impl<K: Key> OneByOne<K> for Hashes {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.0.insert(key.hashed(KeyHasher::default()).to_u64())
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.0.contains(&key.hashed(KeyHasher::default()).to_u64())
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.0.remove(&key.hashed(KeyHasher::default()).to_u64())
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        <Self as OneByOne<K>>::add(self, key)
-    }
-}
+calls!(Hashes, set, key;
+    add => set.0.insert(key.hashed(KeyHasher::default()).to_u64()),
+    has => set.0.contains(&key.hashed(KeyHasher::default()).to_u64()),
+    take => set.0.remove(&key.hashed(KeyHasher::default()).to_u64()),
+    add_if_absent => set.0.insert(key.hashed(KeyHasher::default()).to_u64()),
+);

@@ -2,7 +2,8 @@
 
 use qfilter::Filter;
 
-use crate::contestant::{Calls, Entry, OneByOne};
+use super::calls::{Calls, calls};
+use crate::contestant::Entry;
 use crate::keys::Key;
 
 /// Where growing filters start.
@@ -22,22 +23,9 @@ fn boxed<K: Key>(filter: Result<Filter, qfilter::Error>) -> crate::contestant::M
     filter.map(Calls::boxed).map_err(|error| error.to_string())
 }
 
-impl<K: Key> OneByOne<K> for Filter {
-    const ADDS_IF_ABSENT: bool = true;
-
-    fn add(&mut self, key: &K) -> bool {
-        self.insert_duplicated(key).is_ok()
-    }
-
-    fn has(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-
-    fn take(&mut self, key: &K) -> bool {
-        self.remove(key)
-    }
-
-    fn add_if_absent(&mut self, key: &K) -> bool {
-        self.insert(key).unwrap_or(false)
-    }
-}
+calls!(Filter, filter, key;
+    add => filter.insert_duplicated(key).is_ok(),
+    has => filter.contains(key),
+    take => filter.remove(key),
+    add_if_absent => filter.insert(key).unwrap_or(false),
+);

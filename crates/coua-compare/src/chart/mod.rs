@@ -1,5 +1,7 @@
 //! Line charts as SVG, with a legend beside them.
 
+mod look;
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,6 +12,7 @@ use plotters::prelude::*;
 
 use crate::markdown::short;
 use crate::output::Failure;
+use look::{Look, look};
 
 const SIZE: (u32, u32) = (1000, 560);
 const LEGEND: u32 = 260;
@@ -59,14 +62,18 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Chart {
-    /// Draws it, if there is a point to draw; lines without points are left out.
+    /// Draws it, if there is a point to draw. Lines without points are left out, and those that
+    /// [`look`] does not know.
     ///
     /// # Errors
     ///
     /// If the file cannot be written.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let mut chart = self.clone();
-        chart.series.retain(|series| !series.points.is_empty());
+        chart.series.retain(|series| !series.points.is_empty() && look(&series.name).is_some());
+        // The legend stands in the order in which the lines end.
+        let end = |series: &Series| series.points.last().map_or(0.0, |point| point.1);
+        chart.series.sort_by(|one, other| end(other).total_cmp(&end(one)));
         if chart.series.is_empty() {
             return Ok(());
         }
@@ -126,31 +133,41 @@ impl Chart {
             .y_label_formatter(&|value| short(*value))
             .label_style(("sans-serif", TEXT - 1))
             .draw()?;
-        for (place, series) in self.series.iter().enumerate() {
-            let style = self.style(place);
-            chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+        for (series, look) in self.drawn() {
+            let points = series.points.iter().copied();
+            if look.dashed {
+                chart.draw_series(DashedLineSeries::new(points, 6, 4, look.style()))?;
+            } else {
+                chart.draw_series(LineSeries::new(points, look.style()))?;
+            }
             // A line of a thousand points needs no marks.
-            if series.points.len() <= 20 {
-                let mark = |&point| Circle::new(point, 3, style.filled());
+            if series.points.len() <= 20 && !look.dashed {
+                let mark = |&point| Circle::new(point, 3, look.style().filled());
                 chart.draw_series(series.points.iter().map(mark))?;
             }
         }
         Ok(())
     }
 
-    fn legend(&self, area: &Area<'_>) -> Drawn {
-        for (place, (series, y)) in self.series.iter().zip((40..).step_by(20)).enumerate() {
-            area.draw(&PathElement::new([(0, y), (22, y)], self.style(place)))?;
-            let text = ("sans-serif", TEXT - 1).into_font();
-            area.draw(&Text::new(series.name.clone(), (28, y - TEXT / 2), text))?;
-        }
-        Ok(())
+    /// The lines with their looks, Coua's last, so that they lie on top.
+    fn drawn(&self) -> impl Iterator<Item = (&Series, Look)> {
+        let ours = |series: &&Series| series.name.starts_with("coua");
+        let others = self.series.iter().filter(move |series| !ours(series));
+        let all = others.chain(self.series.iter().filter(ours));
+        all.filter_map(|series| Some((series, look(&series.name)?)))
     }
 
-    /// A colour for each line; Coua's stand out.
-    fn style(&self, place: usize) -> ShapeStyle {
-        let ours = self.series[place].name.starts_with("coua");
-        Palette99::pick(place).stroke_width(if ours { 3 } else { 1 })
+    fn legend(&self, area: &Area<'_>) -> Drawn {
+        let looks = self.series.iter().filter_map(|series| Some((series, look(&series.name)?)));
+        for ((series, look), y) in looks.zip((48..).step_by(22)) {
+            let pieces = if look.dashed { vec![(0, 6), (10, 16), (20, 26)] } else { vec![(0, 26)] };
+            for (from, to) in pieces {
+                area.draw(&PathElement::new([(from, y), (to, y)], look.style()))?;
+            }
+            let text = ("sans-serif", TEXT).into_font();
+            area.draw(&Text::new(series.name.clone(), (34, y - TEXT / 2), text))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,11 @@
 //! Bits per key against the false-positive rate they buy.
 
-use std::fmt;
-use std::path::PathBuf;
+mod planned;
 
-use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::chart::{Axis, Chart, Scale, Series};
 use crate::contestant::{Contestant, Entry, Plan, Way};
@@ -11,14 +13,15 @@ use crate::host::{self, Circumstances};
 use crate::keys::Row;
 use crate::markdown::{Table, short};
 use crate::measure::timed;
-use crate::output::{Failure, save};
-use crate::peers::chosen;
+use crate::output::{Failure, Report};
+use crate::terms::Terms;
+use planned::Planned;
 
 /// Bits per key against the measured rate, with the limit that no filter can go below.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Space {
     /// Items to insert. The powers of two that many peers round up to lie just above 996,000.
-    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     items: u64,
     /// The false-positive rates to ask for.
     #[arg(
@@ -28,60 +31,68 @@ pub(crate) struct Space {
         value_name = "P,..."
     )]
     rates: Vec<f64>,
-    /// Only contestants whose name contains one of these words, beside Coua.
-    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
-    only: Vec<String>,
-    /// Where JSON and the plot go.
-    #[arg(long, default_value = "target/compare", value_name = "DIR")]
-    out: PathBuf,
+    /// Items of Coua's filters whose memory is compared with the plan; 0: none. With few, whole huge
+    /// pages weigh more than what is in them.
+    #[arg(long, default_value_t = 100_000_000, value_name = "N")]
+    planned_items: u64,
+    #[command(flatten)]
+    terms: Terms,
 }
 
 /// Points above are in the table only.
 const MOST_BITS: f64 = 45.0;
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Point {
     asked: f64,
     measured: f64,
     bits_per_key: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line {
-    name: &'static str,
+    name: String,
     points: Vec<Point>,
 }
 
-#[derive(Debug, Serialize)]
-struct Sheet {
-    circumstances: Circumstances,
+/// All contestants at one size, and Coua's memory beside its plans.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sheet {
     items: u64,
     lines: Vec<Line>,
+    planned_items: u64,
+    planned: Vec<Planned>,
 }
 
 impl Space {
-    /// Measures, prints, writes `space.json` and `space.svg`.
+    /// Measures, prints, writes `space-ITEMS.json` and the plot. Memory does not vary: one round.
     ///
     /// # Errors
     ///
     /// If a contestant cannot be made, or results cannot be written.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let circumstances = Circumstances::now();
-        let mut entries = chosen::<u64>(&self.only);
+        let told = |why: coua::BuildError| Failure::of("a filter as planned", &why);
+        let planned = match self.planned_items {
+            0 => Vec::new(),
+            items => planned::measure(items).map_err(told)?,
+        };
         // The single calls and the batches of one filter take the same memory.
-        entries.retain(|entry| entry.fixed.is_some() && !entry.twin);
+        let fits = |entry: &Entry<u64>| entry.fixed.is_some() && !entry.twin;
+        let (entries, _) = self.terms.entries::<u64>(self.items, fits);
         let mut lines = Vec::new();
         for entry in &entries {
             eprintln!("{}: {}", self.items, entry.name);
             let points: Result<_, String> =
                 self.rates.iter().map(|&rate| self.point(entry, rate)).collect();
             let points = points.map_err(|why| Failure::of(entry.name, &why))?;
-            lines.push(Line { name: entry.name, points });
+            lines.push(Line { name: entry.name.to_owned(), points });
         }
-        let sheet = Sheet { circumstances, items: self.items, lines };
-        println!("{}\n{sheet}", sheet.circumstances.markdown());
-        save(&self.out, "space", &sheet)?;
-        sheet.chart().save(&self.out.join("space.svg"))
+        let sheet = Sheet { items: self.items, lines, planned_items: self.planned_items, planned };
+        let report = Report { circumstances, sheet };
+        println!("{report}");
+        report.save(&self.terms.out, &format!("space-{}", self.items))?;
+        report.sheet.draw(&self.terms.out)
     }
 
     fn point(&self, entry: &Entry<u64>, rate: f64) -> Result<Point, String> {
@@ -110,6 +121,15 @@ impl Space {
 }
 
 impl Sheet {
+    /// Draws bits per key against the rate.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub(crate) fn draw(&self, directory: &Path) -> Result<(), Failure> {
+        self.chart().save(&directory.join(format!("space-{}.svg", self.items)))
+    }
+
     fn chart(&self) -> Chart {
         let mut series: Vec<Series> = self.lines.iter().map(Line::series).collect();
         let limit = |exponent: i32| (f64::from(exponent), f64::from(exponent));
@@ -133,7 +153,7 @@ impl Line {
         let shown = |point: &&Point| point.measured > 0.0 && point.bits_per_key < MOST_BITS;
         let honest = self.points.iter().filter(shown);
         let points = honest.map(|point| (-point.measured.log2(), point.bits_per_key)).collect();
-        Series { name: self.name.into(), points }
+        Series { name: self.name.clone(), points }
     }
 }
 
@@ -146,7 +166,7 @@ impl fmt::Display for Sheet {
             for point in &line.points {
                 let above = point.bits_per_key + point.measured.log2();
                 table.row([
-                    line.name.to_owned(),
+                    line.name.clone(),
                     short(point.asked),
                     short(point.measured),
                     short(point.bits_per_key),
@@ -154,6 +174,11 @@ impl fmt::Display for Sheet {
                 ]);
             }
         }
-        writeln!(out, "{table}")
+        writeln!(out, "{table}")?;
+        if self.planned.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "### Coua's memory beside the plan: {} u64 keys\n", self.planned_items)?;
+        writeln!(out, "{}", planned::table(&self.planned))
     }
 }
