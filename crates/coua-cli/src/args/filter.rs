@@ -36,7 +36,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4]
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
     #[arg(long, value_name = "N")]
     slots_per_bucket: Option<u32>,
 

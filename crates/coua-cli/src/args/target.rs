@@ -1,11 +1,10 @@
 //! Options of the commands that hold records against a filter file.
 
 use crate::args::input::InputArgs;
-use crate::args::run::RunArgs;
 use clap::Args;
 use std::path::PathBuf;
 
-/// A filter file, the records, and how to run.
+/// A filter file and the records.
 #[derive(Args, Debug)]
 pub(crate) struct TargetArgs {
     /// The filter file
@@ -14,7 +13,4 @@ pub(crate) struct TargetArgs {
 
     #[command(flatten)]
     pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
 }

@@ -1,7 +1,7 @@
 //! `coua add`.
 
 use crate::args::filter::FilterArgs;
-use crate::args::run::Manners;
+use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -29,6 +29,9 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
     manners: Manners,
 }
 
@@ -37,8 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
     let filter = file.load_or_build(&args.filter)?;
-    let session =
-        Session::begin(&args.target.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };

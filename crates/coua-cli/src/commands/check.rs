@@ -1,7 +1,7 @@
 //! `coua check`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::run::Quiet;
+use crate::args::run::{Quiet, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::commands::print;
 use crate::exit::Exit;
@@ -28,6 +28,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     secret: SecretArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 /// What to print.
@@ -57,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Output::open(None, reading.opening(&inputs))?)
     };
     let quiet = Quiet { quiet: args.printing.quiet };
-    let session = Session::begin(&args.target.run, quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut check = Check {
         filter,

@@ -2,7 +2,7 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::input::OnMissing;
-use crate::args::run::Quiet;
+use crate::args::run::{Quiet, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file;
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
     quiet: Quiet,
 }
 
@@ -36,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
     let output = Output::open(None, reading.opening(&inputs))?;
-    let session = Session::begin(&args.target.run, args.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut lines = Lines { output, on_missing };

@@ -1,7 +1,7 @@
 //! `coua remove`.
 
 use crate::args::filter::SecretArgs;
-use crate::args::run::Manners;
+use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -32,6 +32,9 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
     manners: Manners,
 }
 
@@ -53,8 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(_) => Some(Output::open(None, reading.opening(&inputs))?),
         None => None,
     };
-    let session =
-        Session::begin(&args.target.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     let mut remove = Remove {
         filter,

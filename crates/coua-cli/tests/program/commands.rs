@@ -1,6 +1,6 @@
 //! The commands on filter files, `plan` and `generate`.
 
-use crate::support::{Folder, Repeats, expected, lines, run, run_with};
+use crate::support::{Folder, Repeats, expected, lines, run, run_with, shell};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -274,6 +274,27 @@ fn generate_writes_pages_and_completions() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(run(["generate", "completions", shell]).text().contains("tee-dups"), "{shell}");
     }
+}
+
+#[test]
+fn the_commands_of_the_readme_do_what_it_says() {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("## Command line").nth(1).expect("it has this section");
+    let commands = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let folder = Folder::new();
+    for name in ["access.log", "today.txt", "candidates.txt"] {
+        folder.file(name, "a\nb\na\n");
+    }
+    let mut ran = 0;
+    for line in commands.expect("it shows commands").lines() {
+        let script = line.replacen("coua ", "\"$COUA\" ", 1);
+        let run = shell(folder.path(), &script);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
+        ran += 1;
+    }
+    assert!(ran >= 3, "{ran}");
+    assert_eq!(folder.read("unique.log"), b"a\nb\n");
+    assert_eq!(folder.read("new.txt"), b"a\nb\n");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Inputs of all kinds: bytes are bytes, and what cannot be read is told.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::support::{Folder, Repeats, expected, lines, run, run_with, shell};
 
 #[track_caller]
@@ -136,6 +139,36 @@ fn texts_that_begin_like_compressed_files() {
     }
     dedups(b"\x1f\x8b\n", b"\x1f\x8b\n");
     dedups(b"\xfd7zXZ\n", b"\xfd7zXZ\n");
+}
+
+#[test]
+fn names_of_files_are_bytes() {
+    let folder = Folder::new();
+    let name = OsStr::from_bytes(b"odd \xff\n name");
+    let path = folder.path().join(name);
+    std::fs::write(&path, "a\na\n").unwrap();
+    assert_eq!(run([OsStr::new("dedup"), path.as_os_str()]).good(), b"a\n");
+    std::fs::remove_file(&path).unwrap();
+    let missing = run([OsStr::new("dedup"), path.as_os_str()]);
+    missing.failed(2, &format!("coua: {}: No such file or directory\n", path.display()));
+}
+
+#[test]
+fn empty_input_of_every_command() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    for how in
+        [&["dedup", "--csv", "url"][..], &["dedup", "--csv", "1"], &["dedup", "--json", "/a"]]
+    {
+        assert_eq!(run_with(b"", how).good(), b"", "{how:?}");
+    }
+    assert_eq!(run_with(b"", ["dedup", "--filter", &filter]).good(), b"");
+    assert!(run(["info", &filter]).text().contains("items"), "an empty filter is a filter");
+    for command in ["add", "count", "remove"] {
+        assert_eq!(run_with(b"", [command, &filter]).good(), b"");
+    }
+    run_with(b"", ["check", &filter]).failed(1, "");
+    assert_eq!(run_with(b"a\n", ["dedup", "--filter", &filter]).good(), b"a\n");
 }
 
 #[test]
