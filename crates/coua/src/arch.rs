@@ -8,39 +8,56 @@
 #![expect(unsafe_code, reason = "vector instructions; this is the only file with them")]
 
 use crate::KeyHash;
+use crate::batch::{LocatedKeys, WIDTH, Work};
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
 use crate::table::Segment;
 use std::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_cvtsi64_si128, _mm_prefetch, _mm512_add_epi64, _mm512_and_epi64,
-    _mm512_andnot_epi64, _mm512_cvtepu32_epi64, _mm512_i64gather_epi32, _mm512_i64gather_epi64,
-    _mm512_loadu_si512, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64,
-    _mm512_set1_epi64, _mm512_sll_epi64, _mm512_slli_epi64, _mm512_srl_epi64, _mm512_srli_epi64,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_test_epi64_mask,
-    _mm512_xor_epi64,
+    __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64,
+    _mm512_cvtepu32_epi64, _mm512_i64gather_epi32, _mm512_i64gather_epi64, _mm512_loadu_si512,
+    _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64, _mm512_set1_epi64,
+    _mm512_sll_epi64, _mm512_slli_epi64, _mm512_srl_epi64, _mm512_srli_epi64, _mm512_srlv_epi64,
+    _mm512_storeu_si512, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
 /// Runs `work` compiled for processors that count and find bits in one instruction (x86-64-v2 and
 /// BMI), if this is one.
 #[inline]
-pub(crate) fn with_bit_instructions<R>(work: impl FnOnce() -> R) -> R {
-    #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn compiled_for_them<R>(work: impl FnOnce() -> R) -> R {
-        work()
+pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
+    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+    fn compiled_for_them<W: Work>(work: W) -> W::Output {
+        work.run()
     }
     let able = is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2");
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt");
     if able {
         // SAFETY: the processor has the instructions.
         unsafe { compiled_for_them(work) }
     } else {
-        work()
+        work.run()
     }
 }
 
+/// Finds the places of eight keys and asks for their memory; false if the processor lacks the
+/// instructions or the filter's segments are of several depths: then nothing is done.
+#[inline]
+pub(crate) fn locate_vector(
+    filter: &CuckooFilter,
+    hashes: &[KeyHash; LANES],
+    places: &mut LocatedKeys,
+) -> bool {
+    let Some(vectorized) = Vectorized::of(filter) else {
+        return false;
+    };
+    // SAFETY: `of` has checked that the processor has the instructions.
+    unsafe { vectorized.locate_keys(hashes, places) };
+    true
+}
+
 /// Keys in a vector.
-const LANES: usize = 8;
+const LANES: usize = WIDTH;
 /// Vectors of keys whose memory is on its way: 64 keys.
 const AHEAD: usize = 8;
 
@@ -68,11 +85,16 @@ struct BucketPlaces {
 }
 
 impl<'a> Vectorized<'a> {
-    /// `None` if the processor lacks the instructions or the filter's form does not suit them.
+    /// `None` if the processor lacks the instructions or the filter's segments are of several depths.
+    #[inline]
     pub(crate) fn of(filter: &'a CuckooFilter) -> Option<Self> {
         let able = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-        let shape = filter.only_shape().filter(|shape| shape.lanes.is_narrow())?;
-        able.then_some(Self { filter, shape })
+        Some(Self { filter, shape: filter.only_shape().filter(|_| able)? })
+    }
+
+    /// Whether a bucket's slots can be compared in one word.
+    pub(crate) fn can_look(&self) -> bool {
+        self.shape.lanes.is_narrow()
     }
 
     /// Appends one answer for each hash; keys of the side table excepted, which are not seen here.
@@ -104,31 +126,64 @@ impl<'a> Vectorized<'a> {
     fn locate(&self, hashes: &[KeyHash; LANES], places: &mut Places) {
         // SAFETY: eight hashes, which are eight u64.
         let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
-        let base = self.segment_bases(hash);
+        let base = self.segment_bases(self.segments_of(hash));
         let found = locate(self.shape, hash);
         store(&mut places.value, found.value);
-        let bucket_bits = splat(self.shape.lanes.bucket_bits());
         for (bucket, place) in
             [(found.primary, &mut places.primary), (found.partner, &mut places.partner)]
         {
-            let bit = _mm512_mullo_epi64(bucket, bucket_bits);
+            let bit = self.first_bits(bucket);
             store(&mut place.address, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
             store(&mut place.shift, _mm512_and_epi64(bit, splat(7)));
-            for address in place.address {
-                _mm_prefetch::<_MM_HINT_T0>(address as *const i8);
+            prefetch(&place.address);
+        }
+    }
+
+    /// [`locate`](Self::locate) for work that is done key by key.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn locate_keys(&self, hashes: &[KeyHash; LANES], places: &mut LocatedKeys) {
+        // SAFETY: eight hashes, which are eight u64.
+        let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
+        let segments = self.segments_of(hash);
+        let base = self.segment_bases(segments);
+        let found = locate(self.shape, hash);
+        store(&mut places.segment, segments);
+        store(&mut places.primary, found.primary);
+        store(&mut places.partner, found.partner);
+        store(&mut places.value, found.value);
+        let mut addresses = [0; LANES];
+        for bucket in [found.primary, found.partner] {
+            let bit = self.first_bits(bucket);
+            store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
+            prefetch(&addresses);
+            if !self.shape.lanes.is_narrow() {
+                let last = _mm512_add_epi64(bit, splat(self.shape.lanes.last_bit()));
+                store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(last)));
+                prefetch(&addresses);
             }
         }
     }
 
-    /// The addresses of the segments that the hashes lie in.
+    /// Where buckets begin in their segments.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn segment_bases(&self, hash: __m512i) -> __m512i {
+    fn first_bits(&self, bucket: __m512i) -> __m512i {
+        _mm512_mullo_epi64(bucket, splat(self.shape.lanes.bucket_bits()))
+    }
+
+    /// The numbers of the segments that the hashes lie in.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn segments_of(&self, hash: __m512i) -> __m512i {
         let (bits, entries) = self.filter.directory.entries();
         let index = shift_right(_mm512_srli_epi64::<1>(hash), 63 - bits);
         // SAFETY: `index` has `bits` bits, and there are 2^bits entries.
         let segment = unsafe { _mm512_i64gather_epi32::<4>(index, entries.as_ptr().cast()) };
-        let offset =
-            _mm512_mullo_epi64(_mm512_cvtepu32_epi64(segment), splat(size_of::<Segment>() as u64));
+        _mm512_cvtepu32_epi64(segment)
+    }
+
+    /// The addresses of segments.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn segment_bases(&self, segments: __m512i) -> __m512i {
+        let offset = _mm512_mullo_epi64(segments, splat(size_of::<Segment>() as u64));
         let bases = self.filter.table.segments.as_ptr().wrapping_byte_add(Segment::BASE_OFFSET);
         // SAFETY: every entry of the directory names a segment of the table.
         unsafe { _mm512_i64gather_epi64::<1>(offset, bases.cast()) }
@@ -193,6 +248,14 @@ fn multiply(wide: __m512i, narrow: __m512i) -> (__m512i, __m512i) {
     (_mm512_srli_epi64::<32>(middle), below)
 }
 
+/// Asks for the cache lines at these addresses.
+#[inline(always)]
+fn prefetch(addresses: &[u64; LANES]) {
+    for &address in addresses {
+        crate::table::prefetch(address as *const u8);
+    }
+}
+
 #[target_feature(enable = "avx512f")]
 fn splat(value: u64) -> __m512i {
     _mm512_set1_epi64(value.cast_signed())
@@ -249,7 +312,7 @@ mod tests {
                     .unwrap();
                 let keys: Vec<_> = (0..4 * items.max(50)).map(hash).collect();
                 filter.insert_hash_batch(&keys[..items as usize]).unwrap();
-                let Some(vectorized) = Vectorized::of(&filter) else {
+                let Some(vectorized) = Vectorized::of(&filter).filter(Vectorized::can_look) else {
                     continue;
                 };
                 let mut present = Vec::new();

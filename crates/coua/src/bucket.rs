@@ -17,17 +17,19 @@
 //! lane fits. The low bits of a value are never all 0, so empty slots show in the lanes alone.
 //! Wide windows overlap and cannot be cut like that: they take one load a slot.
 
+use std::ops::Range;
+
 use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
 use crate::table::Segment;
 
 /// The lane arithmetic of one slot width.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
     pub(crate) slots: u32,
     pub(crate) slot_bits: u32,
     /// Choice bit, and position bit in windows.
     pub(crate) tag_bits: u32,
-    form: Form,
+    pub(crate) form: Form,
     /// Bits from one bucket to the next.
     bucket_bits: u64,
     lane_bits: u32,
@@ -42,7 +44,7 @@ pub(crate) struct Lanes {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     Narrow,
     Wide,
     WideWindows,
@@ -50,6 +52,8 @@ enum Form {
 
 /// Position bit of a slot value in a window.
 const POSITION: u64 = 2;
+/// Bytes of one load.
+const LANE_BYTES: u64 = 8;
 /// Bits that one load reaches whatever its misalignment within the first byte.
 const LOAD_BITS: u32 = MAX_SLOT_BITS;
 
@@ -91,6 +95,13 @@ impl Lanes {
         })
     }
 
+    /// The same, where the compiler knows the form.
+    #[inline(always)]
+    pub(crate) fn in_form(self, form: Form) -> Self {
+        debug_assert_eq!(self.form, form);
+        Self { form, ..self }
+    }
+
     /// Whether a bucket is read by one load.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn is_narrow(&self) -> bool {
@@ -101,6 +112,12 @@ impl Lanes {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn bucket_bits(&self) -> u64 {
         self.bucket_bits
+    }
+
+    /// Distance from a bucket's first bit to its end.
+    #[inline(always)]
+    pub(crate) fn last_bit(&self) -> u64 {
+        u64::from(self.slots * self.slot_bits)
     }
 
     /// The lowest and the highest bit of every lane, and the position bits of a window.
@@ -114,13 +131,13 @@ impl Lanes {
         slots * u64::from(self.slot_bits)
     }
 
-    /// Every slot of a segment once, as a bucket that it lies in and the position there.
-    pub(crate) fn places(&self, buckets: u64) -> impl Iterator<Item = (u64, u32)> + use<> {
+    /// Every slot of a segment once: buckets that it lies in, each with positions there.
+    pub(crate) fn runs(&self, buckets: u64) -> impl Iterator<Item = (u64, Range<u32>)> + use<> {
         let windows = self.tag_bits == 2;
         let positions = if windows { 1 } else { self.slots };
         (0..buckets)
-            .flat_map(move |bucket| (0..positions).map(move |position| (bucket, position)))
-            .chain(windows.then_some((buckets - 1, 1)))
+            .map(move |bucket| (bucket, 0..positions))
+            .chain(windows.then_some((buckets - 1, 1..2)))
     }
 
     /// The value as it is stored at `position` of its bucket.
@@ -146,18 +163,23 @@ impl Lanes {
         self.tag_bits == 2
     }
 
-    /// The value stored at `position` of `bucket`.
+    /// The value stored at `position` of a bucket.
     #[inline(always)]
-    pub(crate) fn stored(&self, segment: &Segment, bucket: u64, position: u32) -> u64 {
-        let bit = bucket * self.bucket_bits;
-        let lane = segment.load(bit + u64::from(position * self.lane_bits)) & self.lane_mask;
-        if self.form == Form::Wide { lane | self.rest(segment, bit, position) } else { lane }
+    pub(crate) fn stored(&self, segment: &Segment, bucket: &Bucket, position: u32) -> u64 {
+        let offset = u64::from(position * self.lane_bits);
+        match self.form {
+            Form::Narrow => (bucket.lanes() >> offset) & self.lane_mask,
+            Form::Wide => {
+                (bucket.lanes() >> offset) & self.lane_mask | self.rest(segment, bucket, position)
+            }
+            Form::WideWindows => segment.load(bucket.bit + offset) & self.lane_mask,
+        }
     }
 
     /// The rest of a value, in its place above the lane's bits.
     #[inline(always)]
-    fn rest(&self, segment: &Segment, bucket_bit: u64, position: u32) -> u64 {
-        let bit = bucket_bit + self.rest_bit(position);
+    fn rest(&self, segment: &Segment, bucket: &Bucket, position: u32) -> u64 {
+        let bit = bucket.bit + self.rest_bit(position);
         (segment.load(bit) & self.rest_mask) << self.lane_bits
     }
 
@@ -166,28 +188,58 @@ impl Lanes {
         u64::from(self.slots * self.lane_bits + position * self.rest_bits)
     }
 
-    /// Stores a value (or 0) at `position` of `bucket`.
+    /// The bucket's lanes, in one load; wide windows have none and are read slot by slot.
     #[inline(always)]
-    pub(crate) fn put(&self, segment: &mut Segment, bucket: u64, position: u32, stored: u64) {
+    pub(crate) fn read(&self, segment: &Segment, bucket: u64) -> Bucket {
         let bit = bucket * self.bucket_bits;
-        let lane = bit + u64::from(position * self.lane_bits);
-        segment.store(lane, self.lane_mask, stored & self.lane_mask);
-        if self.form == Form::Wide {
-            let rest = bit + self.rest_bit(position);
-            segment.store(rest, self.rest_mask, stored >> self.lane_bits);
-        }
+        let word = if self.form == Form::WideWindows { 0 } else { segment.word(bit) };
+        Bucket { bit, word }
     }
 
-    /// The positions of `bucket` that hold `value`.
+    /// Replaces what is stored at `position` of a bucket that was just read: `before` by `after`, 0
+    /// where the slot is free.
     #[inline(always)]
-    pub(crate) fn matches(&self, segment: &Segment, bucket: u64, value: u64) -> Marks {
+    pub(crate) fn replace(
+        &self,
+        segment: &mut Segment,
+        bucket: &Bucket,
+        position: u32,
+        (before, after): (u64, u64),
+    ) {
+        let change = before ^ after;
+        if self.form == Form::WideWindows {
+            let bit = bucket.bit + u64::from(position * self.lane_bits);
+            segment.set_word(bit, segment.word(bit) ^ (change << (bit & 7)));
+            return;
+        }
+        let shift = u64::from(position * self.lane_bits) + (bucket.bit & 7);
+        let mut word = bucket.word ^ ((change & self.lane_mask) << shift);
+        if self.form == Form::Wide {
+            let rest = bucket.bit + self.rest_bit(position);
+            let change = (change >> self.lane_bits) << (rest & 7);
+            segment.set_word(rest, segment.word(rest) ^ change);
+            // The first rest shares its first byte with the lanes.
+            let is_shared = (rest >> 3) - (bucket.bit >> 3) == LANE_BYTES - 1;
+            word ^= if is_shared { change << (8 * (LANE_BYTES - 1)) } else { 0 };
+        }
+        segment.set_word(bucket.bit, word);
+    }
+
+    /// Puts a value into a free position of a bucket that was just read.
+    #[inline(always)]
+    pub(crate) fn fill(&self, segment: &mut Segment, bucket: &Bucket, position: u32, value: u64) {
+        self.replace(segment, bucket, position, (0, self.at_position(value, position)));
+    }
+
+    /// The positions of a bucket that hold `value`.
+    #[inline(always)]
+    pub(crate) fn matches(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
         if self.form == Form::WideWindows {
             return self.marked(|position| {
                 self.stored(segment, bucket, position) == self.at_position(value, position)
             });
         }
-        let word = segment.load(bucket * self.bucket_bits);
-        let marks = Marks(self.matching_lanes(word, value & self.lane_mask));
+        let marks = Marks(self.matching_lanes(bucket.lanes(), value & self.lane_mask));
         if self.form == Form::Narrow || marks.0 == 0 {
             marks
         } else {
@@ -197,25 +249,24 @@ impl Lanes {
 
     /// Those of the marked lanes whose rest fits as well.
     #[inline]
-    fn confirmed(&self, segment: &Segment, bucket: u64, (value, marks): (u64, Marks)) -> Marks {
-        let bit = bucket * self.bucket_bits;
+    fn confirmed(&self, segment: &Segment, bucket: &Bucket, (value, marks): (u64, Marks)) -> Marks {
         let (mut left, mut fit) = (marks.0, 0);
         while left != 0 {
             let lane = left & left.wrapping_neg();
-            let rest = self.rest(segment, bit, self.position_of(Marks(lane)));
+            let rest = self.rest(segment, bucket, self.position_of(Marks(lane)));
             fit |= if rest == value & !self.lane_mask { lane } else { 0 };
             left ^= lane;
         }
         Marks(fit)
     }
 
-    /// The free positions of `bucket`.
+    /// The free positions of a bucket.
     #[inline(always)]
-    pub(crate) fn empties(&self, segment: &Segment, bucket: u64) -> Marks {
+    pub(crate) fn empties(&self, segment: &Segment, bucket: &Bucket) -> Marks {
         if self.form == Form::WideWindows {
             return self.marked(|position| self.stored(segment, bucket, position) == 0);
         }
-        Marks(self.zero_lanes(segment.load(bucket * self.bucket_bits)))
+        Marks(self.zero_lanes(bucket.lanes()))
     }
 
     #[inline(always)]
@@ -242,7 +293,7 @@ impl Lanes {
         let bit = bucket * self.bucket_bits;
         segment.prefetch(bit);
         if self.form != Form::Narrow {
-            segment.prefetch(bit + u64::from(self.slots * self.slot_bits));
+            segment.prefetch(bit + self.last_bit());
         }
     }
 
@@ -268,8 +319,24 @@ fn worst_misalignment(step: u32) -> u32 {
     }
 }
 
+/// A bucket as it was read; stale once anything is written to it or to an overlapping one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    /// Where it begins in its segment.
+    bit: u64,
+    /// The eight bytes from the byte on in which it begins.
+    word: u64,
+}
+
+impl Bucket {
+    #[inline(always)]
+    fn lanes(&self) -> u64 {
+        self.word >> (self.bit & 7)
+    }
+}
+
 /// Some of a bucket's positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks(u64);
 
 impl Marks {
@@ -330,9 +397,12 @@ mod tests {
                 let (bucket, position) = (random(buckets), random(u64::from(lanes.slots)) as u32);
                 let value = if random(3) == 0 { 0 } else { values[random(4) as usize] };
                 let stored = if value == 0 { 0 } else { lanes.at_position(value, position) };
-                lanes.put(segment, bucket, position, stored);
+                let read = lanes.read(segment, bucket);
+                let before = lanes.stored(segment, &read, position);
+                lanes.replace(segment, &read, position, (before, stored));
                 plain[bucket as usize * stride + position as usize] = stored;
                 let bucket = random(buckets);
+                let read = lanes.read(segment, bucket);
                 let here = |position: u32| plain[bucket as usize * stride + position as usize];
                 let marks = |wanted: &dyn Fn(u32) -> u64| {
                     (0..lanes.slots)
@@ -340,18 +410,18 @@ mod tests {
                         .collect::<Vec<_>>()
                 };
                 let wanted = values[random(4) as usize];
-                let found = lanes.matches(segment, bucket, wanted);
+                let found = lanes.matches(segment, &read, wanted);
                 let expected = marks(&|position| lanes.at_position(wanted, position));
                 assert_eq!(found.count() as usize, expected.len(), "{lanes:?}");
                 assert_eq!(lanes.first(found), expected.first().copied());
-                let empties = lanes.empties(segment, bucket);
+                let empties = lanes.empties(segment, &read);
                 assert_eq!(empties.count() as usize, marks(&|_| 0).len());
                 assert_eq!(lanes.first(empties), marks(&|_| 0).first().copied());
                 for position in 0..lanes.slots {
-                    assert_eq!(lanes.stored(segment, bucket, position), here(position));
+                    assert_eq!(lanes.stored(segment, &read, position), here(position));
                 }
             }
-            assert_eq!(lanes.places(buckets).count(), slots);
+            assert_eq!(lanes.runs(buckets).map(|(_, run)| run.len()).sum::<usize>(), slots);
         }
     }
 

@@ -29,7 +29,6 @@ impl Directory {
     }
 
     /// Whether no segment owns more than one entry.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn is_even(&self, segments: usize) -> bool {
         self.entries.len() == segments
     }

@@ -11,7 +11,7 @@ use crate::error::{BuildError, Full, Insertion, OutOfMemory};
 use crate::geometry::{Geometry, Shape};
 use crate::growth::Whole;
 use crate::hash::KeyHasher;
-use crate::prepared::Copies;
+use crate::prepared::{ByLevel, Copies};
 use crate::side::Side;
 use crate::table::{Segment, Table};
 
@@ -294,7 +294,7 @@ impl CuckooFilter {
     /// ```
     #[inline]
     pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        self.take_away(&self.locate(hash))
+        self.take_away(ByLevel, &self.locate(hash))
     }
 
     /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back.

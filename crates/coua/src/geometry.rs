@@ -18,7 +18,7 @@
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
 use crate::KeyHash;
-use crate::bucket::Lanes;
+use crate::bucket::{Form, Lanes};
 use crate::table::Segment;
 
 /// How slots are shared between buckets.
@@ -64,7 +64,7 @@ pub(crate) enum Resolution {
 }
 
 /// Geometry of the segments of one depth, ready for use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) buckets: u64,
     pub(crate) depth: u32,
@@ -184,6 +184,12 @@ impl Geometry {
 }
 
 impl Shape {
+    /// The same, where the compiler knows the form: a loop made for one form has no branches on it.
+    #[inline(always)]
+    pub(crate) fn in_form(self, form: Form) -> Self {
+        Self { lanes: self.lanes.in_form(form), ..self }
+    }
+
     /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
     pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -239,11 +245,14 @@ impl Shape {
 
     /// Calls `visit` with the bucket and the value of every slot in use.
     pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
-        for (bucket, position) in self.lanes.places(self.buckets) {
-            let stored = self.lanes.stored(segment, bucket, position);
-            if stored != 0 {
-                let (own, value) = self.lanes.own_bucket(bucket, position, stored);
-                visit(own, value);
+        for (number, positions) in self.lanes.runs(self.buckets) {
+            let bucket = self.lanes.read(segment, number);
+            for position in positions {
+                let stored = self.lanes.stored(segment, &bucket, position);
+                if stored != 0 {
+                    let (own, value) = self.lanes.own_bucket(number, position, stored);
+                    visit(own, value);
+                }
             }
         }
     }

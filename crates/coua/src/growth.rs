@@ -8,6 +8,7 @@ use crate::KeyHash;
 use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Probe, Resolution};
+use crate::prepared::ByLevel;
 use crate::relocate::{Relocation, Step};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
@@ -111,7 +112,7 @@ impl CuckooFilter {
     /// Puts an item that is counted already into a slot.
     pub(crate) fn put_back(&mut self, probe: &Probe) {
         if self.place(probe) == Step::Again {
-            self.finish(Relocation::new(probe));
+            self.finish(ByLevel, Relocation::new(probe));
         }
     }
 

@@ -2,12 +2,16 @@
 //!
 //! Single calls do the one after the other; batches locate many keys before they touch the first.
 
+use std::hint::select_unpredictable;
+
 use crate::KeyHash;
+use crate::bucket::{Bucket, Form, Lanes, Marks};
 use crate::error::{Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Probe, Shape};
+use crate::geometry::{PARTNER, Probe, Shape};
 use crate::relocate::Step;
 use crate::side::{Aside, Taken};
+use crate::table::Segment;
 
 /// Whether an insert adds a copy of a key that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,45 @@ pub(crate) enum Accepted {
     NeedsRoom,
 }
 
+/// How a segment's shape is found.
+pub(crate) trait Shapes: Copy {
+    fn of(self, filter: &CuckooFilter, segment: u32) -> Shape;
+}
+
+/// Through the segment's level: always right.
+#[derive(Clone, Copy)]
+pub(crate) struct ByLevel;
+
+impl Shapes for ByLevel {
+    #[inline(always)]
+    fn of(self, filter: &CuckooFilter, segment: u32) -> Shape {
+        *filter.shape_of(segment)
+    }
+}
+
+/// All segments have this shape, whose buckets are narrow. A loop that knows it has all numbers at
+/// hand and no branches on the form. Right until a segment splits.
+#[derive(Clone, Copy)]
+pub(crate) struct Narrow(pub(crate) Shape);
+
+impl Shapes for Narrow {
+    #[inline(always)]
+    fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
+        self.0.in_form(Form::Narrow)
+    }
+}
+
+/// As [`Narrow`], for wide buckets.
+#[derive(Clone, Copy)]
+pub(crate) struct Wide(pub(crate) Shape);
+
+impl Shapes for Wide {
+    #[inline(always)]
+    fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
+        self.0.in_form(Form::Wide)
+    }
+}
+
 impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
@@ -37,7 +80,6 @@ impl CuckooFilter {
     }
 
     /// The shape of all segments, if they have the same depth.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn only_shape(&self) -> Option<&Shape> {
         self.directory.is_even(self.table.segments.len()).then(|| self.shape_of(0))
     }
@@ -50,13 +92,19 @@ impl CuckooFilter {
         lanes.prefetch(segment, probe.partner);
     }
 
+    /// Puts an item into the emptier of its buckets; `Again` if both are full.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, probe: &Probe) -> Step {
+        let lanes = self.shape_of(probe.segment).lanes;
+        let segment = &mut self.table.segments[probe.segment as usize];
+        Pair::read(&lanes, segment, probe).place(segment, probe)
+    }
+
     #[inline(always)]
     pub(crate) fn look(&self, probe: &Probe) -> bool {
         let segment = &self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        let here = lanes.matches(segment, probe.primary, probe.value).any();
-        let there = lanes.matches(segment, probe.partner, probe.partner_value()).any();
-        (here | there) || (segment.spilled && self.side_copies(probe) > 0)
+        let pair = Pair::read(&self.shapes[segment.level as usize].lanes, segment, probe);
+        pair.holds(segment, probe) || (segment.spilled && self.side_copies(probe) > 0)
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
@@ -65,9 +113,8 @@ impl CuckooFilter {
 
     pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
         let segment = &self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        lanes.matches(segment, probe.primary, probe.value).count()
-            + lanes.matches(segment, probe.partner, probe.partner_value()).count()
+        let pair = Pair::read(&self.shapes[segment.level as usize].lanes, segment, probe);
+        pair.copies(segment, probe)
     }
 
     pub(crate) fn side_copies(&self, probe: &Probe) -> u64 {
@@ -91,12 +138,12 @@ impl CuckooFilter {
     pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         loop {
             let probe = self.locate(hash);
-            if let Accepted::Done(insertion) = self.accept(&probe, copies)? {
+            if let Accepted::Done(insertion) = self.accept(ByLevel, &probe, copies)? {
                 return Ok(insertion);
             }
             match self.make_room(&probe) {
                 Ok(Some(relocation)) => {
-                    self.finish(relocation);
+                    self.finish(ByLevel, relocation);
                     return Ok(Insertion::Inserted);
                 }
                 Ok(None) => {}
@@ -112,28 +159,50 @@ impl CuckooFilter {
 
     /// Everything an insert does before it has to move other items.
     #[inline(always)]
-    pub(crate) fn accept(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
-        let segment = &self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        let here = lanes.matches(segment, probe.primary, probe.value);
-        let there = lanes.matches(segment, probe.partner, probe.partner_value());
-        let is_held = here.any() | there.any();
+    pub(crate) fn accept(
+        &mut self,
+        shapes: impl Shapes,
+        probe: &Probe,
+        copies: Copies,
+    ) -> Result<Accepted, Full> {
+        let lanes = shapes.of(self, probe.segment).lanes;
+        let is_at_limit = self.is_at_limit();
+        let segment = &mut self.table.segments[probe.segment as usize];
+        let pair = Pair::read(&lanes, segment, probe);
+        let is_held = pair.holds(segment, probe);
         if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
-        let held = if is_held { here.count() + there.count() } else { 0 };
-        if (held >= lanes.slots || segment.spilled)
-            && let Some(insertion) = self.accept_aside(probe, copies, held)
-        {
-            return Ok(Accepted::Done(insertion));
+        if is_held || segment.spilled || is_at_limit {
+            return self.accept_with_care(probe, copies);
         }
-        if self.is_at_limit() {
-            return self.accept_at_limit(probe, held);
-        }
-        if self.place(probe) == Step::Again {
+        if pair.place(segment, probe) == Step::Again {
             return Ok(Accepted::NeedsRoom);
         }
         self.stored += 1;
+        Ok(Accepted::Done(Insertion::Inserted))
+    }
+
+    /// `accept` for keys that may have copies, and for filters at their limit.
+    #[cold]
+    fn accept_with_care(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
+        let (held, aside) = (self.slots_holding(probe), self.side_copies(probe));
+        if aside > 0 && copies == Copies::Keep {
+            return Ok(Accepted::Done(Insertion::AlreadyPresent));
+        }
+        let has_all_its_slots = aside > 0 || held >= self.geometry.slots_per_bucket;
+        if !has_all_its_slots && !self.is_at_limit() {
+            if self.place(probe) == Step::Again {
+                return Ok(Accepted::NeedsRoom);
+            }
+            self.stored += 1;
+            return Ok(Accepted::Done(Insertion::Inserted));
+        }
+        // A key that is there already is never refused.
+        if !has_all_its_slots && held == 0 {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        self.set_aside(probe, 1);
         Ok(Accepted::Done(Insertion::Inserted))
     }
 
@@ -141,30 +210,6 @@ impl CuckooFilter {
     #[inline(always)]
     fn is_at_limit(&self) -> bool {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
-    }
-
-    /// A key that is there already is never refused.
-    #[cold]
-    fn accept_at_limit(&mut self, probe: &Probe, held: u32) -> Result<Accepted, Full> {
-        if held == 0 {
-            return Err(self.full(FullReason::MaxItems));
-        }
-        self.set_aside(probe, 1);
-        Ok(Accepted::Done(Insertion::Inserted))
-    }
-
-    /// The part of `accept` that concerns the side table: further copies of a key go there.
-    #[cold]
-    fn accept_aside(&mut self, probe: &Probe, copies: Copies, held: u32) -> Option<Insertion> {
-        let aside = self.side_copies(probe);
-        if aside > 0 && copies == Copies::Keep {
-            return Some(Insertion::AlreadyPresent);
-        }
-        if aside == 0 && held < self.geometry.slots_per_bucket {
-            return None;
-        }
-        self.set_aside(probe, 1);
-        Some(Insertion::Inserted)
     }
 
     /// Adds copies without slots.
@@ -175,24 +220,16 @@ impl CuckooFilter {
 
     /// Takes one copy away, from the side table first: slots are the cheaper place.
     #[inline(always)]
-    pub(crate) fn take_away(&mut self, probe: &Probe) -> bool {
+    pub(crate) fn take_away(&mut self, shapes: impl Shapes, probe: &Probe) -> bool {
         if self.table.segments[probe.segment as usize].spilled && self.take_aside(probe) {
             return true;
         }
+        let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &mut self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        for (bucket, value) in
-            [(probe.primary, probe.value), (probe.partner, probe.partner_value())]
-        {
-            let found = lanes.matches(segment, bucket, value);
-            if let Some(position) = lanes.first(found) {
-                lanes.put(segment, bucket, position, 0);
-                segment.occupied -= 1;
-                self.stored -= 1;
-                return true;
-            }
-        }
-        false
+        let pair = Pair::read(&lanes, segment, probe);
+        let is_taken = pair.take(segment, probe);
+        self.stored -= u64::from(is_taken);
+        is_taken
     }
 
     #[cold]
@@ -207,5 +244,75 @@ impl CuckooFilter {
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.policy.max_items, reason }
+    }
+}
+
+/// Both buckets of a key, read at once.
+struct Pair<'a> {
+    lanes: &'a Lanes,
+    primary: Bucket,
+    partner: Bucket,
+}
+
+impl<'a> Pair<'a> {
+    #[inline(always)]
+    fn read(lanes: &'a Lanes, segment: &Segment, probe: &Probe) -> Self {
+        let primary = lanes.read(segment, probe.primary);
+        let partner = lanes.read(segment, probe.partner);
+        Self { lanes, primary, partner }
+    }
+
+    /// The slots that hold the key, in the primary bucket and in the partner.
+    #[inline(always)]
+    fn matches(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
+        let here = self.lanes.matches(segment, &self.primary, probe.value);
+        let there = self.lanes.matches(segment, &self.partner, probe.partner_value());
+        (here, there)
+    }
+
+    #[inline(always)]
+    fn holds(&self, segment: &Segment, probe: &Probe) -> bool {
+        let (here, there) = self.matches(segment, probe);
+        here.any() | there.any()
+    }
+
+    fn copies(&self, segment: &Segment, probe: &Probe) -> u32 {
+        let (here, there) = self.matches(segment, probe);
+        here.count() + there.count()
+    }
+
+    /// Puts the item into the emptier of the buckets; `Again` if both are full.
+    #[inline(always)]
+    fn place(&self, segment: &mut Segment, probe: &Probe) -> Step {
+        let primary = self.lanes.empties(segment, &self.primary);
+        let partner = self.lanes.empties(segment, &self.partner);
+        // Which bucket is emptier cannot be foretold: no branch on it.
+        let to_partner = partner.count() > primary.count();
+        let empties = select_unpredictable(to_partner, partner, primary);
+        let bucket = select_unpredictable(to_partner, self.partner, self.primary);
+        let Some(position) = self.lanes.first(empties) else {
+            return Step::Again;
+        };
+        let value = probe.value | (u64::from(to_partner) * PARTNER);
+        self.lanes.fill(segment, &bucket, position, value);
+        segment.occupied += 1;
+        Step::Done
+    }
+
+    /// Takes one copy out of its slot.
+    #[inline(always)]
+    fn take(&self, segment: &mut Segment, probe: &Probe) -> bool {
+        let (here, there) = self.matches(segment, probe);
+        let from_partner = !here.any();
+        let found = select_unpredictable(from_partner, there, here);
+        let bucket = select_unpredictable(from_partner, self.partner, self.primary);
+        let Some(position) = self.lanes.first(found) else {
+            return false;
+        };
+        let value = probe.value | (u64::from(from_partner) * PARTNER);
+        let stored = self.lanes.at_position(value, position);
+        self.lanes.replace(segment, &bucket, position, (stored, 0));
+        segment.occupied -= 1;
+        true
     }
 }

@@ -1,17 +1,23 @@
 //! Making room: moving fingerprints to their partner buckets.
 //!
-//! A relocation is a small state machine, one bucket a step, so that a batch can keep many of them
-//! going at once and none waits for memory. It owns its segment while it runs: the item in hand is
-//! in no bucket. Victims are chosen by the item's value and the step number, so the same inserts
+//! A relocation is a small state machine, so that a batch can keep many of them going at once and
+//! none waits for memory. Each step looks at a full bucket and at the other buckets of all its items:
+//! if one of these has a free slot, that item moves there and the item in hand takes its place. If
+//! not, the item in hand displaces one of them, which then looks for a place in its other bucket. A
+//! relocation owns its segment while it runs: the item in hand is in no bucket. Victims are chosen by the item's value and the step number, so the same inserts
 //! always give the same bytes.
 //!
 //! A relocation never fails its caller: after `max_relocations` steps the item in hand becomes
 //! *homeless* and is kept, exactly, in the side table. The next insert without room makes the
 //! filter grow first; one that cannot grow refuses once the homeless reach their limit.
 
+use std::hint::select_unpredictable;
+
+use crate::bucket::{Bucket, Lanes, Marks};
 use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
-use crate::geometry::{PARTNER, Probe, Resolution};
+use crate::geometry::{Probe, Resolution, Shape};
+use crate::prepared::Shapes;
 use crate::side::Aside;
 use crate::table::Segment;
 
@@ -93,40 +99,25 @@ impl CuckooFilter {
         Relocation::new(probe)
     }
 
-    /// Puts an item into the emptier of its buckets; `Again` if both are full.
+    /// Asks for the memory that the next step needs.
     #[inline(always)]
-    pub(crate) fn place(&mut self, probe: &Probe) -> Step {
-        let segment = &mut self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        let primary = lanes.empties(segment, probe.primary);
-        let partner = lanes.empties(segment, probe.partner);
-        // Branch-free: which bucket is emptier cannot be foretold.
-        let to_partner = u64::from(partner.count() > primary.count());
-        let empties = if to_partner == 1 { partner } else { primary };
-        let bucket = probe.primary ^ ((probe.primary ^ probe.partner) & to_partner.wrapping_neg());
-        let value = probe.value | (to_partner * PARTNER);
-        let Some(position) = lanes.first(empties) else {
-            return Step::Again;
-        };
-        lanes.put(segment, bucket, position, lanes.at_position(value, position));
-        segment.occupied += 1;
-        Step::Done
+    pub(crate) fn prefetch_step(&self, shapes: impl Shapes, relocation: &Relocation) {
+        let shape = shapes.of(self, relocation.segment);
+        shape.prefetch_others(&self.table.segments[relocation.segment as usize], relocation.bucket);
     }
 
     /// Runs a relocation to its end.
-    pub(crate) fn finish(&mut self, mut relocation: Relocation) {
-        while self.step(&mut relocation) == Step::Again {}
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, shapes: impl Shapes, mut relocation: Relocation) {
+        while self.step(shapes, &mut relocation) == Step::Again {}
     }
 
-    /// Moves one item, and asks for the memory that the next step needs.
+    /// Moves one item.
     #[inline(always)]
-    pub(crate) fn step(&mut self, relocation: &mut Relocation) -> Step {
-        let Relocation { segment, bucket, value, .. } = *relocation;
-        let segment = &mut self.table.segments[segment as usize];
-        let shape = &self.shapes[segment.level as usize];
-        let lanes = &shape.lanes;
-        if let Some(position) = lanes.first(lanes.empties(segment, bucket)) {
-            lanes.put(segment, bucket, position, lanes.at_position(value, position));
+    pub(crate) fn step(&mut self, shapes: impl Shapes, relocation: &mut Relocation) -> Step {
+        let shape = shapes.of(self, relocation.segment);
+        let segment = &mut self.table.segments[relocation.segment as usize];
+        if shape.make_way(segment, relocation) {
             segment.occupied += 1;
             return Step::Done;
         }
@@ -135,19 +126,7 @@ impl CuckooFilter {
             return Step::Done;
         }
         relocation.steps += 1;
-        let position = victim(value, relocation.steps) & (lanes.slots - 1);
-        let evicted = lanes.stored(segment, bucket, position);
-        let (own, evicted) = lanes.own_bucket(bucket, position, evicted);
-        lanes.put(segment, bucket, position, lanes.at_position(value, position));
-        if lanes.overlap()
-            && let Some(position) = lanes.first(lanes.empties(segment, own))
-        {
-            lanes.put(segment, own, position, lanes.at_position(evicted, position));
-            segment.occupied += 1;
-            return Step::Done;
-        }
-        (relocation.bucket, relocation.value) = shape.other_place(own, evicted);
-        lanes.prefetch(segment, relocation.bucket);
+        shape.swap(segment, relocation);
         Step::Again
     }
 
@@ -160,6 +139,94 @@ impl CuckooFilter {
         segment.overfull = true;
         segment.spilled = true;
         self.side.add(representative, Aside { extra: 0, homeless: 1 });
+    }
+}
+
+impl Shape {
+    /// If an item of the relocation's bucket can move to a free slot elsewhere, moves it and gives
+    /// its slot to the item in hand.
+    #[inline(always)]
+    fn make_way(&self, segment: &mut Segment, relocation: &Relocation) -> bool {
+        let lanes = &self.lanes;
+        let bucket = lanes.read(segment, relocation.bucket);
+        let mut way = Way::default();
+        // Which item can move cannot be foretold: all are looked at, without a branch.
+        for position in 0..lanes.slots {
+            let stored = lanes.stored(segment, &bucket, position);
+            let (own, resident) = lanes.own_bucket(relocation.bucket, position, stored);
+            if lanes.overlap() {
+                way = way.or(lanes, segment, (own, resident, position));
+            }
+            let (other, turned) = self.other_place(own, resident);
+            way = way.or(lanes, segment, (other, turned, position));
+        }
+        let Some(free) = lanes.first(way.empties) else {
+            return false;
+        };
+        lanes.fill(segment, &way.target, free, way.value);
+        self.exchange(segment, relocation, way.position);
+        true
+    }
+
+    /// Puts the item in hand into its full bucket, and takes another one out.
+    #[inline(always)]
+    fn swap(&self, segment: &mut Segment, relocation: &mut Relocation) {
+        let position = victim(relocation.value, relocation.steps) & (self.lanes.slots - 1);
+        let stored = self.exchange(segment, relocation, position);
+        let (own, evicted) = self.lanes.own_bucket(relocation.bucket, position, stored);
+        (relocation.bucket, relocation.value) = self.other_place(own, evicted);
+    }
+
+    /// Puts the item in hand at `position`; returns what was stored there.
+    #[inline(always)]
+    fn exchange(&self, segment: &mut Segment, relocation: &Relocation, position: u32) -> u64 {
+        let bucket = self.lanes.read(segment, relocation.bucket);
+        let stored = self.lanes.stored(segment, &bucket, position);
+        let arriving = self.lanes.at_position(relocation.value, position);
+        self.lanes.replace(segment, &bucket, position, (stored, arriving));
+        stored
+    }
+
+    /// Asks for the memory of all buckets that the items of a bucket could move to.
+    #[inline(always)]
+    fn prefetch_others(&self, segment: &Segment, number: u64) {
+        let bucket = self.lanes.read(segment, number);
+        for position in 0..self.lanes.slots {
+            let stored = self.lanes.stored(segment, &bucket, position);
+            let (own, resident) = self.lanes.own_bucket(number, position, stored);
+            self.lanes.prefetch(segment, self.other_place(own, resident).0);
+        }
+    }
+}
+
+/// Where an item of a full bucket can go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    target: Bucket,
+    empties: Marks,
+    value: u64,
+    /// Where the item lies now.
+    position: u32,
+}
+
+impl Way {
+    /// This way, or a later one with room.
+    #[inline(always)]
+    fn or(
+        self,
+        lanes: &Lanes,
+        segment: &Segment,
+        (number, value, position): (u64, u64, u32),
+    ) -> Self {
+        let target = lanes.read(segment, number);
+        let empties = lanes.empties(segment, &target);
+        let is_open = empties.any();
+        Self {
+            target: select_unpredictable(is_open, target, self.target),
+            empties: select_unpredictable(is_open, empties, self.empties),
+            value: select_unpredictable(is_open, value, self.value),
+            position: select_unpredictable(is_open, position, self.position),
+        }
     }
 }
 

@@ -141,30 +141,31 @@ impl Segment {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
 
+    /// The bits from `bit` on; at least 57 of them.
+    #[inline(always)]
+    pub(crate) fn load(&self, bit: u64) -> u64 {
+        self.word(bit) >> (bit & 7)
+    }
+
+    /// The eight bytes from the one on that holds `bit`.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
-    pub(crate) fn load(&self, bit: u64) -> u64 {
+    pub(crate) fn word(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
         assert!(byte + 8 <= self.bytes);
         // SAFETY: `base..base + bytes` is one live, initialised allocation owned by the table, and
         // the eight bytes end within it. `&self` excludes writers.
-        let word = unsafe { self.base.add(byte).cast::<[u8; 8]>().read() };
-        u64::from_le_bytes(word) >> (bit & 7)
+        u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
     }
 
-    /// Replaces the bits of `mask` at `bit` by `value`; both lie within 57 bits.
+    /// Writes what [`word`](Self::word) reads.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
-    pub(crate) fn store(&mut self, bit: u64, mask: u64, value: u64) {
+    pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
         let byte = (bit >> 3) as usize;
-        let shift = bit & 7;
         assert!(byte + 8 <= self.bytes);
-        // SAFETY: as in `load`; `&mut self` excludes readers and other writers.
-        unsafe {
-            let at = self.base.add(byte).cast::<[u8; 8]>();
-            let word = u64::from_le_bytes(at.read());
-            at.write(((word & !(mask << shift)) | (value << shift)).to_le_bytes());
-        }
+        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
+        unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
 
     /// Asks for the cache line that holds `bit`, without waiting for it.

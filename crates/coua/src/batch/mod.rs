@@ -1,154 +1,41 @@
 //! Batches: the same answers and the same bytes as one call after the other, at the speed of memory.
 //!
-//! Two means. Keys are located, and their buckets asked for, [`AHEAD`] keys before they are looked
-//! at. And relocations run interleaved: while one waits for its next bucket, others move on. The
-//! order of all work *within a segment* stays as if done one by one, because a relocation owns its
-//! segment: a key that falls there finishes it first. Segments are independent, so the bytes are
-//! the same.
+//! Two means. Keys are located, and their buckets asked for, long before they are looked at
+//! ([`Lookahead`]). And relocations run interleaved: while one waits for its next bucket, others
+//! move on ([`Inserter`]).
 
-use std::collections::VecDeque;
+mod ahead;
+mod insert;
+mod remove;
 
 use crate::KeyHash;
-use crate::error::{BatchFull, Full, Insertion};
+use crate::error::{BatchFull, Insertion};
 use crate::filter::CuckooFilter;
-use crate::geometry::Probe;
-use crate::prepared::{Accepted, Copies};
-use crate::relocate::{Relocation, Room, Step};
+use crate::prepared::Copies;
+use ahead::Lookahead;
+use insert::Inserter;
+use remove::Remover;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::with_bit_instructions;
 
 /// Other processors have one set of instructions.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn with_bit_instructions<R>(work: impl FnOnce() -> R) -> R {
-    work()
+fn with_bit_instructions<W: Work>(work: W) -> W::Output {
+    work.run()
 }
 
-/// Keys in flight: enough to cover the latency of memory, few enough to stay in the first cache.
-const AHEAD: usize = 32;
-/// Relocations under way at most.
-const MOST_PENDING: usize = 64;
-/// Keys between two steps of a relocation, about.
-const KEYS_PER_STEP: usize = 16;
+/// A loop over a batch. `run` is always inlined, into code for one kind of processor.
+pub(crate) trait Work {
+    type Output;
 
-/// Located keys whose buckets are on their way.
-struct Lookahead<'a> {
-    hashes: &'a [KeyHash],
-    ring: [Probe; AHEAD],
-    located: usize,
-    taken: usize,
-    splits: u64,
+    fn run(self) -> Self::Output;
 }
 
-impl<'a> Lookahead<'a> {
-    fn new(filter: &CuckooFilter, hashes: &'a [KeyHash]) -> Self {
-        let mut ahead = Self {
-            hashes,
-            ring: [Probe::default(); AHEAD],
-            located: 0,
-            taken: 0,
-            splits: filter.splits,
-        };
-        for _ in 0..AHEAD {
-            ahead.locate_next(filter);
-        }
-        ahead
-    }
-
-    #[inline(always)]
-    fn locate_next(&mut self, filter: &CuckooFilter) {
-        if let Some(&hash) = self.hashes.get(self.located) {
-            let probe = filter.locate(hash);
-            filter.prefetch(&probe);
-            self.ring[self.located % AHEAD] = probe;
-            self.located += 1;
-        }
-    }
-
-    /// The next key's hash and place.
-    #[inline(always)]
-    fn next(&mut self, filter: &CuckooFilter) -> Option<(KeyHash, Probe)> {
-        let &hash = self.hashes.get(self.taken)?;
-        if self.splits != filter.splits {
-            // Places found before a split may name the wrong half.
-            self.splits = filter.splits;
-            self.located = self.taken;
-            for _ in 0..AHEAD {
-                self.locate_next(filter);
-            }
-        }
-        let probe = self.ring[self.taken % AHEAD];
-        self.taken += 1;
-        self.locate_next(filter);
-        Some((hash, probe))
-    }
-}
-
-/// Relocations under way, each the owner of its segment.
-struct Pending {
-    queue: VecDeque<Relocation>,
-}
-
-impl Pending {
-    fn new() -> Self {
-        Self { queue: VecDeque::with_capacity(MOST_PENDING) }
-    }
-
-    fn start(&mut self, filter: &mut CuckooFilter, relocation: Relocation) {
-        while self.queue.len() >= MOST_PENDING {
-            self.step_first(filter);
-        }
-        filter.table.segments[relocation.segment as usize].relocating = true;
-        self.queue.push_back(relocation);
-    }
-
-    #[inline(always)]
-    fn step_first(&mut self, filter: &mut CuckooFilter) {
-        if let Some(mut relocation) = self.queue.pop_front() {
-            match filter.step(&mut relocation) {
-                Step::Again => self.queue.push_back(relocation),
-                Step::Done => {
-                    filter.table.segments[relocation.segment as usize].relocating = false;
-                }
-            }
-        }
-    }
-
-    /// Does a key's share of the work.
-    #[inline(always)]
-    fn advance(&mut self, filter: &mut CuckooFilter) {
-        for _ in 0..self.queue.len() / KEYS_PER_STEP {
-            self.step_first(filter);
-        }
-    }
-
-    /// Finishes the relocation that owns `segment`.
-    #[cold]
-    fn settle(&mut self, filter: &mut CuckooFilter, segment: u32) {
-        if let Some(at) = self.queue.iter().position(|pending| pending.segment == segment)
-            && let Some(relocation) = self.queue.remove(at)
-        {
-            filter.finish(relocation);
-            filter.table.segments[segment as usize].relocating = false;
-        }
-    }
-
-    fn settle_all(&mut self, filter: &mut CuckooFilter) {
-        while !self.queue.is_empty() {
-            self.step_first(filter);
-        }
-    }
-}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use ahead::{LocatedKeys, WIDTH};
 
 impl CuckooFilter {
-    /// Puts items that are counted already into slots.
-    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((_, probe)) = ahead.next(self) {
-            self.put_back(&probe);
-        }
-    }
-
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
         keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
     }
@@ -182,6 +69,7 @@ impl CuckooFilter {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.side.len() == 0
             && let Some(vectorized) = crate::arch::Vectorized::of(self)
+            && vectorized.can_look()
         {
             vectorized.contains(hashes, present);
             return;
@@ -306,55 +194,7 @@ impl CuckooFilter {
         copies: Copies,
         each: impl FnMut(Insertion),
     ) -> Result<(), BatchFull> {
-        with_bit_instructions(|| self.insert_in_order(hashes, copies, each))
-    }
-
-    #[inline(always)]
-    fn insert_in_order(
-        &mut self,
-        hashes: &[KeyHash],
-        copies: Copies,
-        mut each: impl FnMut(Insertion),
-    ) -> Result<(), BatchFull> {
-        let mut pending = Pending::new();
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((hash, probe)) = ahead.next(self) {
-            if self.table.segments[probe.segment as usize].relocating {
-                pending.settle(self, probe.segment);
-            }
-            let accepted = match self.accept(&probe, copies) {
-                Ok(Accepted::Done(insertion)) => Ok(insertion),
-                Ok(Accepted::NeedsRoom) => self.relocate_among(&mut pending, hash, &probe, copies),
-                Err(full) => Err(full),
-            };
-            match accepted {
-                Ok(insertion) => each(insertion),
-                Err(full) => {
-                    pending.settle_all(self);
-                    return Err(BatchFull { done: ahead.taken - 1, full });
-                }
-            }
-            pending.advance(self);
-        }
-        pending.settle_all(self);
-        Ok(())
-    }
-
-    fn relocate_among(
-        &mut self,
-        pending: &mut Pending,
-        hash: KeyHash,
-        probe: &Probe,
-        copies: Copies,
-    ) -> Result<Insertion, Full> {
-        if self.room_in(probe.segment, pending.queue.len()) == Room::Relocate {
-            let relocation = self.start_relocation(probe);
-            pending.start(self, relocation);
-            return Ok(Insertion::Inserted);
-        }
-        // Splits and refusals depend on the whole filter: first all that came before.
-        pending.settle_all(self);
-        self.insert_one(hash, copies)
+        with_bit_instructions(Inserter::new(self, hashes, copies, each))
     }
 
     /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
@@ -382,11 +222,6 @@ impl CuckooFilter {
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        with_bit_instructions(|| {
-            let mut ahead = Lookahead::new(self, hashes);
-            while let Some((_, probe)) = ahead.next(self) {
-                removed.push(self.take_away(&probe));
-            }
-        });
+        with_bit_instructions(Remover { filter: self, hashes, removed });
     }
 }

@@ -1,0 +1,167 @@
+//! Inserting many keys, with relocations interleaved.
+//!
+//! The order of all work *within a segment* stays as if done one by one, because a relocation owns
+//! its segment: a key that falls there finishes it first. Segments are independent, so the bytes are
+//! the same.
+
+use std::collections::VecDeque;
+
+use super::{Lookahead, Work};
+use crate::KeyHash;
+use crate::bucket::Form;
+use crate::error::{BatchFull, Full, Insertion};
+use crate::filter::CuckooFilter;
+use crate::geometry::Probe;
+use crate::prepared::{Accepted, ByLevel, Copies, Narrow, Shapes, Wide};
+use crate::relocate::{Relocation, Room, Step};
+
+/// Relocations under way at most.
+const MOST_PENDING: usize = 64;
+/// A filter of fewer segments fits into the caches, and most keys would meet a relocation: there each
+/// is finished at once.
+const FEW_SEGMENTS: usize = 32;
+/// Keys between two steps of a relocation, about.
+const KEYS_PER_STEP: usize = 16;
+
+/// A batch of keys on its way into a filter; `each` takes what became of each.
+pub(super) struct Inserter<'a, E> {
+    filter: &'a mut CuckooFilter,
+    ahead: Lookahead<'a>,
+    copies: Copies,
+    each: E,
+    /// Relocations under way, each the owner of its segment.
+    pending: VecDeque<Relocation>,
+}
+
+impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
+    #[inline(always)]
+    pub(super) fn new(
+        filter: &'a mut CuckooFilter,
+        hashes: &'a [KeyHash],
+        copies: Copies,
+        each: E,
+    ) -> Self {
+        let ahead = Lookahead::new(filter, hashes);
+        Self { filter, ahead, copies, each, pending: VecDeque::with_capacity(MOST_PENDING) }
+    }
+
+    /// Inserts keys until all are in, or the shapes have changed; no relocation is left under way.
+    #[inline(always)]
+    fn insert(&mut self, shapes: impl Shapes) -> Result<(), BatchFull> {
+        let splits = self.filter.splits;
+        let mut outcome = Ok(());
+        while outcome.is_ok()
+            && self.filter.splits == splits
+            && let Some((hash, probe)) = self.ahead.next(self.filter)
+        {
+            if self.filter.table.segments[probe.segment as usize].relocating {
+                self.settle(shapes, probe.segment);
+            }
+            let accepted = match self.filter.accept(shapes, &probe, self.copies) {
+                Ok(Accepted::Done(insertion)) => Ok(insertion),
+                Ok(Accepted::NeedsRoom) => self.relocate(shapes, hash, &probe),
+                Err(full) => Err(full),
+            };
+            match accepted {
+                Ok(insertion) => (self.each)(insertion),
+                Err(full) => outcome = Err(BatchFull { done: self.ahead.taken - 1, full }),
+            }
+            // A key's share of the relocations' work.
+            for _ in 0..self.pending.len() / KEYS_PER_STEP {
+                self.step_first(shapes);
+            }
+        }
+        self.settle_all(shapes);
+        outcome
+    }
+
+    /// Starts a relocation for a key whose buckets are full.
+    #[inline(always)]
+    fn relocate(
+        &mut self,
+        shapes: impl Shapes,
+        hash: KeyHash,
+        probe: &Probe,
+    ) -> Result<Insertion, Full> {
+        if self.filter.room_in(probe.segment, self.pending.len()) == Room::Relocate {
+            while self.pending.len() >= MOST_PENDING {
+                self.step_first(shapes);
+            }
+            let relocation = self.filter.start_relocation(probe);
+            if self.filter.table.segments.len() < FEW_SEGMENTS {
+                self.filter.finish(shapes, relocation);
+                return Ok(Insertion::Inserted);
+            }
+            self.filter.table.segments[probe.segment as usize].relocating = true;
+            self.await_memory(shapes, relocation);
+            return Ok(Insertion::Inserted);
+        }
+        // Splits and refusals depend on the whole filter: first all that came before.
+        self.settle_all(shapes);
+        self.filter.insert_one(hash, self.copies)
+    }
+
+    #[inline(always)]
+    fn step_first(&mut self, shapes: impl Shapes) {
+        if let Some(mut relocation) = self.pending.pop_front() {
+            match self.filter.step(shapes, &mut relocation) {
+                Step::Again => self.await_memory(shapes, relocation),
+                Step::Done => self.release(relocation.segment),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn await_memory(&mut self, shapes: impl Shapes, relocation: Relocation) {
+        self.filter.prefetch_step(shapes, &relocation);
+        self.pending.push_back(relocation);
+    }
+
+    fn release(&mut self, segment: u32) {
+        self.filter.table.segments[segment as usize].relocating = false;
+    }
+
+    /// Finishes the relocation that owns `segment`.
+    #[inline(always)]
+    fn settle(&mut self, shapes: impl Shapes, segment: u32) {
+        if let Some(at) = self.pending.iter().position(|pending| pending.segment == segment)
+            && let Some(relocation) = self.pending.remove(at)
+        {
+            self.filter.finish(shapes, relocation);
+            self.release(segment);
+        }
+    }
+
+    fn settle_all(&mut self, shapes: impl Shapes) {
+        while !self.pending.is_empty() {
+            self.step_first(shapes);
+        }
+    }
+}
+
+impl<E: FnMut(Insertion)> Work for Inserter<'_, E> {
+    type Output = Result<(), BatchFull>;
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Output {
+        let mut outcome = Ok(());
+        while outcome.is_ok() && !self.ahead.is_done() {
+            outcome = match self.filter.only_shape().copied() {
+                Some(shape) if shape.lanes.form == Form::Narrow => self.insert(Narrow(shape)),
+                Some(shape) if shape.lanes.form == Form::Wide => self.insert(Wide(shape)),
+                _ => self.insert(ByLevel),
+            };
+        }
+        outcome
+    }
+}
+
+impl CuckooFilter {
+    /// Puts items that are counted already into slots.
+    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
+        let mut ahead = Lookahead::new(self, hashes);
+        while let Some((_, probe)) = ahead.next(self) {
+            self.put_back(&probe);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Removing many keys.
+
+use super::{Lookahead, Work};
+use crate::KeyHash;
+use crate::bucket::Form;
+use crate::filter::CuckooFilter;
+use crate::prepared::{ByLevel, Narrow, Shapes, Wide};
+
+/// A batch of keys to be taken out of a filter.
+pub(super) struct Remover<'a> {
+    pub(super) filter: &'a mut CuckooFilter,
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) removed: &'a mut Vec<bool>,
+}
+
+impl Work for Remover<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.filter.only_shape().copied() {
+            Some(shape) if shape.lanes.form == Form::Narrow => self.remove(Narrow(shape)),
+            Some(shape) if shape.lanes.form == Form::Wide => self.remove(Wide(shape)),
+            _ => self.remove(ByLevel),
+        }
+    }
+}
+
+impl Remover<'_> {
+    #[inline(always)]
+    fn remove(self, shapes: impl Shapes) {
+        let mut ahead = Lookahead::new(self.filter, self.hashes);
+        while let Some((_, probe)) = ahead.next(self.filter) {
+            self.removed.push(self.filter.take_away(shapes, &probe));
+        }
+    }
+}
