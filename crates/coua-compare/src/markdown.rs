@@ -64,9 +64,22 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
+/// Thousands set apart: 10,000,000.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Table, cell, short};
+    use super::{Table, cell, grouped, short};
     use crate::measure::Summary;
 
     #[test]
@@ -81,6 +94,10 @@ mod tests {
         assert_eq!(cell(None), "-");
         let summary = Summary { median: 12.345, low: 12.0, high: 13.0, ratio: Some(1.5) };
         assert_eq!(cell(Some(&summary)), "12.3 +-4 % x1.50");
+        assert_eq!(
+            [7, 1000, 123_456, 10_000_000].map(grouped),
+            ["7", "1,000", "123,456", "10,000,000"]
+        );
         assert_eq!([0.0, 0.000_12, 0.5, 123.4].map(short), ["0", "1.2e-4", "0.50", "123"]);
     }
 }

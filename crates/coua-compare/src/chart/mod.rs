@@ -1,22 +1,24 @@
 //! Line charts as SVG, with a legend beside them.
 
 mod look;
+mod ticks;
 
 use std::ops::Range;
 use std::path::Path;
 
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::markdown::short;
 use crate::output::Failure;
 use look::{Look, look};
+use ticks::Along;
 
 const SIZE: (u32, u32) = (1000, 560);
 const LEGEND: u32 = 260;
 const TEXT: i32 = 14;
+const GRID: RGBColor = RGBColor(225, 225, 225);
+const AXIS: RGBColor = RGBColor(90, 90, 90);
 
 /// How values are laid along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +86,9 @@ impl Chart {
         let root = SVGBackend::new(path, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
-        let (x, y) = (self.range(self.x, |point| point.0), self.range(self.y, |point| point.1));
-        match (self.x.scale, self.y.scale) {
-            (Scale::Linear, Scale::Linear) => self.plot(&left, x, y),
-            (Scale::Linear, Scale::Logarithmic) => self.plot(&left, x, y.log_scale()),
-            (Scale::Logarithmic, Scale::Linear) => self.plot(&left, x.log_scale(), y),
-            (Scale::Logarithmic, Scale::Logarithmic) => {
-                self.plot(&left, x.log_scale(), y.log_scale())
-            }
-        }?;
+        let x = Along { scale: self.x.scale, range: self.range(self.x, |point| point.0) };
+        let y = Along { scale: self.y.scale, range: self.range(self.y, |point| point.1) };
+        self.plot(&left, x, y)?;
         self.legend(&right)?;
         root.present()?;
         Ok(())
@@ -111,13 +107,7 @@ impl Chart {
         }
     }
 
-    fn plot<X, Y>(&self, area: &Area<'_>, x: X, y: Y) -> Drawn
-    where
-        X: AsRangedCoord<Value = f64>,
-        Y: AsRangedCoord<Value = f64>,
-        X::CoordDescType: ValueFormatter<f64>,
-        Y::CoordDescType: ValueFormatter<f64>,
-    {
+    fn plot(&self, area: &Area<'_>, x: Along, y: Along) -> Drawn {
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", TEXT + 3))
             .margin(12)
@@ -127,10 +117,10 @@ impl Chart {
         chart
             .configure_mesh()
             .light_line_style(WHITE)
+            .bold_line_style(GRID)
+            .axis_style(AXIS)
             .x_desc(self.x.label)
             .y_desc(self.y.label)
-            .x_label_formatter(&|value| short(*value))
-            .y_label_formatter(&|value| short(*value))
             .label_style(("sans-serif", TEXT - 1))
             .draw()?;
         for (series, look) in self.drawn() {

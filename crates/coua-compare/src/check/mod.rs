@@ -14,6 +14,7 @@ use crate::host::Circumstances;
 use crate::output::{Failure, Report};
 use sheet::Runs;
 pub(crate) use sheet::Sheet;
+use split::{Look, split};
 
 /// `coua check` of many lines against a large filter file, beside reading and splitting them alone.
 #[derive(Debug, clap::Args)]
@@ -91,14 +92,13 @@ impl Check {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         if let Some(path) = &self.split {
             let told = |why: &io::Error| Failure::of(path.display(), why);
-            let found = split::split(path, self.hash).map_err(|why| told(&why))?;
+            let found = split(path, if self.hash { Look::Hash } else { Look::Pass })
+                .map_err(|why| told(&why))?;
             println!("{found}");
             return Ok(());
         }
         let circumstances = Circumstances::now();
-        let coua = Place::new(self.coua.clone())?.find("coua").ok_or_else(|| {
-            Failure::of("coua", &"not built; run cargo build --release -p coua-cli")
-        })?;
+        let coua = Place::new(self.coua.clone())?.coua()?;
         fs::create_dir_all(&self.out)?;
         let at = |name: &str| self.out.join(name);
         let files =
@@ -225,5 +225,5 @@ fn found(job: &Job, output: &Path) -> Result<Option<u64>, Failure> {
             told(&format!("found {start:?}, expected a number of lines"))
         });
     }
-    split::split(output, false).map(Some).map_err(|why| told(&why))
+    split(output, Look::Pass).map(Some).map_err(|why| told(&why))
 }

@@ -35,6 +35,9 @@ pub(crate) struct Dedup {
     /// Only programs whose name contains one of these words, beside Coua.
     #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
     only: Vec<String>,
+    /// Not the programs whose name contains one of these words.
+    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
+    without: Vec<String>,
     /// Get the peers from their registries first, into `peers` in the build directory.
     #[arg(long)]
     install: bool,
@@ -58,6 +61,7 @@ impl Dedup {
         if self.install {
             place.install()?;
         }
+        place.coua()?;
         let files = self.files()?;
         let sheet = self.measure(&place, &files);
         fs::remove_file(&files.input)?;
@@ -133,9 +137,9 @@ impl Dedup {
     }
 
     fn wants(&self, tool: &Tool) -> bool {
-        let named = self.only.is_empty()
-            || tool.name == REFERENCE
-            || self.only.iter().any(|word| tool.name.contains(word.as_str()));
-        tool.job == self.job && named
+        let among =
+            |words: &[String]| words.iter().any(|word: &String| tool.name.contains(word.as_str()));
+        let named = (self.only.is_empty() || among(&self.only)) && !among(&self.without);
+        tool.job == self.job && (named || tool.name == REFERENCE)
     }
 }

@@ -41,6 +41,19 @@ impl Place {
         places.iter().map(|place| place.join(program)).find(|file| file.is_file())
     }
 
+    /// The program `coua`.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, with what to do.
+    pub(crate) fn coua(&self) -> Result<PathBuf, Failure> {
+        self.find("coua").filter(|file| file.is_file()).ok_or_else(|| {
+            let why = "it does not lie beside this program; build it by \
+                       `cargo build --release -p coua-cli`, or name it by --coua";
+            Failure::of("coua", &why)
+        })
+    }
+
     /// Where libraries of Debian packages lie that were unpacked, not installed.
     pub(crate) fn libraries(&self) -> PathBuf {
         self.peers.join("debian/usr/lib/x86_64-linux-gnu")

@@ -34,19 +34,26 @@ pub(crate) struct Tool {
 /// What all others are related to.
 pub(crate) const REFERENCE: &str = "coua -j 2";
 
+const fn tool(job: Job, name: &'static str, program: &'static str, script: &'static str) -> Tool {
+    Tool { name, remark: "", job, program, script, source: "", works: true }
+}
+
 const fn distinct(name: &'static str, program: &'static str, script: &'static str) -> Tool {
-    let (remark, source) = ("", "");
-    Tool { name, remark, job: Job::Distinct, program, script, source, works: true }
+    tool(Job::Distinct, name, program, script)
 }
 
 const fn remember(name: &'static str, program: &'static str, script: &'static str) -> Tool {
-    let (remark, source) = ("", "");
-    Tool { name, remark, job: Job::Remember, program, script, source, works: true }
+    tool(Job::Remember, name, program, script)
 }
 
 impl Tool {
     const fn remark(mut self, remark: &'static str) -> Self {
         self.remark = remark;
+        self
+    }
+
+    const fn reads_and_writes(mut self) -> Self {
+        self.works = false;
         self
     }
 
@@ -62,8 +69,9 @@ pub(crate) const TOOLS: &[Tool] = &[
     distinct("coua -j 1", "coua", r#"exec "$TOOL" dedup --quiet -j 1 -o "$OUT" "$IN""#),
     distinct("coua", "coua", r#"exec "$TOOL" dedup --quiet -o "$OUT" "$IN""#)
         .remark("as many threads as it likes"),
-    Tool { works: false, ..distinct("cat", "cat", r#"exec "$TOOL" "$IN" > "$OUT""#) }
-        .remark("copies: what the file system alone takes"),
+    distinct("cat", "cat", r#"exec "$TOOL" "$IN" > "$OUT""#)
+        .remark("copies: what the file system alone takes")
+        .reads_and_writes(),
     distinct("huniq 2.7.0", "huniq", r#"exec "$TOOL" < "$IN" > "$OUT""#)
         .remark("64-bit hashes; keeps the order"),
     distinct("runiq 2.1.0", "runiq", r#"exec "$TOOL" "$IN" > "$OUT""#)
@@ -76,6 +84,9 @@ pub(crate) const TOOLS: &[Tool] = &[
         .remark("exact; keeps the order"),
     distinct("sort -u", "sort", r#"LC_ALL=C exec "$TOOL" -u --parallel=2 -o "$OUT" "$IN""#)
         .remark("exact; loses the order; two threads"),
+    distinct("Python", "python3", r#"exec "$TOOL" -c "$SOURCE""#)
+        .remark("exact; a set of bytes in a loop; keeps the order")
+        .source(include_str!("python.py")),
     distinct("DuckDB 2.0.0", "venv/bin/python", r#"exec "$TOOL" -c "$SOURCE""#)
         .remark("exact; loses the order; two threads")
         .source(include_str!("duckdb.py")),

@@ -11,7 +11,7 @@ use crate::chart::{Axis, Chart, Scale, Series};
 use crate::contestant::{Contestant, Entry, Plan, Way};
 use crate::host::{self, Circumstances};
 use crate::keys::Row;
-use crate::markdown::{Table, short};
+use crate::markdown::{Table, grouped, short};
 use crate::measure::timed;
 use crate::output::{Failure, Report};
 use crate::terms::Terms;
@@ -135,10 +135,10 @@ impl Sheet {
         let limit = |exponent: i32| (f64::from(exponent), f64::from(exponent));
         series.push(Series {
             name: "limit: log2(1/rate)".into(),
-            points: (4..=18).map(limit).collect(),
+            points: (4..=19).map(limit).collect(),
         });
         Chart {
-            title: format!("Memory for a false-positive rate, {} items", self.items),
+            title: format!("Memory for a false-positive rate, {} items", grouped(self.items)),
             x: Axis { label: "log2(1 / measured rate)", scale: Scale::Linear },
             y: Axis { label: "bits per key", scale: Scale::Linear },
             series,

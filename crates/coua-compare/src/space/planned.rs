@@ -45,6 +45,7 @@ const SHAPES: [Shape; 4] = [
 
 /// A filter that was filled to what it was planned for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to the name in the JSON file")]
 pub(super) struct Planned {
     /// Buckets of how many, or windows.
     layout: String,
