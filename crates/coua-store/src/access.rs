@@ -1,0 +1,46 @@
+//! Whether a snapshot is used where it lies, or read into memory.
+//!
+//! Mapped, a change costs the pages that it touches; read, the whole file costs once, and then memory
+//! with large pages is twice as fast. `docs/decisions/0009-map-or-load.md` has the reasons.
+
+/// A page, as the processor maps it.
+const PAGE: u64 = 4096;
+/// Both buckets of a key, each on a page of its own.
+const PAGES_PER_CHANGE: u64 = 2;
+
+/// How to bring a snapshot into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Mapped while less of the file is touched than left alone; read once that is no longer so.
+    #[default]
+    BySize,
+    /// Used where it lies.
+    Map,
+    /// Read, and every byte checked.
+    Load,
+}
+
+impl Access {
+    /// Whether a snapshot of `bytes` bytes is to be mapped for `changes` changes or questions.
+    pub(crate) fn maps(self, bytes: u64, changes: u64) -> bool {
+        match self {
+            Self::Map => true,
+            Self::Load => false,
+            Self::BySize => changes.saturating_mul(PAGES_PER_CHANGE * PAGE) < bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_work_on_a_large_filter_maps() {
+        assert!(Access::BySize.maps(5 << 30, 10_000));
+        assert!(!Access::BySize.maps(5 << 30, 1_000_000));
+        assert!(!Access::BySize.maps(100_000, 1_000));
+        assert!(!Access::BySize.maps(u64::MAX, u64::MAX));
+        assert!(Access::Map.maps(0, u64::MAX) && !Access::Load.maps(u64::MAX, 0));
+    }
+}

@@ -1,0 +1,89 @@
+//! What the store does to the disk, step by step: the seam at which tests make steps fail.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// Every step that changes something on the disk.
+pub(crate) trait Disk: Debug + Send + Sync {
+    /// An empty file for reading and writing, which may exist already.
+    fn create(&self, path: &Path, permissions: Option<&Permissions>) -> io::Result<File>;
+    /// Writes all bytes at an offset.
+    fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// Waits until all of a file is on the disk.
+    fn sync(&self, file: &File) -> io::Result<()>;
+    /// Cuts a file to a length.
+    fn cut(&self, file: &File, length: u64) -> io::Result<()>;
+    /// Replaces `to` by `from`.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Waits until the names in a folder are on the disk.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Takes space for a file without making it longer.
+    fn reserve(&self, file: &File, bytes: u64) -> io::Result<()>;
+}
+
+/// The file system.
+#[derive(Debug)]
+pub(crate) struct FileSystem;
+
+impl Disk for FileSystem {
+    fn create(&self, path: &Path, permissions: Option<&Permissions>) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        if let Some(permissions) = permissions {
+            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+            // From the start, so that a private filter is never readable for others.
+            options.mode(permissions.mode() & 0o777);
+        }
+        let file = options.open(path)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions.clone())?;
+        }
+        Ok(file)
+    }
+
+    fn write(&self, mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(bytes)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
+        file.set_len(length)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, file: &File, bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
+            // A file system that cannot promise space finds out when it is written.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reserve(&self, _file: &File, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+}

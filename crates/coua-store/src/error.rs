@@ -1,0 +1,190 @@
+//! What can go wrong with a filter in a file.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use coua::{BatchFull, LoadError};
+
+/// A filter file cannot be opened or committed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The operating system refused something.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried, as a verb: "open", "write", "lock".
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// There is something else than a regular file.
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Another process is writing the filter.
+    Busy {
+        /// The filter file.
+        path: PathBuf,
+    },
+    /// The snapshot cannot be loaded.
+    Load {
+        /// The filter file.
+        path: PathBuf,
+        /// Why.
+        source: LoadError,
+    },
+    /// The journal is damaged: not just cut off at its end, as a crash leaves it.
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// Bytes from its start at which the damaged part begins.
+        offset: u64,
+        /// What is wrong there.
+        what: Damage,
+    },
+    /// The journal belongs to another filter than the one beside it.
+    Foreign {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// What the journal says cannot be done to the snapshot.
+    Replay {
+        /// The journal.
+        path: PathBuf,
+        /// Bytes from its start at which the change stands.
+        offset: u64,
+        /// Why.
+        source: BatchFull,
+    },
+    /// An earlier failure could not be undone on disk: open the store again.
+    Broken {
+        /// The filter file.
+        path: PathBuf,
+    },
+}
+
+/// What is wrong in a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The file does not begin like a journal.
+    NotAJournal,
+    /// Written by a later version of the format.
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// A checksum does not fit.
+    Checksum,
+    /// A frame is missing, or there twice.
+    Sequence {
+        /// The number found.
+        found: u64,
+        /// The number that follows the frame before.
+        expected: u64,
+    },
+    /// A frame belongs to another filter.
+    Frame {
+        /// The identity found.
+        found: u64,
+        /// The identity in the journal's header.
+        expected: u64,
+    },
+    /// A field holds what no writer writes.
+    Field {
+        /// The field's name in `docs/journal.md`.
+        name: &'static str,
+        /// Its value.
+        found: u64,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), doing, source }
+    }
+
+    /// The file that the message is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::NotRegular { path }
+            | Self::Busy { path }
+            | Self::Load { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::Foreign { path }
+            | Self::Replay { path, .. }
+            | Self::Broken { path } => path,
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAJournal => f.write_str("it does not begin like a journal"),
+            Self::Version { found } => {
+                write!(f, "version {found} is not known (1 is): it was written by a newer coua")
+            }
+            Self::Checksum => f.write_str("a checksum does not fit"),
+            Self::Sequence { found, expected } => {
+                write!(f, "frame number {found} stands where number {expected} should")
+            }
+            Self::Frame { found, expected } => write!(
+                f,
+                "a frame of the filter {found:016x} stands in the journal of {expected:016x}"
+            ),
+            Self::Field { name, found } => {
+                write!(f, "its {name} field holds {found}, which is impossible")
+            }
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path().display())?;
+        match self {
+            Self::Io { doing, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                write!(f, "cannot {doing}: {source}; its file system does not support that")
+            }
+            Self::Io { doing, source, .. } => write!(f, "cannot {doing}: {source}"),
+            Self::NotRegular { .. } => {
+                f.write_str("is no regular file, so it cannot hold a filter")
+            }
+            Self::Busy { .. } => f.write_str("another process is writing it"),
+            Self::Load { source, .. } => source.fmt(f),
+            Self::Damaged { offset, what, .. } => write!(
+                f,
+                "journal is damaged at byte {offset}: {what}; restore the filter and its journal \
+                 together, or remove the journal to go back to the last snapshot"
+            ),
+            Self::Foreign { .. } => f.write_str(
+                "journal belongs to another filter than the one beside it: restore that filter, or \
+                 remove the journal",
+            ),
+            Self::Replay { offset, source, .. } => {
+                write!(f, "the change at byte {offset} of the journal cannot be repeated: {source}")
+            }
+            Self::Broken { .. } => f.write_str(
+                "an earlier write failed and could not be undone; what was committed before is safe: \
+                 open the filter again",
+            ),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Load { source, .. } => Some(source),
+            Self::Replay { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

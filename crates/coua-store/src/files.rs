@@ -1,0 +1,120 @@
+//! The files of a store: the snapshot, and those beside it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+
+/// Symbolic links that a path may lead through, as in Linux.
+const MOST_LINKS: usize = 40;
+
+/// Where everything lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) snapshot: PathBuf,
+    pub(crate) journal: PathBuf,
+    /// The next snapshot, while it is written.
+    pub(crate) next_snapshot: PathBuf,
+    /// The next journal, while it is written.
+    pub(crate) next_journal: PathBuf,
+}
+
+impl Files {
+    /// Of a filter file whose links are resolved.
+    pub(crate) fn of(snapshot: &Path) -> Self {
+        Self {
+            snapshot: snapshot.to_owned(),
+            journal: beside(snapshot, ".journal"),
+            next_snapshot: beside(snapshot, ".next"),
+            next_journal: beside(snapshot, ".journal.next"),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        folder_of(&self.snapshot)
+    }
+
+    /// The filter, if there is one.
+    pub(crate) fn open_snapshot(&self) -> Result<Option<File>, StoreError> {
+        let path = &self.snapshot;
+        let failed = |source| StoreError::io(path, "open", source);
+        let Some(file) = opened(path, File::options().read(true)).map_err(failed)? else {
+            return Ok(None);
+        };
+        if file.metadata().map_err(failed)?.is_file() {
+            Ok(Some(file))
+        } else {
+            Err(StoreError::NotRegular { path: path.clone() })
+        }
+    }
+
+    /// The journal, if there is one, for reading or for writing too.
+    pub(crate) fn open_journal(&self, access: JournalUse) -> Result<Option<File>, StoreError> {
+        let write = access == JournalUse::Append;
+        let file = opened(&self.journal, File::options().read(true).write(write));
+        file.map_err(|source| StoreError::io(&self.journal, "open", source))
+    }
+
+    /// What new files are to have: those of the snapshot, and the owner's right to write.
+    pub(crate) fn journal_permissions(&self) -> Option<Permissions> {
+        let mut permissions = self.permissions()?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            permissions.set_mode(permissions.mode() | 0o200);
+        }
+        Some(permissions)
+    }
+
+    /// Those of the snapshot, if there is one.
+    pub(crate) fn permissions(&self) -> Option<Permissions> {
+        fs::metadata(&self.snapshot).ok().map(|metadata| metadata.permissions())
+    }
+}
+
+/// What a journal is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalUse {
+    Read,
+    Append,
+}
+
+fn opened(path: &Path, options: &fs::OpenOptions) -> io::Result<Option<File>> {
+    match options.open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The path with more at the end of its name.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Where symbolic links lead, also to a file that does not exist yet.
+pub(crate) fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(found) = fs::canonicalize(&target) {
+            return Ok(found);
+        }
+        match fs::read_link(&target) {
+            Ok(next) => target = folder_of(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    let source = io::Error::other("too many symbolic links");
+    Err(StoreError::io(path, "follow", source))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}

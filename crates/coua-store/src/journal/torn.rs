@@ -1,0 +1,76 @@
+//! Whether bytes that are no frame are the end of an interrupted write, or damage.
+//!
+//! A crash in the middle of a write leaves a file that ends too early, or, after a power cut, sectors
+//! that were never written and read as zeros; and all that within the last transaction, because the
+//! one before was on the disk before it began. Anything else was damaged.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::frame::{END_BYTES, HEAD_BYTES, Head, Kind, MAGIC};
+
+/// What a disk writes whole.
+const SECTOR: u64 = 512;
+/// Bytes looked at together.
+const STEP: usize = 1 << 20;
+
+/// Whether all from `begin` to the end of the file may be an interrupted write.
+pub(super) fn is_torn(file: &File, begin: u64, end: u64) -> io::Result<bool> {
+    let mut looks = Looks { committed: None, goes_on: false, lost: false };
+    let mut bytes = Vec::new();
+    let mut at = begin;
+    while at < end {
+        let mut input = file;
+        input.seek(SeekFrom::Start(at))?;
+        bytes.clear();
+        // A little more, so that heads on the border are seen.
+        input.take((STEP as u64 + HEAD_BYTES).min(end - at)).read_to_end(&mut bytes)?;
+        if bytes.is_empty() {
+            break;
+        }
+        // Whole sectors, unless the file ends.
+        let beyond = ((at + STEP as u64) % SECTOR) as usize;
+        let step = if bytes.len() > STEP { STEP - beyond } else { bytes.len() };
+        looks.at_heads(&bytes, step, at);
+        looks.at_sectors(&bytes[..step], at);
+        at += step as u64;
+    }
+    Ok(looks.lost && !looks.goes_on)
+}
+
+struct Looks {
+    /// Where the first commit ends.
+    committed: Option<u64>,
+    /// A frame stands behind it: another transaction.
+    goes_on: bool,
+    /// A sector was never written.
+    lost: bool,
+}
+
+impl Looks {
+    fn at_heads(&mut self, bytes: &[u8], step: usize, at: u64) {
+        for begin in 0..step {
+            if bytes[begin] != MAGIC[0] {
+                continue;
+            }
+            let Some(Ok(head)) = Head::decode(&bytes[begin..]) else { continue };
+            let place = at + begin as u64;
+            match self.committed {
+                Some(end) => self.goes_on |= place >= end,
+                None if head.kind != Kind::Changes => {
+                    self.committed = Some(place + HEAD_BYTES + head.payload_bytes + END_BYTES);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn at_sectors(&mut self, mut bytes: &[u8], mut at: u64) {
+        while !bytes.is_empty() {
+            let length = (SECTOR - at % SECTOR).min(bytes.len() as u64);
+            let (sector, rest) = bytes.split_at(length as usize);
+            self.lost |= sector.iter().all(|&byte| byte == 0);
+            (bytes, at) = (rest, at + length);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A Coua filter that lives in a file.
+//!
+//! The file is opened by mapping it, so that a few changes to a filter of gigabytes cost a few
+//! pages. Changes go to a journal beside it, and a new snapshot replaces the file in one step when
+//! the journal has grown. One process writes at a time; any number read, and see the last commit.
+//!
+//! ```text
+//! seen.coua            the snapshot (docs/format.md); never changed, only replaced
+//! seen.coua.journal    what was committed since (docs/journal.md)
+//! seen.coua.lock       held by the writer
+//! seen.coua.next       space for the next snapshot, while a writer is at work
+//! ```
+//!
+//! The filter is the snapshot *and* its journal: move or copy them together, or first make one file of
+//! them with [`Store::commit_snapshot`].
+//!
+//! ```
+//! use coua::CuckooFilter;
+//! use coua_store::{Progress, Store};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("seen.coua");
+//! let mut store = Store::create(&path, CuckooFilter::new)?;
+//! store.insert_unique("a")?;
+//! store.commit(&Progress::default())?;
+//!
+//! assert!(Store::read(&path)?.filter.contains("a"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod change;
+mod commit;
+mod disk;
+mod error;
+mod fields;
+mod files;
+mod journal;
+mod lock;
+mod log;
+mod open;
+mod progress;
+mod state;
+mod store;
+
+#[cfg(test)]
+mod faults;
+
+pub use access::Access;
+pub use error::{Damage, StoreError};
+pub use lock::{Lock, Wait};
+pub use open::{Options, View};
+pub use progress::{Moved, Place, Progress, Role};
+pub use store::Store;

@@ -1,0 +1,146 @@
+//! One writer at a time.
+//!
+//! The filter's own file is replaced, so writers lock an empty file beside it (`seen.coua.lock`). It
+//! is removed at the end; a crash leaves it behind, unlocked and harmless. Readers take no lock.
+
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+use crate::files::{beside, resolved};
+
+/// What to do while another process is writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Wait {
+    /// Wait until it has finished or died.
+    #[default]
+    UntilFree,
+    /// Fail at once with [`StoreError::Busy`].
+    No,
+}
+
+/// The right to write a filter file. It ends when this is dropped, or with the process.
+///
+/// ```
+/// use coua_store::{Lock, StoreError, Wait};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("seen.coua");
+/// let first = Lock::take(&path, Wait::No)?;
+/// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError::Busy { .. })));
+/// drop(first);
+/// Lock::take(&path, Wait::No)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Lock {
+    /// Holds the lock while it is open.
+    _file: File,
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Lock {
+    /// Locks the filter file at `path`, which need not exist. Symbolic links are followed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] if another process has the lock and `wait` says not to wait;
+    /// [`StoreError::Io`] if the folder cannot be written or its file system has no locks.
+    pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
+        let target = resolved(path)?;
+        let path = beside(&target, ".lock");
+        let failed = |source| StoreError::io(&path, "lock", source);
+        loop {
+            let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if wait == Wait::No => {
+                    return Err(StoreError::Busy { path: target });
+                }
+                Err(TryLockError::WouldBlock) => file.lock().map_err(failed)?,
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            if is_at(&file, &path) {
+                return Ok(Self { _file: file, path, target });
+            }
+            // The one before removed it while this one waited: it locks nothing any more.
+        }
+    }
+
+    /// The filter file that is locked, with symbolic links resolved.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Removed before it is unlocked, so that whoever has waited for it notices.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Whether an open file is the one with this name.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    let same = |held: io::Result<Metadata>, named: io::Result<Metadata>| {
+        Some(inode_of(&held.ok()?) == inode_of(&named.ok()?))
+    };
+    same(file.metadata(), fs::metadata(path)).unwrap_or(false)
+}
+
+/// Device and inode: which file it is, whatever its names. Zero where the system does not tell.
+pub(crate) fn inode_of(metadata: &Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        (0, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        let counter = folder.path().join("counter");
+        fs::write(&counter, "0").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let lock = Lock::take(&path, Wait::UntilFree).unwrap();
+                        let count: u32 = fs::read_to_string(&counter).unwrap().parse().unwrap();
+                        fs::write(&counter, (count + 1).to_string()).unwrap();
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_to_string(&counter).unwrap(), "400");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the lock is gone");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_links_lock_is_its_targets() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("seen.coua"), folder.path().join("link"));
+        std::os::unix::fs::symlink("seen.coua", &link).unwrap();
+        for _ in 0..2 {
+            let lock = Lock::take(&link, Wait::No).unwrap();
+            assert!(lock.target().ends_with("seen.coua"));
+            assert!(Lock::take(&path, Wait::No).is_err());
+            drop(lock);
+            fs::write(&path, "").unwrap();
+        }
+    }
+}

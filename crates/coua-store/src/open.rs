@@ -1,0 +1,181 @@
+//! How a filter file is to be opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use coua::CuckooFilter;
+
+use crate::access::Access;
+use crate::disk::{Disk, FileSystem};
+use crate::error::StoreError;
+use crate::files::{Files, JournalUse, resolved};
+use crate::lock::{Lock, Wait};
+use crate::progress::Progress;
+use crate::state::State;
+use crate::store::Store;
+
+/// Bytes of changes kept in memory.
+const PIECE: usize = 1 << 20;
+/// Journals up to this many bytes are kept beside any snapshot, however small.
+const LEAST_JOURNAL: u64 = 1 << 20;
+
+/// How to open a filter file.
+///
+/// ```
+/// use coua::CuckooFilter;
+/// use coua_store::{Options, Progress};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("seen.coua");
+/// let mut store = Options::new().create(&path, CuckooFilter::new)?;
+/// store.insert("a")?;
+/// store.commit(&Progress::default())?;
+/// assert!(Options::new().read(&path)?.filter.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until a filter is opened with them"]
+pub struct Options {
+    pub(crate) key: Option<[u8; 16]>,
+    wait: Wait,
+    pub(crate) access: Access,
+    pub(crate) expected: Option<u64>,
+    pub(crate) most_journal: Option<u64>,
+    /// Changes are handed to the journal in pieces of about this many bytes, which bounds the memory
+    /// for those that are not committed yet.
+    pub(crate) piece: usize,
+    pub(crate) disk: Arc<dyn Disk>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            key: None,
+            wait: Wait::default(),
+            access: Access::default(),
+            expected: None,
+            most_journal: None,
+            piece: PIECE,
+            disk: Arc::new(FileSystem),
+        }
+    }
+}
+
+/// The last committed state, to be asked.
+#[derive(Debug)]
+pub struct View {
+    /// The filter. Changes to it stay in memory.
+    pub filter: CuckooFilter,
+    /// What was committed with it last, if anything was since the file was made.
+    pub progress: Option<Progress>,
+}
+
+impl Options {
+    /// As they are if nothing is said.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The filter's secret SipHash key.
+    pub fn key(mut self, key: [u8; 16]) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Whether to wait for another writer. Default: until it has finished.
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Whether to map the snapshot or to read it. Default: by the size of the work.
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// How many changes or questions are to come, if that can be said. Then the choice between
+    /// mapping and reading is made at once, and space for a snapshot that will not be written is not
+    /// taken.
+    pub fn expecting(mut self, changes: u64) -> Self {
+        self.expected = Some(changes);
+        self
+    }
+
+    /// Bytes of journal beyond which a commit writes a new snapshot. Default: a quarter of the
+    /// snapshot, and at least 1 MiB.
+    pub fn most_journal(mut self, bytes: u64) -> Self {
+        self.most_journal = Some(bytes);
+        self
+    }
+
+    /// The last committed state of the filter at `path`, to be asked. Needs no lock and no right to
+    /// write, and is never in the way of a writer.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if there is no filter, or one that cannot be read.
+    pub fn read(&self, path: &Path) -> Result<View, StoreError> {
+        let files = Files::of(&resolved(path)?);
+        match State::of(self, &files, JournalUse::Read)? {
+            Some(state) => Ok(state.view),
+            None => Err(missing(&files)),
+        }
+    }
+
+    /// Opens the filter at `path` for writing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if there is no filter, or one that cannot be read, or it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<Store, StoreError> {
+        self.write_locked(Lock::take(path, self.wait)?, None::<fn() -> CuckooFilter>)
+    }
+
+    /// Opens the filter at `path` for writing; if there is none, `build` makes it. It is written with
+    /// the first commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write), but a missing filter is none.
+    pub fn create(
+        &self,
+        path: &Path,
+        build: impl FnOnce() -> CuckooFilter,
+    ) -> Result<Store, StoreError> {
+        self.write_locked(Lock::take(path, self.wait)?, Some(build))
+    }
+
+    /// [`write`](Self::write), or [`create`](Self::create) if there is a `build`, under a lock that
+    /// was taken before.
+    ///
+    /// # Errors
+    ///
+    /// As those.
+    pub fn write_locked<B: FnOnce() -> CuckooFilter>(
+        &self,
+        lock: Lock,
+        build: Option<B>,
+    ) -> Result<Store, StoreError> {
+        let files = Files::of(lock.target());
+        for left_by_a_crash in [&files.next_snapshot, &files.next_journal] {
+            if left_by_a_crash.exists() {
+                let removed = self.disk.remove(left_by_a_crash);
+                removed.map_err(|source| StoreError::io(left_by_a_crash, "remove", source))?;
+            }
+        }
+        match (State::of(self, &files, JournalUse::Append)?, build) {
+            (Some(state), _) => Store::go_on(self, (lock, files), state),
+            (None, Some(build)) => Store::begin(self, (lock, files), build()),
+            (None, None) => Err(missing(&files)),
+        }
+    }
+
+    /// Bytes of journal that may stand beside a snapshot.
+    pub(crate) fn journal_limit(&self, snapshot_bytes: u64) -> u64 {
+        self.most_journal.unwrap_or_else(|| (snapshot_bytes / 4).max(LEAST_JOURNAL))
+    }
+}
+
+fn missing(files: &Files) -> StoreError {
+    StoreError::io(&files.snapshot, "open", std::io::ErrorKind::NotFound.into())
+}

@@ -1,0 +1,156 @@
+//! From the files to the last committed state.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+
+use coua::{CuckooFilter, LoadError};
+
+use crate::error::{Damage, StoreError};
+use crate::files::{Files, JournalUse};
+use crate::journal::{Contents, Identity, Scan};
+use crate::lock::inode_of;
+use crate::log::{Unrepeatable, repeat};
+use crate::open::{Options, View};
+
+/// How often a reader begins again because a writer was at work between two looks.
+const MOST_TRIES: u32 = 1000;
+/// The whole checksum and the end mark of a snapshot (docs/format.md, section 6).
+const TRAILER_END: u64 = 16;
+
+/// The last committed state, to go on from.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) view: View,
+    pub(crate) file: File,
+    pub(crate) snapshot: Identity,
+    /// The segments of the snapshot were not checked.
+    pub(crate) is_mapped: bool,
+    /// The journal to append to, where its last commit ends, and the number of the next frame.
+    pub(crate) journal: Option<(File, (u64, u64))>,
+}
+
+/// What the files say before the filter is brought into memory.
+struct Look {
+    file: File,
+    snapshot: Identity,
+    /// The journal, and what it holds.
+    journal: Option<(File, Contents)>,
+}
+
+impl State {
+    /// None if there is no snapshot.
+    pub(crate) fn of(
+        options: &Options,
+        files: &Files,
+        journal_use: JournalUse,
+    ) -> Result<Option<Self>, StoreError> {
+        let mut tries = 0;
+        loop {
+            let Some(file) = files.open_snapshot()? else { return Ok(None) };
+            let journal = files.open_journal(journal_use)?;
+            let before = [Some(&file), journal.as_ref()].map(|file| seen(file?.metadata()));
+            let look = Look::at(files, file, journal);
+            match look.and_then(|look| look.bring_in(options, files)) {
+                Err(StoreError::Foreign { .. } | StoreError::Damaged { .. })
+                    if tries < MOST_TRIES && has_moved(files, before) =>
+                {
+                    tries += 1;
+                }
+                result => return result.map(Some),
+            }
+        }
+    }
+}
+
+impl Look {
+    fn at(files: &Files, file: File, journal: Option<File>) -> Result<Self, StoreError> {
+        let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
+        let snapshot = identity_of(&file).map_err(unreadable)?;
+        let Some(journal) = journal else { return Ok(Self { file, snapshot, journal: None }) };
+        let scan = Scan::begin(&journal, &files.journal)?;
+        let contents = scan.contents()?;
+        let is_turned = contents.turn.as_ref().is_some_and(|(next, _)| *next == snapshot);
+        if scan.header.snapshot != snapshot && !is_turned {
+            // A damaged snapshot is not itself any more.
+            (&file).rewind().map_err(|source| StoreError::io(&files.snapshot, "read", source))?;
+            CuckooFilter::check_file(&file).map_err(unreadable)?;
+            return Err(StoreError::Foreign { path: files.journal.clone() });
+        }
+        Ok(Self { file, snapshot, journal: Some((journal, contents)) })
+    }
+
+    fn bring_in(self, options: &Options, files: &Files) -> Result<State, StoreError> {
+        let Self { file, snapshot, journal } = self;
+        let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
+        let logged = journal.as_ref().map_or(0, |(_, contents)| contents.committed / 8);
+        let expected = options.expected.unwrap_or(0).saturating_add(logged);
+        let is_mapped = options.access.maps(snapshot.bytes, expected);
+        (&file).rewind().map_err(|error| unreadable(error.into()))?;
+        let filter = if is_mapped {
+            CuckooFilter::map_file(&file, options.key)
+        } else {
+            CuckooFilter::read_file(&file, options.key)
+        };
+        let view = View { filter: filter.map_err(unreadable)?, progress: None };
+        let mut state = State { view, file, snapshot, is_mapped, journal: None };
+        if let Some((journal, contents)) = journal {
+            state.take_over(files, journal, contents)?;
+        }
+        Ok(state)
+    }
+}
+
+impl State {
+    /// Adds what the journal knows.
+    fn take_over(
+        &mut self,
+        files: &Files,
+        journal: File,
+        contents: Contents,
+    ) -> Result<(), StoreError> {
+        let scan = Scan::begin(&journal, &files.journal)?;
+        if scan.header.snapshot != self.snapshot {
+            // The journal has done its work: this snapshot has all of it.
+            self.view.progress = contents.turn.map(|(_, progress)| progress);
+            return Ok(());
+        }
+        scan.replay(contents.committed, |offset, changes| {
+            let path = || files.journal.clone();
+            repeat(&mut self.view.filter, changes).map_err(|error| match error {
+                Unrepeatable::Full(source) => StoreError::Replay { path: path(), offset, source },
+                Unrepeatable::Bytes => {
+                    let what = Damage::Field { name: "change", found: offset };
+                    StoreError::Damaged { path: path(), offset, what }
+                }
+            })
+        })?;
+        self.view.progress = contents.progress;
+        self.journal = Some((journal, (contents.committed, contents.sequence)));
+        Ok(())
+    }
+}
+
+/// The whole checksum in the trailer, and the length. Anything, if it is no snapshot.
+fn identity_of(mut file: &File) -> Result<Identity, LoadError> {
+    let bytes = file.metadata()?.len();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(TRAILER_END)))?;
+    let mut checksum = [0; 8];
+    let mut found = Vec::new();
+    file.take(8).read_to_end(&mut found)?;
+    for (byte, of_file) in checksum.iter_mut().zip(found) {
+        *byte = of_file;
+    }
+    Ok(Identity { checksum: u64::from_le_bytes(checksum), bytes })
+}
+
+/// Bytes and inode of a file; none if there is none.
+type Seen = Option<(u64, (u64, u64))>;
+
+fn seen(metadata: io::Result<Metadata>) -> Seen {
+    metadata.ok().map(|metadata| (metadata.len(), inode_of(&metadata)))
+}
+
+/// Whether a writer has replaced or changed one of the files since.
+fn has_moved(files: &Files, before: [Seen; 2]) -> bool {
+    [&files.snapshot, &files.journal].map(|path| seen(fs::metadata(path))) != before
+}

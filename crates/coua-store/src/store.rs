@@ -1,0 +1,182 @@
+//! A filter in a file, open for writing.
+
+use std::fs::File;
+use std::path::Path;
+
+use coua::CuckooFilter;
+
+use crate::error::StoreError;
+use crate::files::Files;
+use crate::journal::{Identity, Journal};
+use crate::lock::{Lock, Wait};
+use crate::log::Log;
+use crate::open::{Options, View};
+use crate::progress::Progress;
+use crate::state::State;
+
+/// A filter that lives in a file, open for writing by this process alone.
+///
+/// Changes are made in memory, and kept from the next [`commit`](Self::commit) on: after a crash at
+/// any moment the file holds the state of the last commit.
+///
+/// ```
+/// use coua::CuckooFilter;
+/// use coua_store::{Progress, Store};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("seen.coua");
+/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// store.insert("a")?;
+/// store.commit(&Progress::default())?;
+/// store.insert("b")?;
+/// drop(store);
+/// let store = Store::open(&path)?;
+/// assert!(store.filter().contains("a") && !store.filter().contains("b"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) options: Options,
+    pub(crate) files: Files,
+    pub(crate) filter: CuckooFilter,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) log: Log,
+    pub(crate) need: Need,
+    /// Space for the next snapshot.
+    pub(crate) reserved: Option<File>,
+    /// Changes since the filter was brought into memory.
+    pub(crate) changes: u64,
+    /// Let go of last.
+    _lock: Lock,
+}
+
+/// The snapshot that this store began with, or wrote last.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// None before the first commit.
+    pub(crate) file: Option<File>,
+    pub(crate) identity: Identity,
+    /// The filter's memory is the file's, whose segments were not checked.
+    pub(crate) is_mapped: bool,
+    /// Segments of the file have not been checked since it was opened.
+    pub(crate) is_unchecked: bool,
+}
+
+/// What the next commit must do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The log has all changes.
+    Journal,
+    /// There are changes that only a new snapshot can hold.
+    Snapshot,
+    /// Nothing: the disk is in a state that this store does not know.
+    Reopening,
+}
+
+impl Store {
+    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more to
+    /// choose.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::write`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Options::new().write(path)
+    }
+
+    /// Opens the filter at `path`, or makes a new one, after any other writer has finished.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::create`].
+    pub fn create(path: &Path, build: impl FnOnce() -> CuckooFilter) -> Result<Self, StoreError> {
+        Options::new().wait(Wait::UntilFree).create(path, build)
+    }
+
+    /// The last committed state of the filter at `path`, to be asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::read`].
+    pub fn read(path: &Path) -> Result<View, StoreError> {
+        Options::new().read(path)
+    }
+
+    /// With a filter that is in no file yet.
+    pub(crate) fn begin(
+        options: &Options,
+        place: (Lock, Files),
+        filter: CuckooFilter,
+    ) -> Result<Self, StoreError> {
+        let identity = Identity::default();
+        let snapshot = Snapshot { file: None, identity, is_mapped: false, is_unchecked: false };
+        let mut store = Self::new(options, place, (filter, snapshot));
+        store.need = Need::Snapshot;
+        store.reserve()?;
+        Ok(store)
+    }
+
+    /// With what was committed last.
+    pub(crate) fn go_on(
+        options: &Options,
+        place: (Lock, Files),
+        state: State,
+    ) -> Result<Self, StoreError> {
+        let State { view, file, snapshot: identity, is_mapped, journal } = state;
+        let snapshot = Snapshot { file: Some(file), identity, is_mapped, is_unchecked: is_mapped };
+        let mut store = Self::new(options, place, (view.filter, snapshot));
+        store.progress = view.progress;
+        if let Some((file, end)) = journal {
+            let path = store.files.journal.clone();
+            let journal = Journal::resume(&*store.options.disk, (file, path), identity, end)?;
+            store.journal = Some(journal);
+        }
+        store.reserve()?;
+        Ok(store)
+    }
+
+    fn new(
+        options: &Options,
+        (lock, files): (Lock, Files),
+        (filter, snapshot): (CuckooFilter, Snapshot),
+    ) -> Self {
+        Self {
+            options: options.clone(),
+            files,
+            filter,
+            progress: None,
+            snapshot,
+            journal: None,
+            log: Log::default(),
+            need: Need::Journal,
+            reserved: None,
+            changes: 0,
+            _lock: lock,
+        }
+    }
+
+    /// The filter with all changes, also those not committed.
+    pub fn filter(&self) -> &CuckooFilter {
+        &self.filter
+    }
+
+    /// What was committed last, if anything was since the file was made.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
+    }
+
+    /// The filter file, with symbolic links resolved.
+    pub fn path(&self) -> &Path {
+        &self.files.snapshot
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.reserved.is_some() {
+            // What was kept free is free again; a crash leaves it to the next writer.
+            self.options.disk.remove(&self.files.next_snapshot).ok();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! However a filter is opened and committed, its bytes are those of one that never left memory.
+
+use std::fs;
+
+use coua::{CuckooFilter, KeyHasher, Layout};
+use coua_store::{Access, Options, Store, StoreError};
+
+use crate::samples::{bytes_of, change, change_plainly, committed, hashes, progress};
+
+fn kinds() -> Vec<(&'static str, CuckooFilter)> {
+    let build = CuckooFilter::builder;
+    vec![
+        ("open", CuckooFilter::new()),
+        ("fixed", build().capacity(30_000).rate(0.001).build().unwrap()),
+        ("windows", build().layout(Layout::Windows).hash_bits(40).build().unwrap()),
+    ]
+}
+
+#[test]
+fn every_access_gives_the_same_bytes() {
+    for (name, filter) in kinds() {
+        for access in [Access::Map, Access::Load, Access::BySize] {
+            for most_journal in [0, 10_000, 1 << 30] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("seen.coua");
+                let options = Options::new().access(access).most_journal(most_journal);
+                let mut plain = filter.clone();
+                for round in 1..=8 {
+                    let mut store = options.create(&path, || filter.clone()).unwrap();
+                    change(&mut store, round, 1_000);
+                    change_plainly(&mut plain, round, 1_000);
+                    store.commit(&progress(round)).unwrap();
+                    let what = format!("{name}, {access:?}, {most_journal}, round {round}");
+                    assert!(bytes_of(store.filter()) == bytes_of(&plain), "{what}");
+                    assert!(committed(&path) == (round, bytes_of(&plain)), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_committed_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    drop(store);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was committed");
+    store = Store::create(&path, CuckooFilter::new).unwrap();
+    change(&mut store, 1, 100);
+    store.commit(&progress(1)).unwrap();
+    let before = committed(&path);
+    change(&mut store, 2, 100_000);
+    assert!(committed(&path) == before, "pieces of a transaction do not count");
+    drop(store);
+    assert!(committed(&path) == before);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.progress(), Some(&progress(1)));
+    assert!(bytes_of(store.filter()) == before.1);
+}
+
+#[test]
+fn a_journal_of_many_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let options = Options::new().most_journal(1 << 40);
+    let mut plain = CuckooFilter::new();
+    let mut store = options.create(&path, CuckooFilter::new).unwrap();
+    store.commit(&progress(0)).unwrap();
+    for round in 1..=2 {
+        change(&mut store, round, 300_000);
+        change_plainly(&mut plain, round, 300_000);
+        store.commit(&progress(round)).unwrap();
+        assert!(committed(&path) == (round, bytes_of(&plain)));
+    }
+    assert!(fs::metadata(folder.path().join("seen.coua.journal")).unwrap().len() > 4 << 20);
+}
+
+#[test]
+fn small_changes_write_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut large = CuckooFilter::new();
+    large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
+    large.save_atomically(&path).unwrap();
+    let inode = |path| fs::metadata(path).unwrap().modified().unwrap();
+    let before = inode(&path);
+    let mut store = Options::new().expecting(1_000).write(&path).unwrap();
+    store.insert_hash_batch(&hashes(2, 1_000)).unwrap();
+    store.commit(&progress(1)).unwrap();
+    let journal = fs::metadata(folder.path().join("seen.coua.journal")).unwrap().len();
+    assert!(journal < 10_000, "{journal}");
+    assert_eq!(inode(&path), before, "the snapshot was not written again");
+    assert!(!folder.path().join("seen.coua.next").exists(), "no space was taken");
+    drop(store);
+    large.insert_hash_batch(&hashes(2, 1_000)).unwrap();
+    assert!(committed(&path) == (1, bytes_of(&large)));
+}
+
+#[test]
+fn work_that_turns_out_large_leaves_the_mapping() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut plain = CuckooFilter::new();
+    plain.insert_hash_batch(&hashes(1, 500_000)).unwrap();
+    plain.save_atomically(&path).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    for round in 2..20 {
+        change(&mut store, round, 1_000);
+        change_plainly(&mut plain, round, 1_000);
+        if round % 5 == 0 {
+            store.commit(&progress(round)).unwrap();
+            assert!(committed(&path) == (round, bytes_of(&plain)));
+        }
+    }
+}
+
+#[test]
+fn other_changes_are_kept_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    for key in 0..50_000u32 {
+        store.insert(key.to_le_bytes()).unwrap();
+    }
+    for key in 100..50_000u32 {
+        assert!(store.remove(key.to_le_bytes()));
+    }
+    store.commit(&progress(1)).unwrap();
+    store.rewrite(CuckooFilter::compact);
+    store.commit(&progress(2)).unwrap();
+    assert!(committed(&path) == (2, bytes_of(store.filter())));
+    store.rewrite(CuckooFilter::clear);
+    store.commit(&progress(3)).unwrap();
+    assert!(store.filter().is_empty() && committed(&path).0 == 3);
+    // The same bytes again: only the progress is new.
+    store.commit_snapshot(&progress(4)).unwrap();
+    store.commit_snapshot(&progress(5)).unwrap();
+    assert!(committed(&path) == (5, bytes_of(store.filter())));
+    store.insert("a").unwrap();
+    store.commit(&progress(6)).unwrap();
+    assert!(committed(&path) == (6, bytes_of(store.filter())));
+}
+
+#[test]
+fn a_full_filter_keeps_what_was_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let build = || CuckooFilter::with_capacity(500, 0.01).unwrap();
+    let mut store = Store::create(&path, build).unwrap();
+    store.commit(&progress(0)).unwrap();
+    let stopped = store.insert_hash_batch(&hashes(1, 600)).unwrap_err();
+    assert_eq!(stopped.done, 500);
+    let mut outcomes = Vec::new();
+    assert!(store.insert_unique_hash_batch(&hashes(1, 600), &mut outcomes).is_err());
+    store.commit(&progress(1)).unwrap();
+    let mut plain = build();
+    plain.insert_hash_batch(&hashes(1, 500)).unwrap();
+    assert!(committed(&path) == (1, bytes_of(&plain)));
+}
+
+#[test]
+fn secret_keys_are_needed_and_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let key = *b"0123456789abcdef";
+    let hasher = KeyHasher::siphash13(key);
+    let build = || CuckooFilter::builder().hasher(hasher).build().unwrap();
+    let options = Options::new().key(key);
+    let mut store = options.create(&path, build).unwrap();
+    store.insert("a").unwrap();
+    store.commit(&progress(1)).unwrap();
+    store.insert("b").unwrap();
+    store.commit(&progress(2)).unwrap();
+    drop(store);
+    assert!(options.read(&path).unwrap().filter.contains("b"));
+    assert!(matches!(Store::read(&path), Err(StoreError::Load { .. })));
+    assert!(Options::new().key([0; 16]).write(&path).is_err());
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(16).any(|window| window == key));
+    }
+}

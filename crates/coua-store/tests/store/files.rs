@@ -1,0 +1,184 @@
+//! Files, folders and what may be wrong with them.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use coua::CuckooFilter;
+use coua_store::{Lock, Options, Store, StoreError, Wait};
+
+use crate::samples::{change, committed, progress};
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn only_the_filter_and_its_journal_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    change(&mut store, 1, 100);
+    let while_at_work = ["seen.coua.lock", "seen.coua.next"];
+    assert_eq!(names_in(folder.path()), while_at_work);
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    assert_eq!(names_in(folder.path()), ["seen.coua", "seen.coua.journal"]);
+}
+
+#[test]
+fn a_missing_filter_is_an_error_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    for error in [Store::read(&path).map(drop), Store::open(&path).map(drop)] {
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("seen.coua: cannot open"), "{text}");
+    }
+    assert!(names_in(folder.path()).is_empty());
+    let nowhere = folder.path().join("no/such/folder/seen.coua");
+    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn a_removed_filter_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    for _ in 0..2 {
+        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+        assert!(store.filter().is_empty());
+        store.insert("a").unwrap();
+        store.commit(&progress(1)).unwrap();
+        store.insert("b").unwrap();
+        store.commit(&progress(2)).unwrap();
+        assert_eq!(store.filter().len(), 2);
+        drop(store);
+        // Its journal stays behind, and belongs to nothing.
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn other_things_than_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Store::read(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotRegular { .. } | StoreError::Io { .. }), "{error}");
+    let text = folder.path().join("text");
+    fs::write(&text, "not a filter\n").unwrap();
+    let error = Store::open(&text).unwrap_err();
+    assert!(error.to_string().ends_with("text: not a Coua filter"), "{error}");
+    assert_eq!(fs::read(&text).unwrap(), b"not a filter\n");
+}
+
+#[test]
+fn one_writer_at_a_time_and_readers_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.insert("a").unwrap();
+    store.commit(&progress(1)).unwrap();
+    let hasty = Options::new().wait(Wait::No);
+    assert!(matches!(hasty.write(&path), Err(StoreError::Busy { .. })));
+    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    drop(store);
+    let lock = Lock::take(&path, Wait::No).unwrap();
+    assert!(hasty.write(&path).is_err());
+    let store = hasty.write_locked(lock, None::<fn() -> CuckooFilter>).unwrap();
+    assert!(store.filter().contains("a"));
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay_and_links_are_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let link = folder.path().join("link");
+    symlink("seen.coua", &link).unwrap();
+    let mut store = Store::create(&link, CuckooFilter::new).unwrap();
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for wanted in [0o600, 0o640, 0o444] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+        let mut store = Store::open(&link).unwrap();
+        store.insert("a").unwrap();
+        store.commit_snapshot(&progress(2)).unwrap();
+        assert_eq!(mode(&path), wanted);
+        assert_eq!(mode(&path.with_extension("coua.journal")), wanted | 0o200);
+    }
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+/// Runs itself again under a limit on the size of files, which fails as a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_last_commit() {
+    const NAME: &str = "files::a_full_disk_leaves_the_last_commit";
+    let rounds = |path: &Path, rounds: std::ops::Range<u64>| {
+        let mut store = Options::new().expecting(0).most_journal(20_000).write(path)?;
+        for round in rounds {
+            change(&mut store, round, 1_000);
+            store.commit(&progress(round))?;
+        }
+        Ok::<(), StoreError>(())
+    };
+    if let Some(path) = std::env::var_os("COUA_STORE_UNDER_LIMIT") {
+        let error = rounds(Path::new(&path), 3..1_000).unwrap_err();
+        assert!(error.to_string().contains("too large") && error.source_is_io(), "{error}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    rounds(&path, 2..3).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" --exact \"$1\""])
+        .arg(std::env::current_exe().unwrap())
+        .arg(NAME)
+        .env("COUA_STORE_UNDER_LIMIT", &path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let (round, before) = committed(&path);
+    assert!(round > 10, "{round}");
+    assert_eq!(names_in(folder.path()), ["seen.coua", "seen.coua.journal"]);
+    // With room again it goes on from there.
+    rounds(&path, round + 1..round + 2).unwrap();
+    assert!(committed(&path) != (round, before));
+}
+
+trait SourceIsIo {
+    fn source_is_io(&self) -> bool;
+}
+
+impl SourceIsIo for StoreError {
+    fn source_is_io(&self) -> bool {
+        matches!(self, Self::Io { .. })
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_the_right_to_write_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.insert("a").unwrap();
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser may write anyway.
+    if File::create(folder.path().join("probe")).is_err() {
+        let error = Store::open(&path).unwrap_err();
+        assert!(error.to_string().contains("seen.coua.lock: cannot lock"), "{error}");
+    }
+    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}

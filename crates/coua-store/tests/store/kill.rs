@@ -1,0 +1,86 @@
+//! A writer killed at any moment: the state is that of a commit, and every commit it told of is in.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use coua::CuckooFilter;
+use coua_store::{Lock, Options, Wait};
+
+use crate::samples::{bytes_of, change, change_plainly, committed, hashes, progress};
+
+/// Hashes of a commit.
+const HASHES: u64 = 60;
+
+/// Commits until it is killed; every commit is told on standard output.
+fn write_until_killed(path: &Path) {
+    let options = Options::new().most_journal(8_000);
+    let mut store = options.create(path, CuckooFilter::new).unwrap();
+    let mut round = store.progress().map_or(0, |progress| progress.records);
+    loop {
+        round += 1;
+        change(&mut store, round, HASHES);
+        store.commit(&progress(round)).unwrap();
+        // Not `println`, which the test harness would catch.
+        writeln!(std::io::stdout().lock(), "committed {round}").unwrap();
+    }
+}
+
+fn kill_often(name: &str, kills: u64) {
+    if let Some(path) = std::env::var_os("COUA_STORE_TO_BE_KILLED") {
+        write_until_killed(Path::new(&path));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let (mut plain, mut played) = (CuckooFilter::new(), 0);
+    for (kill, wait) in (0..kills).zip(hashes(1, kills)) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "--include-ignored", name])
+            .env("COUA_STORE_TO_BE_KILLED", &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // Once it is at work, it is killed within a few commits.
+        let first = lines.find_map(|line| number_in(&line));
+        std::thread::sleep(Duration::from_micros(wait.to_u64() % 15_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let told = lines.filter_map(|line| number_in(&line)).last().or(first).unwrap();
+        let (round, bytes) = committed(&path);
+        assert!(round == told || round == told + 1, "kill {kill}: {round} after {told}");
+        for next in played + 1..=round {
+            change_plainly(&mut plain, next, HASHES);
+        }
+        played = round;
+        assert!(bytes == bytes_of(&plain), "kill {kill}: round {round}");
+        drop(Lock::take(&path, Wait::No).expect("its lock died with it"));
+        if kill % 10 == 9 {
+            // Not too large, so that kills meet snapshots as well as journals.
+            std::fs::remove_file(&path).unwrap();
+            (plain, played) = (CuckooFilter::new(), 0);
+        }
+    }
+}
+
+/// A line that was cut by the kill tells nothing.
+fn number_in(line: &str) -> Option<u64> {
+    // The harness writes the test's name before the first line, without ending it.
+    let (_, number) = line.rsplit_once("committed ")?;
+    number.parse().ok()
+}
+
+#[cfg(unix)]
+#[test]
+fn fifty_kills() {
+    kill_often("kill::fifty_kills", 50);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "about a minute"]
+fn a_thousand_kills() {
+    kill_often("kill::a_thousand_kills", 1_000);
+}

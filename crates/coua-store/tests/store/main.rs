@@ -1,0 +1,11 @@
+//! A filter in a file: what it keeps, what it refuses, and who may do what at the same time.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod damage;
+mod equal;
+mod files;
+mod golden;
+mod kill;
+mod samples;
+mod together;

@@ -1,0 +1,51 @@
+//! What the tests share: hashes, filters, and work done in rounds.
+
+use std::path::Path;
+
+use coua::{CuckooFilter, KeyHash};
+use coua_store::{Options, Progress, Store};
+
+pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).expect("memory takes every byte");
+    bytes
+}
+
+/// `SplitMix64` (Steele, Lea, Flood 2014): the same hashes on every machine.
+pub(crate) fn hashes(seed: u64, count: u64) -> Vec<KeyHash> {
+    let hash = |n: u64| {
+        let mut z = (seed << 32).wrapping_add(n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        KeyHash::from_u64(z ^ (z >> 31))
+    };
+    (0..count).map(hash).collect()
+}
+
+/// Every kind of change, of about `count` hashes, some of them of the round before.
+pub(crate) fn change(store: &mut Store, round: u64, count: u64) {
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
+    store.insert_hash_batch(&new).expect("it grows");
+    store.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
+    store.remove_hash_batch(&new[..new.len() / 3], &mut removed);
+}
+
+/// The same on a plain filter.
+pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) {
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
+    filter.insert_hash_batch(&new).expect("it grows");
+    filter.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
+    filter.remove_hash_batch(&new[..new.len() / 3], &mut removed);
+}
+
+pub(crate) fn progress(records: u64) -> Progress {
+    Progress { records, places: Vec::new() }
+}
+
+/// The round that was committed last, and the filter's bytes.
+pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
+    let view = Options::new().read(path).expect("it can be read");
+    (view.progress.map_or(0, |progress| progress.records), bytes_of(&view.filter))
+}

@@ -1,0 +1,89 @@
+//! Several at once: nothing lost, nothing torn.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use coua::{CuckooFilter, KeyHash};
+use coua_store::{Options, Store, Wait};
+
+use crate::samples::{hashes, progress};
+
+/// Hashes of a commit.
+const HASHES: u64 = 300;
+
+fn has(filter: &CuckooFilter, hashes: &[KeyHash]) -> bool {
+    let mut present = Vec::new();
+    filter.contains_hash_batch(hashes, &mut present);
+    present.iter().all(|present| *present)
+}
+
+/// Small journals, so that snapshots are replaced all the time.
+fn options() -> Options {
+    Options::new().most_journal(10_000).wait(Wait::UntilFree)
+}
+
+/// Adds one commit, and says its number; every commit counts one up.
+fn add_one(path: &Path) -> u64 {
+    let mut store = options().create(path, CuckooFilter::new).unwrap();
+    let number = store.progress().map_or(0, |progress| progress.records) + 1;
+    store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
+    store.commit(&progress(number)).unwrap();
+    number
+}
+
+/// Two writers that take turns, and three readers.
+fn together_for(time: Duration) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("seen.coua");
+    let last = &AtomicU64::new(add_one(path));
+    let done = &AtomicBool::new(false);
+    let reads = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    last.fetch_max(add_one(path), Ordering::SeqCst);
+                }
+            });
+        }
+        let readers = [(); 3].map(|()| {
+            scope.spawn(|| {
+                let mut reads = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let before = last.load(Ordering::SeqCst);
+                    let view = Store::read(path).expect("it is whole at any time");
+                    let seen = view.progress.expect("there was a commit").records;
+                    assert!(seen >= before, "{seen} after {before} was committed");
+                    assert_eq!(view.filter.len(), seen * HASHES);
+                    assert!(has(&view.filter, &hashes(seen, HASHES)));
+                    assert!(has(&view.filter, &hashes(1 + reads % seen, HASHES)));
+                    reads += 1;
+                }
+                reads
+            })
+        });
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        done.store(true, Ordering::Relaxed);
+        readers.map(|reader| reader.join().unwrap())
+    });
+    assert!(reads.iter().all(|reads| *reads > 0), "{reads:?}");
+    let view = Store::read(path).unwrap();
+    assert_eq!(view.progress.unwrap().records, last.load(Ordering::SeqCst));
+    for number in 1..=last.load(Ordering::SeqCst) {
+        assert!(has(&view.filter, &hashes(number, HASHES)), "commit {number}");
+    }
+}
+
+#[test]
+fn two_writers_and_three_readers() {
+    together_for(Duration::from_secs(2));
+}
+
+#[test]
+#[ignore = "one minute"]
+fn two_writers_and_three_readers_for_a_minute() {
+    together_for(Duration::from_secs(60));
+}
