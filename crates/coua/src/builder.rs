@@ -158,7 +158,7 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// Builds the filter. Takes the memory for `capacity` items.
+    /// Builds the filter. Takes the memory for `capacity` items, and time in proportion to its segments.
     ///
     /// # Errors
     ///

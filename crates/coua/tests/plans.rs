@@ -3,7 +3,8 @@
 mod random;
 
 use coua::sizing::CuckooPlan;
-use coua::{BuildError, CuckooFilter, Layout};
+use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
+use coua::{BloomBuildError, BuildError, CuckooFilter, Layout, ScalableBloomFilter};
 use random::Random;
 
 const LAYOUTS: [(Layout, u32); 5] = [
@@ -70,6 +71,64 @@ fn the_rate_that_a_refused_growing_filter_names_is_accepted() {
             }
         }
     }
+}
+
+/// The lowest rate that a refused Bloom filter names: in its field, and in its words.
+fn lowest(refused: &BloomBuildError) -> [f64; 2] {
+    let BloomBuildError::OutOfReach { lowest, .. } = refused else {
+        panic!("{refused}");
+    };
+    let text = refused.to_string();
+    let word = text.split_once("ask for ").expect("it names a rate").1;
+    let word = word.split(' ').next().expect("the rate ends there");
+    [*lowest, word.parse().expect("a number")]
+}
+
+#[test]
+fn the_rate_that_a_refused_bloom_filter_names_is_accepted() {
+    for items in item_counts().filter(|&items| items < 1 << 52) {
+        let refused = BloomPlan::for_rate(items, 1e-40).unwrap_err();
+        for rate in lowest(&refused) {
+            assert!(BloomPlan::for_rate(items, rate).is_ok(), "{items} {rate:e}");
+        }
+        // Beyond, almost every bit of its 2^32 blocks is set.
+        if items < 1 << 40 {
+            let refused = BlockedBloomPlan::for_rate(items, 1e-40).unwrap_err();
+            for rate in lowest(&refused) {
+                assert!(BlockedBloomPlan::for_rate(items, rate).is_ok(), "{items} {rate:e}");
+            }
+        }
+        if items < 1_000 {
+            let refused = ScalableBloomFilter::with_capacity(items, 1e-40).unwrap_err();
+            for rate in lowest(&refused) {
+                assert!(ScalableBloomFilter::with_capacity(items, rate).is_ok(), "{rate:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_nothing_reaches_is_not_named() {
+    for refused in [
+        BloomPlan::for_rate(u64::MAX, 0.5).map(drop),
+        BlockedBloomPlan::for_rate(u64::MAX, 0.5).map(drop),
+    ] {
+        let text = refused.unwrap_err().to_string();
+        assert!(text.ends_with("is out of reach of this filter: ask for fewer items"), "{text}");
+    }
+}
+
+/// What a grown filter is refused is told in the terms in which it was asked for.
+#[test]
+fn a_refused_stage_names_the_rate_of_the_whole() {
+    let rate = 1e-18;
+    let mut filter = ScalableBloomFilter::with_capacity(1, rate).unwrap();
+    let refused = (0..10_u64).find_map(|key| filter.insert(key.to_le_bytes()).err()).unwrap();
+    assert!(refused.to_string().starts_with("a false-positive rate of 1e-18 for "), "{refused}");
+    let stages = filter.stages();
+    let mut better = ScalableBloomFilter::with_capacity(1, lowest(&refused)[0]).unwrap();
+    (10..10_000_u64).find_map(|key| better.insert(key.to_le_bytes()).err());
+    assert!(better.stages() > stages, "{refused}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::{Insertion, KeyHash, KeyHasher};
 /// encoding of a value with XXH64, seed 0; to read or write such a filter, hash so and use the
 /// `_hash` operations, [`from_bytes`](Self::from_bytes) and [`to_bytes`](Self::to_bytes).
 ///
+/// Building takes O(blocks), and so do the bytes of a filter; what describes it takes O(1) unless it
+/// says otherwise.
+///
 /// Inserts take `&mut self`: four locked instructions for each would make them three to four times
 /// slower. For inserts by several threads use one filter each and [`merge`](Self::merge) them, or a
 /// [`BloomFilter`](crate::BloomFilter).

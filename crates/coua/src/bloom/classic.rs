@@ -10,7 +10,8 @@ use crate::Insertion;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 
 /// A Bloom filter with hash functions of the user's own, one probe each, taken modulo the number of
-/// bits. Built by [`BloomFilter::with_hash_functions`].
+/// bits. Built by [`BloomFilter::with_hash_functions`]. An operation on one key runs every function
+/// once; what describes the filter takes O(1) unless it says otherwise.
 ///
 /// A type of its own because its keys are always bytes: a `KeyHash` made elsewhere cannot stand for
 /// what these functions would have said.
@@ -129,7 +130,7 @@ impl ClassicBloomFilter {
         self.row.clear();
     }
 
-    /// Union; see [`BloomFilter::merge`]. Functions are taken for equal if they agree about a few
+    /// Union; see [`BloomFilter::merge`]. O(bits). Functions are taken for equal if they agree about a few
     /// sample keys, one by one and in order.
     ///
     /// # Errors
@@ -149,7 +150,7 @@ impl ClassicBloomFilter {
         self.row.union_with(&other.row)
     }
 
-    /// Intersection; see [`BloomFilter::intersect`].
+    /// Intersection; see [`BloomFilter::intersect`]. O(bits).
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl ClassicBloomFilter {
         self.row.intersect_with(&other.row)
     }
 
-    /// How many distinct keys were inserted; see [`BloomFilter::count_estimate`].
+    /// How many distinct keys were inserted; see [`BloomFilter::count_estimate`]. O(bits).
     ///
     /// ```
     /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
@@ -255,6 +256,27 @@ impl fmt::Debug for ClassicBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_of_every_size_are_single_operations_in_order() {
+        let (mut outcome, mut present) = (vec![Insertion::Inserted], vec![true]);
+        for size in 0..=1_000_u64 {
+            let made = || {
+                let functions = vec![HashFunction::fnv1a(), HashFunction::murmur3(0)];
+                BloomFilter::with_hash_functions(size + 1, functions).unwrap()
+            };
+            let (one, many) = (made(), made());
+            let key = |i: u64| (i * i % (size / 2 + 1)).to_le_bytes();
+            let keys: Vec<[u8; 8]> = (0..size).map(key).collect();
+            let expected: Vec<Insertion> = keys.iter().map(|key| one.insert(key)).collect();
+            many.insert_batch(&keys, &mut outcome);
+            assert!(outcome == expected && one.row == many.row, "size {size}");
+            let questions: Vec<[u8; 8]> = (0..size).map(u64::to_le_bytes).collect();
+            many.contains_batch(&questions, &mut present);
+            let there: Vec<bool> = questions.iter().map(|key| one.contains(key)).collect();
+            assert_eq!(present, there, "size {size}");
+        }
+    }
 
     #[test]
     fn positions_are_hash_values_modulo_bits() {

@@ -16,7 +16,8 @@ use crate::{KeyHash, KeyHasher};
 const STUCK: u64 = 15;
 const COUNTERS_PER_WORD: u64 = 16;
 
-/// A Bloom filter of four-bit counters, from which keys can be removed. O(k) per operation.
+/// A Bloom filter of four-bit counters, from which keys can be removed. O(k) per operation; building
+/// takes O(counters), describing O(1).
 ///
 /// A counter that reaches 15 stays there for good: how many more were added is unknown, and taking
 /// one away too many would lose somebody else's key. Its keys can then never be removed again.

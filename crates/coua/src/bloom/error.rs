@@ -19,7 +19,7 @@ pub enum BloomBuildError {
         items: u64,
         /// The rate asked for.
         rate: f64,
-        /// The lowest rate that can be asked for with so many items.
+        /// The lowest rate that can be asked for with so many items; 1 or more if there is none.
         lowest: f64,
     },
     /// A filter needs at least one bit.
@@ -49,11 +49,17 @@ impl fmt::Display for BloomBuildError {
                 "a false-positive rate of {rate} is not possible: give one above 0 and below 1, \
                  such as 0.01"
             ),
-            Self::OutOfReach { items, rate, lowest } => write!(
-                out,
-                "a false-positive rate of {rate:e} for {items} items is out of reach of this \
-                 filter: ask for {lowest:e} or more, or for fewer items"
-            ),
+            Self::OutOfReach { items, rate, lowest } => {
+                write!(
+                    out,
+                    "a false-positive rate of {rate:e} for {items} items is out of reach of this \
+                     filter: ask for "
+                )?;
+                if *lowest < 1.0 {
+                    write!(out, "{lowest:e} or more, or for ")?;
+                }
+                out.write_str("fewer items")
+            }
             Self::NoBits => write!(out, "a Bloom filter of 0 bits cannot be built: give 1 or more"),
             Self::Probes { probes } => write!(
                 out,

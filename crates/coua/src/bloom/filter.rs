@@ -14,7 +14,9 @@ use crate::{Insertion, KeyHash, KeyHasher};
 /// insert from a hundred threads, nothing is lost. Nothing can be removed; see
 /// [`CuckooFilter`](crate::CuckooFilter) for that.
 ///
-/// An operation on one key makes up to k accesses to memory, O(k).
+/// An operation on one key makes up to k accesses to memory, O(k); a batch as many for each of its
+/// keys. Building takes O(bits), and so do the bytes of a filter; what describes it takes O(1) unless
+/// it says otherwise.
 ///
 /// ```
 /// use coua::{BloomFilter, Insertion};

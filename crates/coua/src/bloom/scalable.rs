@@ -18,7 +18,9 @@ const GROWTH: u64 = 2;
 const TIGHTENING: f64 = 0.5;
 
 /// A Bloom filter that grows by adding filters, twice as large each time, so that the
-/// false-positive rate stays below the stated one. A lookup is O(k log(n / first capacity)).
+/// false-positive rate stays below the stated one. A lookup is O(k log(n / first capacity)), an insert
+/// too, but for the one that adds a stage and takes its memory. What describes the filter takes
+/// O(stages) unless it says otherwise.
 ///
 /// The semantics of `BF.ADD` and `BF.EXISTS`: [`insert`](Self::insert) adds a key only if it does
 /// not seem to be there.
@@ -51,9 +53,23 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    fn new(capacity: u64, rate: f64, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        let filter = BloomFilter::from_plan(BloomPlan::for_rate(capacity, rate)?, hasher)?;
-        Ok(Self { filter, capacity, len: 0 })
+    /// The stage of this number, from 0, of a chain that keeps `rate`.
+    fn new(
+        number: usize,
+        capacity: u64,
+        rate: f64,
+        hasher: KeyHasher,
+    ) -> Result<Self, BloomBuildError> {
+        let exponent = i32::try_from(number).unwrap_or(i32::MAX).saturating_add(1);
+        let share = TIGHTENING.powi(exponent);
+        let plan = BloomPlan::for_rate(capacity, rate * share).map_err(|error| match error {
+            // In the terms of whoever asked: the rate of the whole chain.
+            BloomBuildError::OutOfReach { items, lowest, .. } => {
+                BloomBuildError::OutOfReach { items, rate, lowest: lowest / share }
+            }
+            error => error,
+        })?;
+        Ok(Self { filter: BloomFilter::from_plan(plan, hasher)?, capacity, len: 0 })
     }
 }
 
@@ -94,7 +110,7 @@ impl ScalableBloomFilter {
         hasher: KeyHasher,
     ) -> Result<Self, BloomBuildError> {
         check_rate(rate)?;
-        let first = Stage::new(items.max(1), rate * TIGHTENING, hasher)?;
+        let first = Stage::new(0, items.max(1), rate, hasher)?;
         Ok(Self { stages: vec![first], rate })
     }
 
@@ -271,9 +287,7 @@ impl ScalableBloomFilter {
     fn grow(&mut self) -> Result<(), BloomBuildError> {
         // A capacity that saturates is out of reach of any memory, which the stage will say.
         let capacity = self.last().capacity.saturating_mul(GROWTH);
-        let exponent = i32::try_from(self.stages.len()).unwrap_or(i32::MAX).saturating_add(1);
-        let rate = self.rate * TIGHTENING.powi(exponent);
-        self.stages.push(Stage::new(capacity, rate, self.hasher())?);
+        self.stages.push(Stage::new(self.stages.len(), capacity, self.rate, self.hasher())?);
         Ok(())
     }
 

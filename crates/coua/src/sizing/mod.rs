@@ -12,3 +12,6 @@ pub(crate) use cuckoo::{
     GROWING_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
     loads, prefix, too_small,
 };
+
+/// Different hashes there are: 2^64.
+const HASH_VALUES: f64 = 18_446_744_073_709_551_616.0;
