@@ -19,7 +19,7 @@ fn run(arguments: &[&str], out: &Path) -> String {
 
 /// The JSON that was left.
 fn json(out: &Path, name: &str) -> Value {
-    let text = fs::read_to_string(out.join(name).with_extension("json")).unwrap();
+    let text = fs::read_to_string(out.join(format!("{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn filters_print_a_table_and_leave_json_and_plots() {
     let text = run(&[&["filters"], &sizes[..]].concat(), out);
     assert!(text.contains("| coua, batches") && text.contains("insert / two lines"));
     for (keys, items) in [("u64", 2000), ("u64", 10_000), ("strings", 2000), ("strings", 10_000)] {
-        let report = json(out, &format!("filters-{keys}-{items}"));
+        let report = json(out, &format!("filters-{keys}-0.001-{items}"));
         check_circumstances(&report);
         let sheet = &report["sheet"];
         assert_eq!((sheet["items"].as_u64(), sheet["rounds"].as_u64()), (Some(items), Some(2)));
@@ -78,7 +78,7 @@ fn filters_print_a_table_and_leave_json_and_plots() {
         }
         check_summary(&lines["atomic-cuckoo-filter"]["nanoseconds"]["insert_threads"]);
     }
-    assert!(fs::read_to_string(out.join("filters-u64-insert.svg")).unwrap().contains("<svg"));
+    assert!(fs::read_to_string(out.join("filters-u64-0.001-insert.svg")).unwrap().contains("<svg"));
 }
 
 #[test]

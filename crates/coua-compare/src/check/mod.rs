@@ -54,6 +54,9 @@ type Job = (&'static str, &'static str, &'static [&'static str]);
 /// What the others are related to.
 const BASE: &str = "read and split";
 
+/// What opening the file alone takes.
+const OPENING: &str = "coua check, no lines";
+
 /// Jobs of this program.
 const OWN: [Job; 2] = [
     (BASE, "this program, one thread: blocks of 256 KiB, memchr", &["check", "--split", "LINES"]),
@@ -66,7 +69,7 @@ const OWN: [Job; 2] = [
 
 /// Jobs of `coua`.
 const COUA: [Job; 4] = [
-    ("coua check, no lines", "opening the file", &["check", "-c", "FILTER", "/dev/null"]),
+    (OPENING, "opening the file", &["check", "-c", "FILTER", "/dev/null"]),
     ("coua check -c -j 1", "counting", &["check", "-c", "-j", "1", "FILTER", "LINES"]),
     ("coua check -c -j 2", "counting", &["check", "-c", "-j", "2", "FILTER", "LINES"]),
     (

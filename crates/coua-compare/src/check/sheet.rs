@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::BASE;
+use super::{BASE, OPENING};
 use crate::dedup::Cost;
 use crate::markdown::{Table, cell, short};
 use crate::measure::{Summary, median};
@@ -91,7 +91,7 @@ impl Sheet {
         // Five deviations above the expected number of false positives.
         let expected = (self.lines - self.present) as f64 * self.rate;
         let most = self.present + (expected + 5.0 * expected.sqrt()).ceil() as u64 + 1;
-        for job in self.jobs.iter().filter(|job| job.name != "coua check, no lines") {
+        for job in self.jobs.iter().filter(|job| job.name != OPENING) {
             let wrong = |found: &u64| !(self.present..=most).contains(found);
             if let Some(found) = job.found.filter(wrong) {
                 let present = self.present;
@@ -133,7 +133,11 @@ impl fmt::Display for Sheet {
                 job.name.clone(),
                 cell(Some(&job.wall_seconds)),
                 cell(Some(&job.processor_seconds)),
-                short(self.lines as f64 / job.wall_seconds.median / 1e6),
+                if job.name == OPENING {
+                    "-".into()
+                } else {
+                    short(self.lines as f64 / job.wall_seconds.median / 1e6)
+                },
                 short(job.peak_bytes as f64 / f64::from(1 << 20)),
                 wrong,
             ]);

@@ -58,7 +58,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Measures, prints, writes `filters-KEYS-ITEMS.json` and the plots.
+    /// Measures, prints, writes `filters-KEYS-RATE-ITEMS.json` and the plots.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Filters {
             |entry: &Entry<K>| Played { name: entry.name, remark: entry.remark, turns: Vec::new() };
         let mut all: Vec<Played> = entries.iter().map(played).collect();
         let mut machine = Limits::new();
-        let name = format!("filters-{}-{items}", K::SHORT_NAME);
+        let name = format!("filters-{}-{}-{items}", K::SHORT_NAME, self.rate);
         for round in 1..=self.terms.rounds {
             eprintln!("{items} {}, round {round} of {}", K::NAME, self.terms.rounds);
             self.round(items, &entries, &mut all, &mut machine)?;

@@ -1,10 +1,12 @@
 //! Time per key against the number of items.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::sheet::Sheet;
 use super::turn::Step;
 use crate::chart::{Axis, Chart, Scale, Series};
+use crate::keys::{Key, Text};
 use crate::output::Failure;
 
 /// What is drawn: step, name of the file, words of the title.
@@ -16,21 +18,23 @@ const STEPS: [(Step, &str, &str); 5] = [
     (Step::UniqueMixed, "unique", "Insert if absent, 57 % repeats"),
 ];
 
-/// One chart for each step and kind of key that was measured at two sizes or more.
+/// One chart for each step, kind of key and rate that was measured at two sizes or more.
 ///
 /// # Errors
 ///
 /// If a file cannot be written.
 pub(crate) fn draw(directory: &Path, sheets: &[Sheet]) -> Result<(), Failure> {
-    for (keys, short) in [("u64", "u64"), ("strings of 30 to 80 bytes", "strings")] {
-        let mut sheets: Vec<&Sheet> = sheets.iter().filter(|sheet| sheet.keys == keys).collect();
+    let mut groups: BTreeMap<String, Vec<&Sheet>> = BTreeMap::new();
+    for sheet in sheets {
+        let short = if sheet.keys == u64::NAME { u64::SHORT_NAME } else { Text::SHORT_NAME };
+        groups.entry(format!("{short}-{}", sheet.rate)).or_default().push(sheet);
+    }
+    for (group, mut sheets) in groups.into_iter().filter(|(_, sheets)| sheets.len() > 1) {
         sheets.sort_by_key(|sheet| sheet.items);
-        if sheets.len() < 2 {
-            continue;
-        }
         for (step, name, words) in STEPS {
-            let path = directory.join(format!("filters-{short}-{name}.svg"));
-            chart(step, format!("{words}: {keys} keys"), &sheets).save(&path)?;
+            let path = directory.join(format!("filters-{group}-{name}.svg"));
+            let title = format!("{words}: {} keys, rate {}", sheets[0].keys, sheets[0].rate);
+            chart(step, title, &sheets).save(&path)?;
         }
     }
     Ok(())
