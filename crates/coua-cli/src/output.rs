@@ -1,7 +1,7 @@
 //! Where records go: standard output or a file, in large writes.
 
 use crate::input::block::{Block, Ending};
-use crate::input::{Identity, Survey};
+use crate::input::{self, Identity, Survey};
 use crate::message::Failure;
 use crate::pipeline::Deliver;
 use crate::record::Separator;
@@ -35,6 +35,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) separator: &'a Separator,
     /// An output must not be an input.
     pub(crate) inputs: &'a Survey,
+    /// Nor the filter file, whether it exists already or not.
+    pub(crate) filter: Option<&'a Path>,
 }
 
 impl Output {
@@ -48,8 +50,9 @@ impl Output {
         };
         let name = path.display().to_string();
         // Before it is emptied.
-        if crate::input::regular_file(path).is_some_and(|file| opening.inputs.contains(file)) {
-            return Err(also_input(&name));
+        opening.check(&name, input::regular_file(path))?;
+        if opening.filter.is_some_and(|filter| input::is_same_place(path, filter)) {
+            return Err(also_filter(&name));
         }
         Self::new(name, File::create(path), opening)
     }
@@ -59,9 +62,7 @@ impl Output {
         let file = file.map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let regular = metadata.is_file().then(|| Identity::of(&metadata));
-        if regular.is_some_and(|file| opening.inputs.contains(file)) {
-            return Err(also_input(&name));
-        }
+        opening.check(&name, regular)?;
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
         Ok(Self { name, regular, file, buffer, separator, owes_separator: false })
@@ -177,8 +178,22 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn also_input(name: &str) -> Failure {
-    Failure::at(name, "is an input as well: name another output")
+impl Opening<'_> {
+    /// Complains if a regular file must not be the output of this name.
+    fn check(&self, name: &str, file: Option<Identity>) -> Result<(), Failure> {
+        let Some(file) = file else { return Ok(()) };
+        if self.inputs.contains(file) {
+            return Err(Failure::at(name, "is an input as well: name another output"));
+        }
+        if self.filter.and_then(input::regular_file) == Some(file) {
+            return Err(also_filter(name));
+        }
+        Ok(())
+    }
+}
+
+fn also_filter(name: &str) -> Failure {
+    Failure::at(name, "is the filter file as well: name another output")
 }
 
 #[cfg(test)]
@@ -203,7 +218,7 @@ mod tests {
         let inputs =
             crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
         let separator = &Separator::Byte(b'\n');
-        let opening = Opening { separator, inputs: &inputs };
+        let opening = Opening { separator, inputs: &inputs, filter: None };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();

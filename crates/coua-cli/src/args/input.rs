@@ -8,7 +8,7 @@ use crate::message::Failure;
 use crate::output::Opening;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
@@ -133,9 +133,13 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What an output of these records needs to know.
-    pub(crate) fn opening<'a>(&'a self, inputs: &'a Survey) -> Opening<'a> {
-        Opening { separator: &self.format.separator, inputs }
+    /// What an output of these records needs to know, beside a filter file.
+    pub(crate) fn opening<'a>(
+        &'a self,
+        inputs: &'a Survey,
+        filter: Option<&'a Path>,
+    ) -> Opening<'a> {
+        Opening { separator: &self.format.separator, inputs, filter }
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut output = if args.printing.count || args.printing.quiet {
         None
     } else {
-        Some(Output::open(None, reading.opening(&inputs))?)
+        Some(Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?)
     };
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
-    let output = Output::open(None, reading.opening(&inputs))?;
+    let output = Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?;
     let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, filter.hasher());

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(file) => file.load_or_build(&args.filter)?,
         None => args.filter.build()?,
     };
-    let mut outputs = args.output.open(reading.opening(&inputs))?;
+    let mut outputs = args.output.open(reading.opening(&inputs, args.filter_file.as_deref()))?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.

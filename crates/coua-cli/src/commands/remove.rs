@@ -53,7 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
     let filter = file.load(&args.secret)?;
     let mut output = match args.report {
-        Some(_) => Some(Output::open(None, reading.opening(&inputs))?),
+        Some(_) => {
+            Some(Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?)
+        }
         None => None,
     };
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;

@@ -153,3 +153,12 @@ pub(crate) fn regular_file(path: &Path) -> Option<Identity> {
     let metadata = fs::metadata(path).ok()?;
     metadata.is_file().then(|| Identity::of(&metadata))
 }
+
+/// Whether two paths name the same place in the same folder, also if nothing is there yet.
+pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        Some((fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned()))
+    };
+    place(left).is_some_and(|left| place(right) == Some(left))
+}

@@ -172,6 +172,34 @@ fn an_output_is_no_input() {
 }
 
 #[test]
+fn an_output_is_no_filter() {
+    let folder = Folder::new();
+    folder.file("lines", "a\nb\na\n");
+    let script = |script: &str| shell(folder.path(), script);
+    script("$COUA dedup --filter f lines > /dev/null; ln -s f link; mkdir sub").good();
+    let before = folder.read("f");
+    let message = |name| format!("coua: {name}: is the filter file as well: name another output\n");
+    for (output, name) in [
+        ("-o f", "f"),
+        ("-o ./f", "./f"),
+        ("-o sub/../link", "sub/../link"),
+        ("-o unique --tee-dups f", "f"),
+        (">> f", "standard output"),
+    ] {
+        script(&format!("$COUA dedup --filter f lines {output}")).failed(2, &message(name));
+        script(&format!("$COUA dedup --filter link lines {output}")).failed(2, &message(name));
+    }
+    for command in ["check f", "count f", "remove --report found f"] {
+        let run = script(&format!("$COUA {command} lines >> f"));
+        run.failed(2, &message("standard output"));
+    }
+    assert!(folder.read("f") == before);
+    // Also a filter that would be new.
+    script("$COUA dedup --filter new -o sub/../new lines").failed(2, &message("sub/../new"));
+    assert!(!folder.has("new") && !folder.has("f.lock") && !folder.has("new.lock"));
+}
+
+#[test]
 fn an_output_that_cannot_be_made() {
     let folder = Folder::new();
     let file = folder.file("lines", "a\n");
