@@ -2,6 +2,7 @@
 
 use crate::args::value;
 use crate::message::Failure;
+use crate::stats::text::significant;
 use clap::{Args, ValueEnum};
 use coua::{
     BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
@@ -167,7 +168,9 @@ impl FilterArgs {
         }
         let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
         if self.rate.is_some_and(|rate| holds > rate * 1.001) {
-            return differs("--rate", &format!("{holds:.3e}"));
+            let unlimited = filter.max_items() == u64::MAX;
+            let found = if unlimited { "unknown (no --max-items)" } else { &significant(holds) };
+            return differs("--rate", found);
         }
         Ok(())
     }

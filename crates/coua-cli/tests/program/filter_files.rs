@@ -211,6 +211,21 @@ fn options_must_agree_with_an_existing_filter() {
 }
 
 #[test]
+fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    run_with(b"a\n", ["add", &filter]).good();
+    let run = run_with(b"a\n", ["add", "--rate", "0.1", &filter]);
+    let path = fs::canonicalize(&filter).unwrap();
+    let message = format!(
+        "coua: {}: the filter exists, and its --rate is unknown (no --max-items), not what --rate \
+         says: leave --rate out, or name another file\n",
+        path.display()
+    );
+    run.failed(2, &message);
+}
+
+#[test]
 fn descriptions_that_make_no_filter() {
     for args in [
         ["--hash-bits", "65"],
