@@ -13,6 +13,9 @@ use crate::lock::is_at;
 use crate::progress::Progress;
 use crate::store::{Need, Snapshot, Store};
 
+/// Bytes of a snapshot that is written anew at the end rather than kept with a journal.
+const SMALL: u64 = 1 << 20;
+
 impl Store {
     /// Makes all changes so far durable, together with `progress`. When this returns, they are on the
     /// disk; a crash before leaves the state of the commit before, or this one, whole.
@@ -47,6 +50,48 @@ impl Store {
     pub fn commit_snapshot(&mut self, progress: &Progress) -> Result<(), StoreError> {
         self.outgrow();
         self.commit(progress)
+    }
+
+    /// Commits the end of the work: there is nothing to go on with, and the next store has no
+    /// progress. A small filter, which costs no more to write than a journal, becomes one file again.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua_store::Store;
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.finish()?;
+    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        let is_alone = self.journal.is_none() && !self.files.journal.exists();
+        let is_unchanged = self.need == Need::Journal && self.log.bytes().is_empty();
+        if is_alone && is_unchanged {
+            return Ok(());
+        }
+        if self.snapshot.identity.bytes <= SMALL {
+            self.outgrow();
+        }
+        if is_alone && self.need == Need::Snapshot {
+            self.check_old_snapshot()?;
+            let (file, _) = self.write_next()?;
+            return self.rename_next(&file).and_then(|()| self.sync_folder());
+        }
+        self.commit(&Progress::default())?;
+        if self.journal.as_ref().is_some_and(Journal::is_settled) {
+            let (disk, path) = (&*self.options.disk, &self.files.journal);
+            disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))?;
+            self.sync_folder()?;
+        }
+        Ok(())
     }
 
     fn append(&mut self, progress: &Progress) -> Result<(), StoreError> {
@@ -134,36 +179,50 @@ impl Store {
         }
     }
 
-    /// Gives the next snapshot its name.
+    /// Replaces the snapshot by the next one, which the journal knows from then on.
     fn replace(
         &mut self,
         (file, next): (&File, Identity),
         progress: &Progress,
     ) -> Result<(), StoreError> {
-        let (disk, files) = (&*self.options.disk, &self.files);
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        let renamed = journal.announce(disk, next, progress).and_then(|()| {
-            match disk.rename(&files.next_snapshot, &files.snapshot) {
-                // Over a network the answer may be lost, but not the deed.
-                Err(source) if !(cfg!(unix) && is_at(file, &files.snapshot)) => {
-                    Err(StoreError::io(&files.snapshot, "replace", source))
-                }
-                _ => Ok(()),
+        let options = self.options.clone();
+        let disk = &*options.disk;
+        let Some(mut journal) = self.journal.take() else { return Ok(()) };
+        let announced = journal.announce(disk, next, progress);
+        let renamed = match announced {
+            Ok(()) => self.rename_next(file),
+            Err(error) => {
+                disk.remove(&self.files.next_snapshot).ok();
+                Err(error)
             }
-        });
-        if let Err(error) = renamed {
-            if journal.take_back(disk).is_err() {
-                self.need = Need::Reopening;
-            }
-            disk.remove(&files.next_snapshot).ok();
-            return Err(error);
-        }
-        let folder = files.folder();
-        disk.sync_folder(folder).map_err(|source| {
-            // Which of the two a power cut would leave is not known now.
+        };
+        if renamed.is_err() && journal.take_back(disk).is_err() {
             self.need = Need::Reopening;
-            StoreError::io(folder, "sync", source)
-        })
+        }
+        self.journal = Some(journal);
+        renamed?;
+        // Which of the two a power cut would leave is not known if this fails.
+        self.sync_folder().inspect_err(|_| self.need = Need::Reopening)
+    }
+
+    /// Gives the next snapshot its name, or removes it.
+    fn rename_next(&self, file: &File) -> Result<(), StoreError> {
+        let (disk, from, to) =
+            (&*self.options.disk, &self.files.next_snapshot, &self.files.snapshot);
+        match disk.rename(from, to) {
+            // Over a network the answer may be lost, but not the deed.
+            Err(source) if !(cfg!(unix) && is_at(file, to)) => {
+                disk.remove(from).ok();
+                Err(StoreError::io(to, "replace", source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_folder(&self) -> Result<(), StoreError> {
+        let folder = self.files.folder();
+        let synced = self.options.disk.sync_folder(folder);
+        synced.map_err(|source| StoreError::io(folder, "sync", source))
     }
 
     /// Takes space for the next snapshot, if one may be written.

@@ -283,6 +283,51 @@ fn every_step_fails_once_in_every_way() {
     }
 }
 
+/// Commits and ends: the bytes on disk after each, where all went well.
+fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
+    let options = options(disk);
+    let mut store = options.create(path, empty)?;
+    change(&mut store, 1);
+    store.finish()?;
+    let mut store = options.write(path)?;
+    change(&mut store, 2);
+    store.commit(&progress(0))?;
+    change(&mut store, 3);
+    store.finish()
+}
+
+#[test]
+fn every_step_of_an_end_fails_once_in_every_way() {
+    let mut filter = empty();
+    let mut states = vec![None];
+    for round in 1..=3 {
+        let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+        filter.insert_hash_batch(&hashes(round)).unwrap();
+        filter.insert_unique_hash_batch(&hashes(round - 1), &mut outcomes).unwrap();
+        filter.remove_hash_batch(&hashes(round)[..5], &mut removed);
+        states.push(Some(bytes_of(&filter)));
+    }
+    for fails_at in 0.. {
+        for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
+            for then in [Then::Recovers, Then::Dies] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("seen.coua");
+                let disk = Faulty::new(fails_at, fault, then);
+                let ended = end_twice(disk.clone(), &path);
+                let found = Options::new().read(&path).ok().map(|view| bytes_of(&view.filter));
+                let what = format!("{fails_at}: {fault:?}, {then:?}");
+                assert!(states.contains(&found), "{what}");
+                assert!(ended.is_err() || found == states[3], "{what}");
+                if ended.is_ok() && disk.failed().is_none() {
+                    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+                    assert!(fails_at > 30, "{fails_at}");
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// A power cut forgets what was not synced: nothing gets its name before it is on the disk, and no
 /// commit returns before its last step was a sync.
 #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     snapshot: Identity,
+    /// Bytes that it was made with, if that was in this process.
+    created: u64,
     /// Where the last commit ends, and the number of the frame after it.
     committed: (u64, u64),
     /// Where the last frame ends, and the number of the one after it.
@@ -51,8 +53,8 @@ impl Journal {
         let folder = files.folder();
         disk.sync_folder(folder).map_err(|source| StoreError::io(folder, "sync", source))?;
         let end = (bytes.len() as u64, sequence);
-        let path = path.clone();
-        Ok(Self { file, path, snapshot, committed: end, written: end, is_ahead: false })
+        let (path, created) = (path.clone(), end.0);
+        Ok(Self { file, path, snapshot, created, committed: end, written: end, is_ahead: false })
     }
 
     /// Goes on with a journal whose last commit ends at `committed`, where the frame with the number
@@ -65,7 +67,8 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let bytes = file.metadata().map_err(|source| StoreError::io(&path, "read", source))?.len();
         let (end, is_ahead) = ((committed, sequence), bytes > committed);
-        let mut journal = Self { file, path, snapshot, committed: end, written: end, is_ahead };
+        let mut journal =
+            Self { file, path, snapshot, created: 0, committed: end, written: end, is_ahead };
         journal.take_back(disk)?;
         Ok(journal)
     }
@@ -73,6 +76,11 @@ impl Journal {
     /// Bytes so far, uncommitted ones included.
     pub(crate) fn bytes(&self) -> u64 {
         self.written.0
+    }
+
+    /// Whether it holds nothing but the progress of its snapshot: without it, all but that is there.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.committed.0 == self.created
     }
 
     /// Appends changes that are not committed yet, without waiting for the disk.

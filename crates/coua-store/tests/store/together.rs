@@ -85,5 +85,5 @@ fn two_writers_and_three_readers() {
 #[test]
 #[ignore = "one minute"]
 fn two_writers_and_three_readers_for_a_minute() {
-    together_for(Duration::from_secs(60));
+    together_for(Duration::from_mins(1));
 }
