@@ -40,6 +40,10 @@ bench-shared *numbers:
 compare *arguments:
     cargo run --release -p coua-compare -- {{arguments}}
 
+# All that the documents quote, in one night; `just measure --quick` shows that it runs
+measure *arguments:
+    crates/coua-compare/measure {{arguments}}
+
 # Have the filter's calls become dearer? Counts instructions; with `--record` these are the new record
 guard *arguments:
     cargo run --release -p coua-compare -- guard {{arguments}}

@@ -23,6 +23,28 @@ fn json(out: &Path, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// The files alone give the same tables and plots again.
+fn check_report(out: &Path, printed: &str, plots: &[&str]) {
+    let again = out.join("plots");
+    let done = Command::new(env!("CARGO_BIN_EXE_coua-compare"))
+        .args(["report", "--from"])
+        .arg(out)
+        .arg("--plots")
+        .arg(&again)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let told = String::from_utf8(done.stdout).unwrap();
+    for line in printed.lines() {
+        assert!(told.lines().any(|known| known == line), "{line}");
+    }
+    for plot in plots {
+        let drawn = fs::read_to_string(again.join(plot)).unwrap();
+        assert!(drawn.contains("<svg") && drawn.lines().any(|line| line == "coua"), "{plot}");
+        assert_eq!(drawn, fs::read_to_string(out.join(plot)).unwrap(), "{plot}");
+    }
+}
+
 /// What every file says of where it comes from.
 fn check_circumstances(report: &Value) {
     for field in ["command", "date", "machine", "load"] {
@@ -78,17 +100,19 @@ fn filters_print_a_table_and_leave_json_and_plots() {
         }
         check_summary(&lines["atomic-cuckoo-filter"]["nanoseconds"]["insert_threads"]);
     }
-    assert!(fs::read_to_string(out.join("filters-u64-0.001-insert.svg")).unwrap().contains("<svg"));
+    let plots = ["insert", "absent", "present", "remove", "unique"];
+    let plots = plots.map(|step| format!("filters-strings-0.001-{step}.svg"));
+    check_report(out, &text, &plots.each_ref().map(String::as_str));
 }
 
 #[test]
 fn growth_and_latency_leave_json_and_plots() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
-    run(&["growth", "--items", "10000", "--rounds", "2"], out);
-    for name in ["load", "cost", "longest", "memory"] {
-        assert!(out.join(format!("growth-10000-{name}.svg")).exists(), "{name}");
-    }
+    let text = run(&["growth", "--items", "10000", "--rounds", "2"], out);
+    let plots = ["load", "cost", "longest", "memory"];
+    let plots = plots.map(|name| format!("growth-10000-{name}.svg"));
+    check_report(out, &text, &plots.each_ref().map(String::as_str));
     let report = json(out, "growth-10000");
     check_circumstances(&report);
     let fillings = report["sheet"]["fillings"].as_array().unwrap();
@@ -105,7 +129,8 @@ fn growth_and_latency_leave_json_and_plots() {
 
     for way in ["stated", "growing"] {
         let size = ["latency", "--items", "10000", "--rounds", "1", "--only", "qfilter"];
-        run(&[&size[..], &["--way", way]].concat(), out);
+        let text = run(&[&size[..], &["--way", way]].concat(), out);
+        check_report(out, &text, &[]);
         let report = json(out, &format!("latency-{way}-10000"));
         check_circumstances(&report);
         let lines = lines(&report["sheet"]);
@@ -132,18 +157,7 @@ fn space_is_measured_and_all_is_reported_again() {
         assert!(planned["planned_bytes"].is_u64() && planned["resident_bytes"].is_u64());
     }
 
-    let plots = out.join("plots");
-    let done = Command::new(env!("CARGO_BIN_EXE_coua-compare"))
-        .args(["report", "--from"])
-        .arg(out)
-        .arg("--plots")
-        .arg(&plots)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(String::from_utf8(done.stdout).unwrap(), printed);
-    let drawn = |directory: &Path| fs::read(directory.join("space-10000.svg")).unwrap();
-    assert_eq!(drawn(&plots), drawn(out));
+    check_report(out, &printed, &["space-10000.svg"]);
 }
 
 /// A program in the place of `coua`, which does what the script says.
@@ -171,6 +185,7 @@ fn checking_is_timed_and_wrong_answers_are_told() {
     let coua = stand_in(out, SCRIPT);
     let text = run(&[&size[..], &["--coua", coua.to_str().unwrap()]].concat(), out);
     assert!(text.contains("| coua check -c -j 1"), "{text}");
+    check_report(out, &text, &[]);
     let report = json(out, "check-urls-300");
     check_circumstances(&report);
     let jobs = report["sheet"]["jobs"].as_array().unwrap();
@@ -221,6 +236,7 @@ fn programs_are_timed_and_their_output_is_checked() {
         stand_in(out, "while [ \"$1\" != -o ]; do shift; done\nLC_ALL=C sort -u \"$3\" > \"$2\"");
     let text = run(&[&size[..], &["--coua", script.to_str().unwrap()]].concat(), out);
     assert!(text.contains("| sort -u"));
+    check_report(out, &text, &[]);
     for line in json(out, "dedup-distinct-short-3000")["sheet"]["lines"].as_array().unwrap() {
         if line["name"] != "cat" {
             assert_eq!(line["verdict"]["lost"], 0);

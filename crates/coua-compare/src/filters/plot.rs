@@ -33,7 +33,7 @@ pub(crate) fn draw(directory: &Path, sheets: &[Sheet]) -> Result<(), Failure> {
         sheets.sort_by_key(|sheet| sheet.items);
         for (step, name, words) in STEPS {
             let path = directory.join(format!("filters-{group}-{name}.svg"));
-            let title = format!("{words}: {} keys, rate {}", sheets[0].keys, sheets[0].rate);
+            let title = format!("{words}; keys: {}; rate {}", sheets[0].keys, sheets[0].rate);
             chart(step, title, &sheets).save(&path)?;
         }
     }
@@ -53,7 +53,8 @@ fn chart(step: Step, title: String, sheets: &[&Sheet]) -> Chart {
                 add(&line.name, (items, time.median));
             }
         }
-        if let Some(limit) = sheet.machine.get(super::TWO_LINES) {
+        let measured = sheet.lines.iter().any(|line| line.nanoseconds.contains_key(&step));
+        if let Some(limit) = sheet.machine.get(super::TWO_LINES).filter(|_| measured) {
             add("limit: two random lines", (items, limit.median));
         }
     }

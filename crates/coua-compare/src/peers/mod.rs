@@ -92,4 +92,18 @@ mod tests {
         all_honest::<u64>();
         all_honest::<Text>();
     }
+
+    #[test]
+    #[ignore = "takes seconds, and 3 GiB"]
+    fn every_contestant_can_be_made_for_a_hundred_million_keys() {
+        let plan = Plan { items: 100_000_000, rate: 0.001 };
+        for entry in entries::<u64>() {
+            if entry.excuse(plan.items, 16 << 30).is_none() {
+                for make in [entry.fixed, entry.ready, entry.growing].into_iter().flatten() {
+                    let made = make(plan);
+                    assert!(made.is_ok(), "{}: {:?}", entry.name, made.err());
+                }
+            }
+        }
+    }
 }
