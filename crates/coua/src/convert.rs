@@ -83,14 +83,18 @@ impl CuckooFilter {
         // Copies from the side table may find free slots in the new table.
         let copies = u64::from(self.geometry.slots_per_bucket);
         let more: u64 = self.side.iter().map(|(_, aside)| aside.extra.min(copies)).sum();
-        let wanted = ((self.stored + more).max(1) as f64 / rate).log2();
+        let items = (self.stored + more).max(1) as f64;
+        let smallest = items / self.hash_bits().exp2();
+        if rate < smallest {
+            return Err(ConvertError::FinerRate { rate, smallest });
+        }
+        let wanted = (items / rate).log2();
         match self.geometry.resolution {
-            Resolution::Prefix { .. } => self.with_hash_bits((wanted.ceil().max(8.0)) as u32),
+            Resolution::Prefix { bits } => {
+                self.with_hash_bits((wanted.ceil().max(8.0) as u32).min(bits))
+            }
             Resolution::Cells { top_bits } => {
                 let spare = self.hash_bits() - wanted;
-                if spare < 0.0 {
-                    return Err(self.finer(wanted));
-                }
                 let resolution =
                     Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
                 Ok(Geometry { resolution, ..self.geometry })

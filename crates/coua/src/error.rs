@@ -239,6 +239,13 @@ pub enum ConvertError {
         /// Hash bits remembered.
         remembered: f64,
     },
+    /// The filter does not keep so small a rate with the items stored now.
+    FinerRate {
+        /// The rate asked for.
+        rate: f64,
+        /// The rate that it keeps.
+        smallest: f64,
+    },
     /// The target cannot be built.
     Build(BuildError),
     /// The target cannot hold the items.
@@ -252,6 +259,12 @@ impl fmt::Display for ConvertError {
                 f,
                 "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2} or to \
                  another layout that needs them: only fewer bits are possible without the keys"
+            ),
+            Self::FinerRate { rate, smallest } => write!(
+                f,
+                "a filter with a false-positive rate of {} cannot be converted to {rate:e}: only \
+                 higher rates are possible without the keys",
+                rounded_up(*smallest)
             ),
             Self::Build(error) => error.fmt(f),
             Self::Full(full) => full.fmt(f),

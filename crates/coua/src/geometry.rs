@@ -17,6 +17,8 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the partner. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
+use std::hint::select_unpredictable;
+
 use crate::KeyHash;
 use crate::bucket::{Form, Lanes};
 use crate::table::Segment;
@@ -88,6 +90,14 @@ pub(crate) struct Probe {
     pub(crate) primary: u64,
     pub(crate) partner: u64,
     /// The slot value in the primary bucket; in the partner it is [`Probe::partner_value`].
+    pub(crate) value: u64,
+}
+
+/// An item's place in a half of its segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Half {
+    pub(crate) is_upper: bool,
+    pub(crate) primary: u64,
     pub(crate) value: u64,
 }
 
@@ -202,13 +212,32 @@ impl Shape {
         let top = (rest >> 1) >> (63 - self.top_bits);
         let (low, _) = multiply_high(rest << self.top_bits, self.low_range);
         let fingerprint = (top << self.low_bits) | (low + 1);
-        let partner = primary + self.offset(fingerprint);
-        Probe {
-            segment,
-            primary,
-            partner: partner - if partner >= self.buckets { self.buckets } else { 0 },
-            value: fingerprint << self.lanes.tag_bits,
-        }
+        self.probe(segment, primary, fingerprint << self.lanes.tag_bits)
+    }
+
+    /// The place of a key from its primary bucket and the value there.
+    #[inline(always)]
+    pub(crate) fn probe(&self, segment: u32, primary: u64, value: u64) -> Probe {
+        let partner = primary + self.offset(value >> self.lanes.tag_bits);
+        let partner = partner - if partner >= self.buckets { self.buckets } else { 0 };
+        Probe { segment, primary, partner, value }
+    }
+
+    /// The same item in the half of its segment that it belongs to, one level deeper. Bucket and top
+    /// bits are one number in order of the hash: its upper half is the upper segment.
+    #[inline(always)]
+    pub(crate) fn half_of(&self, bucket: u64, value: u64) -> Half {
+        let (other, _) = self.other_place(bucket, value);
+        let primary = select_unpredictable(value & PARTNER == 0, bucket, other);
+        let top_bits = self.top_bits - 1;
+        let half = self.buckets << top_bits;
+        let low_end = self.low_bits + self.lanes.tag_bits;
+        let place = (primary << self.top_bits) | (value >> low_end);
+        let is_upper = place >= half;
+        let place = place - if is_upper { half } else { 0 };
+        let top = place & ((1 << top_bits) - 1);
+        let low = value & ((1 << low_end) - 1) & !PARTNER;
+        Half { is_upper, primary: place >> top_bits, value: (top << low_end) | low }
     }
 
     /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
@@ -244,6 +273,7 @@ impl Shape {
     }
 
     /// Calls `visit` with the bucket and the value of every slot in use.
+    #[inline(always)]
     pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
         for (number, positions) in self.lanes.runs(self.buckets) {
             let bucket = self.lanes.read(segment, number);
@@ -396,10 +426,18 @@ mod tests {
                 let [parent, child] = pair else { continue };
                 for hash in hashes() {
                     let prefix = prefix_of(hash, parent.depth);
-                    let (primary, _, value) = place(parent, hash);
+                    let (primary, partner, value) = place(parent, hash);
                     let found = parent.representative(prefix, primary, value).to_u64();
                     assert_eq!(prefix_of(found, child.depth), prefix_of(hash, child.depth));
                     assert_eq!(place(child, found), place(child, hash));
+                    for (bucket, value) in [(primary, value), (partner, value | PARTNER)] {
+                        let half = parent.half_of(bucket, value);
+                        assert_eq!(half.is_upper, prefix_of(hash, child.depth) != prefix);
+                        let probe = child.probe(0, half.primary, half.value);
+                        let (primary, partner, value) = place(child, hash);
+                        assert_eq!((probe.primary, probe.partner), (primary, partner));
+                        assert_eq!(probe.value, value);
+                    }
                 }
             }
         }

@@ -5,12 +5,15 @@
 //! items of one segment into two, one bit deeper; everything else moves the whole filter.
 
 use crate::KeyHash;
+use crate::batch::{Work, with_bit_instructions};
+use crate::bucket::Form;
 use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Probe, Resolution};
-use crate::prepared::ByLevel;
+use crate::geometry::{Geometry, Half, Probe, Resolution, Shape};
+use crate::prepared::{ByLevel, Narrow, Shapes, Wide};
 use crate::relocate::{Relocation, Step};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
+use crate::table::Segment;
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
@@ -74,10 +77,11 @@ impl CuckooFilter {
             let segment = &self.table.segments[index as usize];
             (segment.prefix, segment.level)
         };
-        let parent = &self.shapes[usize::from(level)];
+        let parent = self.shapes[usize::from(level)];
+        let child = self.shapes[usize::from(level) + 1];
         let depth = parent.depth;
-        let items = self.representatives(index)?;
-        let bytes = self.shapes[usize::from(level) + 1].bytes(self.geometry.segment_slots());
+        let mut items = self.room_for_items(index)?;
+        let bytes = child.bytes(self.geometry.segment_slots());
         let upper = prefix | (1 << (63 - depth));
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
         if let Err(error) = self.directory.split(prefix, depth, upper_index) {
@@ -85,10 +89,12 @@ impl CuckooFilter {
             return Err(error);
         }
         let lower = &mut self.table.segments[index as usize];
+        with_bit_instructions(Divide { shape: parent, segment: lower, items: &mut items });
         lower.clear();
         lower.level = level + 1;
         self.splits += 1;
-        self.put_back_batch(&items);
+        let segments = [index, upper_index];
+        with_bit_instructions(Refill { filter: self, items: &items, segments, shape: child });
         self.settle_side(prefix, depth);
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
@@ -104,25 +110,33 @@ impl CuckooFilter {
         for (hash, aside) in homeless {
             for _ in 0..aside.homeless {
                 self.side.take_homeless(hash);
-                self.put_back(&self.locate(hash));
+                self.put_back(ByLevel, &self.locate(hash));
             }
         }
     }
 
     /// Puts an item that is counted already into a slot.
-    pub(crate) fn put_back(&mut self, probe: &Probe) {
-        if self.place(probe) == Step::Again {
-            self.finish(ByLevel, Relocation::new(probe));
+    #[inline(always)]
+    pub(crate) fn put_back(&mut self, shapes: impl Shapes, probe: &Probe) {
+        if self.place(shapes, probe) == Step::Again {
+            self.finish(shapes, Relocation::new(probe));
         }
     }
 
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let mut hashes = Vec::new();
-        let wanted = self.table.segments[index as usize].occupied as usize;
-        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
+        let mut hashes = self.room_for_items(index)?;
         self.collect_representatives(index, &mut hashes);
         Ok(hashes)
+    }
+
+    /// An empty list with room for something of every item in a segment.
+    fn room_for_items<T>(&self, index: u32) -> Result<Vec<T>, OutOfMemory> {
+        let mut list = Vec::new();
+        let items = self.table.segments[index as usize].occupied as usize;
+        let bytes = (size_of::<T>() * items) as u64;
+        list.try_reserve_exact(items).map_err(|_| OutOfMemory { bytes })?;
+        Ok(list)
     }
 
     fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
@@ -234,5 +248,66 @@ impl CuckooFilter {
         }
         *self = target;
         Ok(())
+    }
+}
+
+/// Finds the half of every item of a segment.
+struct Divide<'a> {
+    shape: Shape,
+    segment: &'a Segment,
+    items: &'a mut Vec<Half>,
+}
+
+impl Work for Divide<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let shape = self.shape;
+        match self.shape.lanes.form {
+            Form::Narrow => self.divide(shape.in_form(Form::Narrow)),
+            Form::Wide => self.divide(shape.in_form(Form::Wide)),
+            Form::WideWindows => self.divide(shape),
+        }
+    }
+}
+
+impl Divide<'_> {
+    #[inline(always)]
+    fn divide(self, shape: Shape) {
+        let Self { segment, items, .. } = self;
+        shape.for_each_value(segment, |bucket, value| items.push(shape.half_of(bucket, value)));
+    }
+}
+
+/// The items of a segment on their way into its halves.
+struct Refill<'a> {
+    filter: &'a mut CuckooFilter,
+    items: &'a [Half],
+    segments: [u32; 2],
+    shape: Shape,
+}
+
+impl Work for Refill<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let shape = self.shape;
+        match shape.lanes.form {
+            Form::Narrow => self.refill(Narrow(shape)),
+            Form::Wide => self.refill(Wide(shape)),
+            Form::WideWindows => self.refill(ByLevel),
+        }
+    }
+}
+
+impl Refill<'_> {
+    #[inline(always)]
+    fn refill(self, shapes: impl Shapes) {
+        for half in self.items {
+            let segment = self.segments[usize::from(half.is_upper)];
+            self.filter.put_back(shapes, &self.shape.probe(segment, half.primary, half.value));
+        }
     }
 }

@@ -94,8 +94,8 @@ impl CuckooFilter {
 
     /// Puts an item into the emptier of its buckets; `Again` if both are full.
     #[inline(always)]
-    pub(crate) fn place(&mut self, probe: &Probe) -> Step {
-        let lanes = self.shape_of(probe.segment).lanes;
+    pub(crate) fn place(&mut self, shapes: impl Shapes, probe: &Probe) -> Step {
+        let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &mut self.table.segments[probe.segment as usize];
         Pair::read(&lanes, segment, probe).place(segment, probe)
     }
@@ -192,7 +192,7 @@ impl CuckooFilter {
         }
         let has_all_its_slots = aside > 0 || held >= self.geometry.slots_per_bucket;
         if !has_all_its_slots && !self.is_at_limit() {
-            if self.place(probe) == Step::Again {
+            if self.place(ByLevel, probe) == Step::Again {
                 return Ok(Accepted::NeedsRoom);
             }
             self.stored += 1;

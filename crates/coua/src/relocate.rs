@@ -116,16 +116,16 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn step(&mut self, shapes: impl Shapes, relocation: &mut Relocation) -> Step {
         let shape = shapes.of(self, relocation.segment);
-        let segment = &mut self.table.segments[relocation.segment as usize];
-        if shape.make_way(segment, relocation) {
-            segment.occupied += 1;
-            return Step::Done;
-        }
         if relocation.steps == self.policy.max_relocations {
             self.make_homeless(*relocation);
             return Step::Done;
         }
         relocation.steps += 1;
+        let segment = &mut self.table.segments[relocation.segment as usize];
+        if shape.make_way(segment, relocation) {
+            segment.occupied += 1;
+            return Step::Done;
+        }
         shape.swap(segment, relocation);
         Step::Again
     }

@@ -5,8 +5,8 @@ mod random;
 use std::time::Duration;
 
 use coua::{
-    BuildError, Conversion, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher, Layout,
-    MergeError, WhenFull,
+    BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
+    Layout, MergeError, WhenFull,
 };
 use random::Random;
 
@@ -392,6 +392,13 @@ fn converting_to_nonsense_is_an_error() {
     for rate in [f64::NAN, 0.0, 1.0, -1.0, 1e-300] {
         assert!(filter.convert(Conversion::Rate(rate)).is_err(), "{rate}");
     }
+    // The refusal speaks of rates, and the rate that it names is accepted.
+    let refused = filter.convert(Conversion::Rate(1e-30)).unwrap_err();
+    let ConvertError::FinerRate { rate: 1e-30, smallest } = refused else {
+        panic!("{refused}");
+    };
+    assert!(refused.to_string().contains("1e-30"), "{refused}");
+    assert!(filter.convert(Conversion::Rate(smallest)).is_ok());
     for bits in [0, 7, 65, u32::MAX] {
         assert!(filter.convert(Conversion::HashBits(bits)).is_err(), "{bits}");
     }

@@ -156,12 +156,31 @@ impl<E: FnMut(Insertion)> Work for Inserter<'_, E> {
     }
 }
 
-impl CuckooFilter {
-    /// Puts items that are counted already into slots.
-    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((_, probe)) = ahead.next(self) {
-            self.put_back(&probe);
+/// A batch of items that are counted already on their way into slots.
+pub(super) struct Restorer<'a> {
+    pub(super) filter: &'a mut CuckooFilter,
+    pub(super) hashes: &'a [KeyHash],
+}
+
+impl Work for Restorer<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.filter.only_shape().copied() {
+            Some(shape) if shape.lanes.form == Form::Narrow => self.restore(Narrow(shape)),
+            Some(shape) if shape.lanes.form == Form::Wide => self.restore(Wide(shape)),
+            _ => self.restore(ByLevel),
+        }
+    }
+}
+
+impl Restorer<'_> {
+    #[inline(always)]
+    fn restore(self, shapes: impl Shapes) {
+        let mut ahead = Lookahead::new(self.filter, self.hashes);
+        while let Some((_, probe)) = ahead.next(self.filter) {
+            self.filter.put_back(shapes, &probe);
         }
     }
 }

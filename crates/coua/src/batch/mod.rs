@@ -13,15 +13,15 @@ use crate::error::{BatchFull, Insertion};
 use crate::filter::CuckooFilter;
 use crate::prepared::Copies;
 use ahead::Lookahead;
-use insert::Inserter;
+use insert::{Inserter, Restorer};
 use remove::Remover;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::with_bit_instructions;
+pub(crate) use crate::arch::with_bit_instructions;
 
 /// Other processors have one set of instructions.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn with_bit_instructions<W: Work>(work: W) -> W::Output {
+pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
     work.run()
 }
 
@@ -36,6 +36,11 @@ pub(crate) trait Work {
 pub(crate) use ahead::{LocatedKeys, WIDTH};
 
 impl CuckooFilter {
+    /// Puts items that are counted already into slots.
+    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
+        with_bit_instructions(Restorer { filter: self, hashes });
+    }
+
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
         keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
     }

@@ -22,20 +22,19 @@ pub(crate) struct Loads {
     /// of items over segments included; a few items may end in the side table.
     pub(crate) fixed: f64,
     /// The whole filter, if it grows: so much lower than `split` that the spread of items over
-    /// segments (about 1 %) splits few of them, some 3 %, before the capacity is reached.
+    /// segments (about 1 %) splits next to none of them before the capacity is reached.
     pub(crate) growing: f64,
-    /// A segment of a growing filter, before it splits. The last percents below `fixed` cost most of
-    /// all relocations.
+    /// A segment of a growing filter, before it splits.
     pub(crate) split: f64,
 }
 
 pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
     let (fixed, growing, split) = match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => (0.93, 0.89, 0.91),
-        (Layout::Buckets, 8) => (0.97, 0.94, 0.96),
-        (Layout::Buckets, 4) => (0.95, 0.92, 0.94),
-        (Layout::Buckets, 2) => (0.84, 0.80, 0.82),
-        (Layout::Buckets, _) => (0.46, 0.43, 0.45),
+        (Layout::Windows, _) => (0.93, 0.89, 0.92),
+        (Layout::Buckets, 8) => (0.97, 0.94, 0.97),
+        (Layout::Buckets, 4) => (0.95, 0.92, 0.95),
+        (Layout::Buckets, 2) => (0.84, 0.80, 0.83),
+        (Layout::Buckets, _) => (0.46, 0.43, 0.46),
     };
     Loads { fixed, growing, split }
 }
@@ -278,8 +277,8 @@ impl CuckooPlan {
     /// [`CuckooFilterBuilder::hash_bits`](crate::CuckooFilterBuilder::hash_bits) with a capacity of
     /// `items` builds it. O(1).
     ///
-    /// As it fills, the few segments to which chance gave more than their share split before the
-    /// others: about 3 % more memory, which a table of more than 2 MiB takes in steps of 2 MiB.
+    /// A segment to which chance gave far more than its share splits before the others; a table of
+    /// more than 2 MiB takes memory for it in steps of 2 MiB.
     ///
     /// # Errors
     ///

@@ -180,7 +180,9 @@ impl Script<'_> {
                 }
                 twin.replace(filter);
             }
-            Err(ConvertError::Finer { .. } | ConvertError::Full(_)) => {}
+            Err(
+                ConvertError::Finer { .. } | ConvertError::FinerRate { .. } | ConvertError::Full(_),
+            ) => {}
             Err(ConvertError::Build(_)) => assert!(matches!(to, Conversion::Rate(r) if r >= 1.0)),
             Err(error) => panic!("{error}"),
         }

@@ -16,18 +16,18 @@ use crate::samples::{bytes_of, samples, segmented};
 /// A filter of a few megabytes, whose segments have been split.
 fn large() -> CuckooFilter {
     let mut filter = CuckooFilter::new();
-    filter.insert_hash_batch(&Random::new(7).hashes(600_000)).unwrap();
+    filter.insert_hash_batch(&Random::new(7).hashes(600_000)).expect("it grows");
     filter
 }
 
 fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(bytes).unwrap();
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.write_all(bytes).expect("space for it");
     file
 }
 
 fn map(path: &Path) -> CuckooFilter {
-    CuckooFilter::map(path).unwrap()
+    CuckooFilter::map(path).expect("a filter file")
 }
 
 /// The same operations, of every kind.
@@ -221,7 +221,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= 4096);
     assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
-    assert!(fs::read(file.path()).unwrap() == bytes, "{}", what());
+    assert!(fs::read(file.path()).expect("it can be read") == bytes, "{}", what());
     true
 }
 
