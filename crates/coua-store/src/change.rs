@@ -46,7 +46,7 @@ impl Store {
     ///
     /// [`BatchFull`] at the first key without room: it tells how many are in.
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.prepare(hashes.len());
+        self.memory.touch(&mut self.filter, hashes.len());
         let result = self.filter.insert_hash_batch(hashes);
         let done = result.as_ref().map_or_else(|stopped| stopped.done, |()| hashes.len());
         self.note(Change::Insert, hashes[..done].iter().copied());
@@ -64,7 +64,7 @@ impl Store {
         hashes: &[KeyHash],
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        self.prepare(hashes.len());
+        self.memory.touch(&mut self.filter, hashes.len());
         let result = self.filter.insert_unique_hash_batch(hashes, outcomes);
         // A key that is absent is inserted in the same way as any copy.
         let inserted = hashes.iter().zip(&*outcomes);
@@ -76,7 +76,7 @@ impl Store {
     /// [`remove`](Self::remove) for many keys that are hashed already; `removed` is cleared and then
     /// holds one answer each.
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.prepare(hashes.len());
+        self.memory.touch(&mut self.filter, hashes.len());
         self.filter.remove_hash_batch(hashes, removed);
         let taken = hashes.iter().zip(&*removed).filter(|(_, removed)| **removed);
         self.note(Change::Remove, taken.map(|(hash, _)| *hash));
@@ -88,19 +88,6 @@ impl Store {
         let result = change(&mut self.filter);
         self.outgrow();
         result
-    }
-
-    /// Goes over to memory with large pages once so much is touched that it pays.
-    fn prepare(&mut self, changes: usize) {
-        self.changes = self.changes.saturating_add(changes as u64);
-        let bytes = self.snapshot.identity.bytes;
-        if self.snapshot.is_mapped && !self.options.access.maps(bytes, self.changes) {
-            self.snapshot.is_mapped = false;
-            // Without the memory it stays mapped, which is slower but not wrong.
-            if let Ok(copy) = self.filter.try_clone() {
-                self.filter = copy;
-            }
-        }
     }
 
     fn note(&mut self, change: Change, hashes: impl Iterator<Item = KeyHash>) {

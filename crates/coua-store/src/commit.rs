@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::mem;
 
 use coua::CuckooFilter;
 
@@ -131,8 +130,7 @@ impl Store {
             return Ok(());
         }
         self.replace((&file, identity), progress)?;
-        let is_mapped = mem::take(&mut self.snapshot.is_mapped);
-        self.snapshot = Snapshot { file: Some(file), identity, is_mapped, is_unchecked: false };
+        self.snapshot = Snapshot { file: Some(file), identity, is_unchecked: false };
         self.progress = Some(progress.clone());
         self.need = Need::Journal;
         // The commit is done. Without a new journal, or space, the next one will say why.

@@ -44,6 +44,7 @@ mod open;
 mod progress;
 mod state;
 mod store;
+mod view;
 
 #[cfg(test)]
 mod faults;
@@ -51,6 +52,7 @@ mod faults;
 pub use access::Access;
 pub use error::{Damage, StoreError};
 pub use lock::{Lock, Wait};
-pub use open::{Options, View};
+pub use open::Options;
 pub use progress::{Moved, Place, Progress, Role};
 pub use store::Store;
+pub use view::View;

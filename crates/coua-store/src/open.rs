@@ -1,6 +1,6 @@
 //! How a filter file is to be opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coua::CuckooFilter;
@@ -10,9 +10,9 @@ use crate::disk::{Disk, FileSystem};
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse, resolved};
 use crate::lock::{Lock, Wait};
-use crate::progress::Progress;
 use crate::state::State;
 use crate::store::Store;
+use crate::view::View;
 
 /// Bytes of changes kept in memory.
 const PIECE: usize = 1 << 20;
@@ -58,15 +58,6 @@ impl Default for Options {
             disk: Arc::new(FileSystem),
         }
     }
-}
-
-/// The last committed state, to be asked.
-#[derive(Debug)]
-pub struct View {
-    /// The filter. Changes to it stay in memory.
-    pub filter: CuckooFilter,
-    /// What was committed with it last, if anything was since the file was made.
-    pub progress: Option<Progress>,
 }
 
 impl Options {
@@ -157,17 +148,50 @@ impl Options {
         build: Option<B>,
     ) -> Result<Store, StoreError> {
         let files = Files::of(lock.target());
-        for left_by_a_crash in [&files.next_snapshot, &files.next_journal] {
-            if left_by_a_crash.exists() {
-                let removed = self.disk.remove(left_by_a_crash);
-                removed.map_err(|source| StoreError::io(left_by_a_crash, "remove", source))?;
-            }
-        }
+        self.clear(&[&files.next_snapshot, &files.next_journal])?;
         match (State::of(self, &files, JournalUse::Append)?, build) {
             (Some(state), _) => Store::go_on(self, (lock, files), state),
             (None, Some(build)) => Store::begin(self, (lock, files), build()),
             (None, None) => Err(missing(&files)),
         }
+    }
+
+    /// Puts `filter` in the place of whatever filter is in the file, under a lock that was taken
+    /// before; what was there is not looked at, and stays as it is if this fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the disk refused.
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua_store::{Lock, Options, Wait};
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// Options::new().replace(Lock::take(&path, Wait::UntilFree)?, CuckooFilter::new())?;
+    /// assert!(CuckooFilter::read(&path)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace(&self, lock: Lock, filter: CuckooFilter) -> Result<(), StoreError> {
+        let files = Files::of(lock.target());
+        self.clear(&[&files.next_snapshot, &files.next_journal])?;
+        let old = if files.journal.exists() { State::journal_of(&files).ok() } else { None };
+        if let Some((snapshot, journal)) = old {
+            let store = Store::begin(self, (lock, files), filter)?;
+            return store.after(snapshot, journal)?.finish();
+        }
+        // A journal that cannot be read holds nothing that a crash must leave.
+        self.clear(&[&files.journal])?;
+        Store::begin(self, (lock, files), filter)?.finish()
+    }
+
+    /// Removes files that a crash may have left.
+    fn clear(&self, paths: &[&PathBuf]) -> Result<(), StoreError> {
+        for path in paths.iter().filter(|path| path.exists()) {
+            let removed = self.disk.remove(path);
+            removed.map_err(|source| StoreError::io(path, "remove", source))?;
+        }
+        Ok(())
     }
 
     /// Bytes of journal that may stand beside a snapshot.

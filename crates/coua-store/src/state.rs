@@ -10,7 +10,8 @@ use crate::files::{Files, JournalUse};
 use crate::journal::{Contents, Identity, Scan};
 use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
-use crate::open::{Options, View};
+use crate::open::Options;
+use crate::view::{Memory, View};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
@@ -23,11 +24,12 @@ pub(crate) struct State {
     pub(crate) view: View,
     pub(crate) file: File,
     pub(crate) snapshot: Identity,
-    /// The segments of the snapshot were not checked.
-    pub(crate) is_mapped: bool,
-    /// The journal to append to, where its last commit ends, and the number of the next frame.
-    pub(crate) journal: Option<(File, (u64, u64))>,
+    /// The journal to append to.
+    pub(crate) journal: Option<Continued>,
 }
+
+/// A journal, where its last commit ends, and the number of the next frame.
+pub(crate) type Continued = (File, (u64, u64));
 
 /// What the files say before the filter is brought into memory.
 struct Look {
@@ -62,6 +64,24 @@ impl State {
     }
 }
 
+impl State {
+    /// The snapshot that is there, and its journal; neither is brought into memory.
+    pub(crate) fn journal_of(files: &Files) -> Result<(Identity, Continued), StoreError> {
+        let foreign = || StoreError::Foreign { path: files.journal.clone() };
+        let file = files.open_snapshot()?.ok_or_else(foreign)?;
+        let journal = files.open_journal(JournalUse::Append)?.ok_or_else(foreign)?;
+        let look = Look::at(files, file, Some(journal))?;
+        let snapshot = look.snapshot;
+        match look.journal {
+            // What has done its work is not continued.
+            Some((journal, contents)) if contents.turn.is_none() => {
+                Ok((snapshot, (journal, (contents.committed, contents.sequence))))
+            }
+            _ => Err(foreign()),
+        }
+    }
+}
+
 impl Look {
     fn at(files: &Files, file: File, journal: Option<File>) -> Result<Self, StoreError> {
         let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
@@ -91,8 +111,10 @@ impl Look {
         } else {
             CuckooFilter::read_file(&file, options.key)
         };
-        let view = View { filter: filter.map_err(unreadable)?, progress: None };
-        let mut state = State { view, file, snapshot, is_mapped, journal: None };
+        let (access, bytes) = (options.access, snapshot.bytes);
+        let memory = Memory { access, bytes, is_mapped, touched: 0 };
+        let view = View { filter: filter.map_err(unreadable)?, progress: None, memory };
+        let mut state = State { view, file, snapshot, journal: None };
         if let Some((journal, contents)) = journal {
             state.take_over(files, journal, contents)?;
         }

@@ -10,9 +10,10 @@ use crate::files::Files;
 use crate::journal::{Identity, Journal};
 use crate::lock::{Lock, Wait};
 use crate::log::Log;
-use crate::open::{Options, View};
+use crate::open::Options;
 use crate::progress::Progress;
-use crate::state::State;
+use crate::state::{Continued, State};
+use crate::view::{Memory, View};
 
 /// A filter that lives in a file, open for writing by this process alone.
 ///
@@ -45,8 +46,7 @@ pub struct Store {
     pub(crate) need: Need,
     /// Space for the next snapshot.
     pub(crate) reserved: Option<File>,
-    /// Changes since the filter was brought into memory.
-    pub(crate) changes: u64,
+    pub(crate) memory: Memory,
     /// Let go of last.
     _lock: Lock,
 }
@@ -57,8 +57,6 @@ pub(crate) struct Snapshot {
     /// None before the first commit.
     pub(crate) file: Option<File>,
     pub(crate) identity: Identity,
-    /// The filter's memory is the file's, whose segments were not checked.
-    pub(crate) is_mapped: bool,
     /// Segments of the file have not been checked since it was opened.
     pub(crate) is_unchecked: bool,
 }
@@ -110,8 +108,11 @@ impl Store {
         filter: CuckooFilter,
     ) -> Result<Self, StoreError> {
         let identity = Identity::default();
-        let snapshot = Snapshot { file: None, identity, is_mapped: false, is_unchecked: false };
-        let mut store = Self::new(options, place, (filter, snapshot));
+        let snapshot = Snapshot { file: None, identity, is_unchecked: false };
+        let access = options.access;
+        let memory = Memory { access, bytes: 0, is_mapped: false, touched: 0 };
+        let view = View { filter, progress: None, memory };
+        let mut store = Self::new(options, place, (view, snapshot));
         store.need = Need::Snapshot;
         store.reserve()?;
         Ok(store)
@@ -123,35 +124,45 @@ impl Store {
         place: (Lock, Files),
         state: State,
     ) -> Result<Self, StoreError> {
-        let State { view, file, snapshot: identity, is_mapped, journal } = state;
-        let snapshot = Snapshot { file: Some(file), identity, is_mapped, is_unchecked: is_mapped };
-        let mut store = Self::new(options, place, (view.filter, snapshot));
-        store.progress = view.progress;
-        if let Some((file, end)) = journal {
-            let path = store.files.journal.clone();
-            let journal = Journal::resume(&*store.options.disk, (file, path), identity, end)?;
-            store.journal = Some(journal);
+        let State { view, file, snapshot: identity, journal } = state;
+        let is_unchecked = view.memory.is_mapped;
+        let snapshot = Snapshot { file: Some(file), identity, is_unchecked };
+        let mut store = Self::new(options, place, (view, snapshot));
+        if let Some(journal) = journal {
+            store = store.after(identity, journal)?;
         }
         store.reserve()?;
         Ok(store)
     }
 
+    /// With the journal of the snapshot that is there.
+    pub(crate) fn after(
+        mut self,
+        snapshot: Identity,
+        (file, end): Continued,
+    ) -> Result<Self, StoreError> {
+        let place = (file, self.files.journal.clone());
+        self.snapshot.identity = snapshot;
+        self.journal = Some(Journal::resume(&*self.options.disk, place, snapshot, end)?);
+        Ok(self)
+    }
+
     fn new(
         options: &Options,
         (lock, files): (Lock, Files),
-        (filter, snapshot): (CuckooFilter, Snapshot),
+        (view, snapshot): (View, Snapshot),
     ) -> Self {
         Self {
             options: options.clone(),
             files,
-            filter,
-            progress: None,
+            filter: view.filter,
+            progress: view.progress,
             snapshot,
             journal: None,
             log: Log::default(),
             need: Need::Journal,
             reserved: None,
-            changes: 0,
+            memory: view.memory,
             _lock: lock,
         }
     }

@@ -153,6 +153,38 @@ fn a_full_disk_leaves_the_last_commit() {
     assert!(committed(&path) != (round, before));
 }
 
+/// Over nothing, a filter, one with a journal, and what is neither.
+#[test]
+fn a_filter_replaces_whatever_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let replace = |key: &str| {
+        let mut filter = CuckooFilter::new();
+        filter.insert(key).unwrap();
+        Options::new().replace(Lock::take(&path, Wait::No)?, filter)?;
+        let view = Store::read(&path)?;
+        assert!(view.filter.contains(key) && view.filter.len() == 1 && view.progress.is_none());
+        assert_eq!(names_in(folder.path()), ["seen.coua"]);
+        Ok::<(), StoreError>(())
+    };
+    replace("a").unwrap();
+    replace("b").unwrap();
+    for damage in 0..3 {
+        let mut store = Store::open(&path).unwrap();
+        store.insert("c").unwrap();
+        store.commit(&progress(1)).unwrap();
+        drop(store);
+        match damage {
+            0 => {}
+            1 => fs::write(path.with_extension("coua.journal"), "not a journal").unwrap(),
+            _ => fs::write(&path, "not a filter").unwrap(),
+        }
+        replace("d").unwrap();
+        // Also where the bytes are the same as before.
+        replace("d").unwrap();
+    }
+}
+
 trait SourceIsIo {
     fn source_is_io(&self) -> bool;
 }
