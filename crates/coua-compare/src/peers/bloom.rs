@@ -5,6 +5,7 @@ use coua::sizing::bloom::BlockedBloomPlan;
 use fastbloom::AtomicBloomFilter;
 use growable_bloom_filter::GrowableBloom;
 
+use super::TOO_MANY;
 use super::calls::{Calls, calls, shared_calls};
 use crate::contestant::{Entry, Made};
 use crate::keys::Key;
@@ -23,6 +24,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             Ok(Calls::boxed(builder.expected_items(plan.items as usize)))
         }),
         Entry::new("growable-bloom-filter", "xxh3, a chain when it grows", 16.0)
+            .up_to(TOO_MANY)
             .fixed(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, plan.items as usize))))
             .growing(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, SMALL as usize)))),
         Entry::new("sbbf-rs-safe", "split blocks, AVX2; keys hashed by xxh3 outside", 16.0)

@@ -5,6 +5,7 @@ use std::hash::RandomState;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use super::TOO_MANY;
 use super::calls::{Calls, calls, shared_calls};
 use crate::contestant::{Contestant, Entry, Made, Plan};
 use crate::keys::Key;
@@ -28,12 +29,14 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
         Entry::new("cuckoofilter", "8-bit fingerprints, SipHash, power of two", 3.0)
             .fixed(|plan| Ok(Calls::boxed(Plain::with_capacity(plan.items as usize)))),
         Entry::new("scalable_cuckoo_filter", "SipHash, power of two, a chain when it grows", 24.0)
+            .up_to(TOO_MANY)
             .fixed(|plan| Ok(Calls::boxed(scalable::<K>(plan.items as usize, plan.rate))))
             .growing(|plan| Ok(Calls::boxed(scalable::<K>(SMALL, plan.rate)))),
         Entry::new("autoscale_cuckoo_filter", "MuseAir hash, power of two, a chain", 24.0)
             .fixed(|plan| Ok(Calls::boxed(Autoscale::<K>::new(plan.items as usize, plan.rate))))
             .growing(|plan| Ok(Calls::boxed(Autoscale::<K>::new(SMALL, plan.rate)))),
         Entry::new("autoscale_cuckoo_filter, batches", "its own batch lookup", 24.0)
+            .up_to(TOO_MANY)
             .fixed(|plan| {
                 Ok(Box::new(AutoscaleBatch(Autoscale::<K>::new(plan.items as usize, plan.rate))))
             })
@@ -46,7 +49,7 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             "SipHash, a mutex for every bucket, power of two, threads",
             60.0,
         )
-        .up_to(20_000_000)
+        .up_to(TOO_MANY)
         .fixed(clock),
     ]
 }

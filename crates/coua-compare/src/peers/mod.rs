@@ -18,6 +18,9 @@ use crate::keys::Key;
 /// What every other time is divided by: Coua asked key by key, as most peers must be.
 pub(crate) const REFERENCE: &str = "coua";
 
+/// More items than this the slowest contestants are spared: they would take most of a night.
+const TOO_MANY: u64 = 20_000_000;
+
 /// All contestants, Coua first.
 pub(crate) fn entries<K: Key>() -> Vec<Entry<K>> {
     let families = [
