@@ -65,7 +65,7 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Chart {
     /// Draws it, if there is a point to draw. Lines without points are left out, and those that
-    /// [`look`] does not know.
+    /// `look` does not know.
     ///
     /// # Errors
     ///

@@ -119,7 +119,7 @@ impl Case {
 }
 
 /// Callgrind counts between entry and return of this function, which it finds by its name: see
-/// [`super::count::SYMBOL`].
+/// `SYMBOL` in `count`.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();
