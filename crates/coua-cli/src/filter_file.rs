@@ -1,30 +1,62 @@
-//! A filter that lives in a file: read whole, saved atomically, written by one process at a time.
+//! A filter that lives in a file: `coua-store`, with the program's manners and words.
 //!
-//! Readers need no lock: a save replaces the file in one step, so they see the old filter or the new
-//! one. Writers lock an empty file beside it (`seen.coua.lock`), because the filter's own file is
-//! replaced. It is removed at the end; a crash leaves it behind, unlocked and harmless.
+//! Readers need no lock: they see what was committed last. Writers lock an empty file beside it
+//! (`seen.coua.lock`), one at a time.
 
 use crate::args::filter::{FilterArgs, SecretArgs};
 use crate::args::run::Manners;
-use crate::input::Identity;
+use crate::input::Survey;
 use crate::message::{self, Failure};
-use coua::{CuckooFilter, LoadError};
+use coua::{BatchFull, CuckooFilter, Insertion, KeyHash, LoadError};
+use coua_store::{Access, Lock, Options, Store, StoreError, View, Wait};
 use rustix::io::Errno;
-use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Reads a filter that will not be changed.
+/// Bytes of a short record: an input has hardly more records than this allows.
+const SHORT_RECORD: u64 = 4;
+
+/// Reads a filter that will not be changed, and checks every byte of it.
 pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<CuckooFilter, Failure> {
-    load(path, secret)?.ok_or_else(|| Failure::io(path.display(), &Errno::NOENT.into()))
+    let options = Options::new().access(Access::Load);
+    Ok(view(path, options, secret)?.filter)
+}
+
+/// Opens a filter that will be asked about the records of `inputs`.
+pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<View, Failure> {
+    view(path, expecting(Options::new(), inputs), secret)
+}
+
+fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
+    if !is_there(path)? {
+        return Err(Failure::io(path.display(), &Errno::NOENT.into()));
+    }
+    with_key(options, secret)?.read(path).map_err(|error| match error {
+        StoreError::Load { source, .. } => unreadable(path, &source),
+        error => failure(&error),
+    })
+}
+
+fn with_key(options: Options, secret: &SecretArgs) -> Result<Options, Failure> {
+    Ok(match secret.key()? {
+        Some(key) => options.key(key),
+        None => options,
+    })
+}
+
+fn expecting(options: Options, inputs: &Survey) -> Options {
+    match inputs.total_bytes {
+        Some(bytes) => options.expecting(bytes / SHORT_RECORD),
+        None => options,
+    }
 }
 
 /// A filter file that this process alone may write.
 #[derive(Debug)]
 pub(crate) struct FilterFile {
     path: PathBuf,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl FilterFile {
@@ -32,35 +64,63 @@ impl FilterFile {
     ///
     /// To be called before signals are answered, so that they end the wait.
     pub(crate) fn lock(path: &Path, manners: &Manners) -> Result<Self, Failure> {
-        // A link's lock must be its target's.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let lock = Lock::take(&path, manners)?;
-        Ok(Self { path, _lock: lock })
+        let lock = match Lock::take(path, Wait::No) {
+            Err(StoreError::Busy { path: name }) if !manners.no_wait => {
+                if !manners.quiet.quiet {
+                    let name = name.display();
+                    message::say(format_args!("{name}: waiting for another process"));
+                }
+                Lock::take(path, Wait::UntilFree)
+            }
+            taken => taken,
+        };
+        let lock = lock.map_err(|error| failure(&error))?;
+        Ok(Self { path: lock.target().to_owned(), lock })
     }
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
-    pub(crate) fn load_or_build(&self, wanted: &FilterArgs) -> Result<CuckooFilter, Failure> {
-        match load(&self.path, &wanted.secret)? {
-            Some(filter) => {
-                wanted.agree_with(&filter, &self.name())?;
-                Ok(filter)
-            }
-            None => wanted.build(),
+    pub(crate) fn open_or_build(
+        self,
+        wanted: &FilterArgs,
+        inputs: &Survey,
+    ) -> Result<Kept, Failure> {
+        let name = self.name();
+        if is_there(&self.path)? {
+            let kept = self.open(&wanted.secret, inputs)?;
+            wanted.agree_with(kept.filter(), &name)?;
+            return Ok(kept);
         }
+        let filter = wanted.build()?;
+        let options = with_key(Options::new(), &wanted.secret)?;
+        let store = options.write_locked(self.lock, Some(move || filter));
+        Ok(Kept { store: store.map_err(|error| failure(&error))? })
     }
 
-    /// The filter in the file.
-    pub(crate) fn load(&self, secret: &SecretArgs) -> Result<CuckooFilter, Failure> {
-        read(&self.path, secret)
+    /// The filter in the file, to be changed by the records of `inputs`.
+    pub(crate) fn open(self, secret: &SecretArgs, inputs: &Survey) -> Result<Kept, Failure> {
+        self.open_as(expecting(Options::new(), inputs), secret)
     }
 
-    /// Replaces the file in one step.
-    pub(crate) fn save(&self, filter: &CuckooFilter) -> Result<(), Failure> {
-        filter.save_atomically(&self.path).map_err(|error| {
-            let reason = message::reason(&error);
-            Failure::at(self.name(), format_args!("not saved, and as it was before: {reason}"))
-        })
+    /// The filter in the file, read and checked, to be changed all over.
+    pub(crate) fn open_whole(self, secret: &SecretArgs) -> Result<Kept, Failure> {
+        self.open_as(Options::new().access(Access::Load), secret)
+    }
+
+    fn open_as(self, options: Options, secret: &SecretArgs) -> Result<Kept, Failure> {
+        if !is_there(&self.path)? {
+            return Err(Failure::io(self.name(), &Errno::NOENT.into()));
+        }
+        let options = with_key(options, secret)?;
+        let store = options.write_locked(self.lock, None::<fn() -> CuckooFilter>);
+        Ok(Kept { store: store.map_err(|error| failure(&error))? })
+    }
+
+    /// Replaces whatever filter is there.
+    pub(crate) fn save(self, filter: CuckooFilter) -> Result<(), Failure> {
+        is_there(&self.path)?;
+        let name = self.name();
+        Options::new().replace(self.lock, filter).map_err(|error| not_saved(&name, &error))
     }
 
     pub(crate) fn name(&self) -> String {
@@ -68,25 +128,69 @@ impl FilterFile {
     }
 }
 
-/// None if there is no such file.
-fn load(path: &Path, secret: &SecretArgs) -> Result<Option<CuckooFilter>, Failure> {
+/// A filter of which changes are kept in its file.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) store: Store,
+}
+
+impl Kept {
+    pub(crate) fn filter(&self) -> &CuckooFilter {
+        self.store.filter()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.store.path().display().to_string()
+    }
+
+    /// Keeps all changes: this is the end of the work. Gives the filter back.
+    pub(crate) fn finish(self) -> Result<CuckooFilter, Failure> {
+        let name = self.name();
+        self.store.finish().map_err(|error| not_saved(&name, &error))
+    }
+}
+
+/// The filter of a `dedup`: kept in a file, or forgotten at the end.
+#[derive(Debug)]
+pub(crate) enum Memory {
+    Kept(Box<Kept>),
+    Fleeting(Box<CuckooFilter>),
+}
+
+impl Memory {
+    pub(crate) fn filter(&self) -> &CuckooFilter {
+        match self {
+            Self::Kept(kept) => kept.filter(),
+            Self::Fleeting(filter) => filter,
+        }
+    }
+
+    pub(crate) fn insert_unique_hash_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        match self {
+            Self::Kept(kept) => kept.store.insert_unique_hash_batch(hashes, outcomes),
+            Self::Fleeting(filter) => filter.insert_unique_hash_batch(hashes, outcomes),
+        }
+    }
+}
+
+/// Whether there is a file; anything else of that name cannot hold a filter.
+fn is_there(path: &Path) -> Result<bool, Failure> {
     let name = path.display();
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
-            return Err(Failure::at(name, "is a directory, not a filter file"));
+            Err(Failure::at(name, "is a directory, not a filter file"))
         }
         Ok(metadata) if !metadata.is_file() => {
-            return Err(Failure::at(name, "is no regular file, so it cannot hold a filter"));
+            Err(Failure::at(name, "is no regular file, so it cannot hold a filter"))
         }
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io(name, &error)),
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Failure::io(name, &error)),
     }
-    let loaded = match secret.key()? {
-        Some(key) => CuckooFilter::read_with_key(path, key),
-        None => CuckooFilter::read(path),
-    };
-    loaded.map(Some).map_err(|error| unreadable(path, &error))
 }
 
 /// The failure to say about a filter that cannot be loaded.
@@ -99,98 +203,20 @@ pub(crate) fn unreadable(path: &Path, error: &LoadError) -> Failure {
     }
 }
 
-/// A locked, empty file, which is removed in the end.
-#[derive(Debug)]
-struct Lock {
-    /// Holds the lock while it is open.
-    _file: File,
-    path: PathBuf,
-}
-
-impl Lock {
-    fn take(beside: &Path, manners: &Manners) -> Result<Self, Failure> {
-        let mut path = OsString::from(beside);
-        path.push(".lock");
-        let path = PathBuf::from(path);
-        let failed = |error: &io::Error| Failure::io(path.display(), error);
-        let mut told = manners.quiet.quiet;
-        loop {
-            let file = File::options().create(true).append(true).open(&path);
-            let file = file.map_err(|error| failed(&error))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if manners.no_wait => {
-                    return Err(Failure::at(beside.display(), "another process is writing it"));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    if !told {
-                        told = true;
-                        let name = beside.display();
-                        message::say(format_args!("{name}: waiting for another process"));
-                    }
-                    file.lock().map_err(|error| failed(&error))?;
-                }
-                Err(TryLockError::Error(error)) => return Err(failed(&error)),
-            }
-            if is_still_at(&file, &path) {
-                return Ok(Self { _file: file, path });
-            }
-            // The one before removed it while this one waited: it locks nothing any more.
-        }
+/// The failure to say about a filter that cannot be opened.
+fn failure(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Load { path, source } => unreadable(path, source),
+        StoreError::Io { path, source, .. } => Failure::io(path.display(), source),
+        error => Failure::at(error.path().display(), error.reason()),
     }
 }
 
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Removed before it is unlocked, so that whoever has waited for it notices.
-        fs::remove_file(&self.path).ok();
-    }
-}
-
-fn is_still_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(held), Ok(named)) => Identity::of(&held) == Identity::of(&named),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::args::run::Quiet;
-
-    const HASTY: Manners = Manners { quiet: Quiet { quiet: true }, no_wait: true };
-
-    #[test]
-    fn one_writer_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen.coua");
-        let first = FilterFile::lock(&path, &HASTY).unwrap();
-        assert!(FilterFile::lock(&path, &HASTY).is_err());
-        drop(first);
-        drop(FilterFile::lock(&path, &HASTY).unwrap());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the lock is gone");
-    }
-
-    #[test]
-    fn many_threads_take_turns() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen.coua");
-        let counter = folder.path().join("counter");
-        fs::write(&counter, "0").unwrap();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    for _ in 0..50 {
-                        let patient = Manners { quiet: Quiet { quiet: true }, no_wait: false };
-                        let lock = FilterFile::lock(&path, &patient).unwrap();
-                        let count: u32 = fs::read_to_string(&counter).unwrap().parse().unwrap();
-                        fs::write(&counter, (count + 1).to_string()).unwrap();
-                        drop(lock);
-                    }
-                });
-            }
-        });
-        assert_eq!(fs::read_to_string(&counter).unwrap(), "400");
-    }
+/// The failure to say about a filter whose changes cannot be kept.
+fn not_saved(name: &str, error: &StoreError) -> Failure {
+    let reason = match error {
+        StoreError::Io { source, .. } => message::reason(source),
+        error => error.reason().to_string(),
+    };
+    Failure::at(name, format_args!("not saved, and as it was before: {reason}"))
 }

@@ -124,7 +124,7 @@ impl Store {
     pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
         let so_far = self.journal.as_ref().map_or(0, Journal::bytes);
         let limit = self.options.journal_limit(self.snapshot.identity.bytes);
-        so_far + changes.len() as u64 > limit
+        so_far + changes.len() as u64 >= limit
     }
 
     /// From now on only a new snapshot can hold the changes.

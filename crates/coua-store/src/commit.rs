@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::mem;
 
 use coua::CuckooFilter;
 
@@ -53,6 +54,7 @@ impl Store {
 
     /// Commits the end of the work: there is nothing to go on with, and the next store has no
     /// progress. A small filter, which costs no more to write than a journal, becomes one file again.
+    /// Gives the filter back.
     ///
     /// # Errors
     ///
@@ -70,7 +72,12 @@ impl Store {
     /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    pub fn finish(mut self) -> Result<CuckooFilter, StoreError> {
+        self.end()?;
+        Ok(mem::take(&mut self.filter))
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
         let is_alone = self.journal.is_none() && !self.files.journal.exists();
         let is_unchanged = self.need == Need::Journal && self.log.bytes().is_empty();
         if is_alone && is_unchanged {

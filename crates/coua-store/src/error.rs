@@ -123,6 +123,13 @@ impl StoreError {
     }
 }
 
+impl StoreError {
+    /// What is wrong, to be shown after a name of the file that the user knows.
+    pub fn reason(&self) -> Reason<'_> {
+        Reason(self)
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,30 +154,39 @@ impl fmt::Display for Damage {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path().display())?;
-        match self {
-            Self::Io { doing, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+        write!(f, "{}: {}", self.path().display(), self.reason())
+    }
+}
+
+/// What is wrong, without where.
+#[derive(Clone, Copy, Debug)]
+pub struct Reason<'a>(&'a StoreError);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            StoreError::Io { doing, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
                 write!(f, "cannot {doing}: {source}; its file system does not support that")
             }
-            Self::Io { doing, source, .. } => write!(f, "cannot {doing}: {source}"),
-            Self::NotRegular { .. } => {
+            StoreError::Io { doing, source, .. } => write!(f, "cannot {doing}: {source}"),
+            StoreError::NotRegular { .. } => {
                 f.write_str("is no regular file, so it cannot hold a filter")
             }
-            Self::Busy { .. } => f.write_str("another process is writing it"),
-            Self::Load { source, .. } => source.fmt(f),
-            Self::Damaged { offset, what, .. } => write!(
+            StoreError::Busy { .. } => f.write_str("another process is writing it"),
+            StoreError::Load { source, .. } => source.fmt(f),
+            StoreError::Damaged { offset, what, .. } => write!(
                 f,
                 "journal is damaged at byte {offset}: {what}; restore the filter and its journal \
                  together, or remove the journal to go back to the last snapshot"
             ),
-            Self::Foreign { .. } => f.write_str(
+            StoreError::Foreign { .. } => f.write_str(
                 "journal belongs to another filter than the one beside it: restore that filter, or \
                  remove the journal",
             ),
-            Self::Replay { offset, source, .. } => {
+            StoreError::Replay { offset, source, .. } => {
                 write!(f, "the change at byte {offset} of the journal cannot be repeated: {source}")
             }
-            Self::Broken { .. } => f.write_str(
+            StoreError::Broken { .. } => f.write_str(
                 "an earlier write failed and could not be undone; what was committed before is safe: \
                  open the filter again",
             ),

@@ -293,7 +293,7 @@ fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
     change(&mut store, 2);
     store.commit(&progress(0))?;
     change(&mut store, 3);
-    store.finish()
+    store.finish().map(drop)
 }
 
 #[test]

@@ -50,7 +50,7 @@ mod view;
 mod faults;
 
 pub use access::Access;
-pub use error::{Damage, StoreError};
+pub use error::{Damage, Reason, StoreError};
 pub use lock::{Lock, Wait};
 pub use open::Options;
 pub use progress::{Moved, Place, Progress, Role};

@@ -178,11 +178,11 @@ impl Options {
         let old = if files.journal.exists() { State::journal_of(&files).ok() } else { None };
         if let Some((snapshot, journal)) = old {
             let store = Store::begin(self, (lock, files), filter)?;
-            return store.after(snapshot, journal)?.finish();
+            return store.after(snapshot, journal)?.finish().map(drop);
         }
         // A journal that cannot be read holds nothing that a crash must leave.
         self.clear(&[&files.journal])?;
-        Store::begin(self, (lock, files), filter)?.finish()
+        Store::begin(self, (lock, files), filter)?.finish().map(drop)
     }
 
     /// Removes files that a crash may have left.

@@ -4,13 +4,13 @@ use crate::args::filter::FilterArgs;
 use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
-use crate::filter_file::FilterFile;
+use crate::filter_file::{FilterFile, Kept};
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::{CuckooFilter, Full, Insertion};
+use coua::{Full, Insertion};
 
 /// Put records into a filter file
 ///
@@ -39,15 +39,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
-    let filter = file.load_or_build(&args.filter)?;
+    let filter = file.open_or_build(&args.filter, &inputs)?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.filter().hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };
     let read = pipeline.run(&mut add, &mut ());
     add.session.end();
     read?;
-    add.finish(&file)
+    add.finish()
 }
 
 /// Whether a record that is there already gets another copy.
@@ -59,7 +59,7 @@ enum Copies {
 
 #[derive(Debug)]
 struct Add {
-    filter: CuckooFilter,
+    filter: Kept,
     copies: Copies,
     session: Session,
     added: u64,
@@ -70,12 +70,14 @@ struct Add {
 impl Answer for Add {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let before = self.filter.len();
+        let before = self.filter.filter().len();
         let result = match self.copies {
-            Copies::Add => self.filter.insert_hash_batch(&block.hashes),
-            Copies::Keep => self.filter.insert_unique_hash_batch(&block.hashes, &mut self.outcomes),
+            Copies::Add => self.filter.store.insert_hash_batch(&block.hashes),
+            Copies::Keep => {
+                self.filter.store.insert_unique_hash_batch(&block.hashes, &mut self.outcomes)
+            }
         };
-        self.added += self.filter.len() - before;
+        self.added += self.filter.filter().len() - before;
         if let Err(stopped) = result {
             let place = block.record_of_hash(stopped.done);
             self.session.take_back(block, place);
@@ -83,16 +85,17 @@ impl Answer for Add {
             self.refused = Some((record, stopped.full));
             return Ok(Flow::Enough);
         }
-        self.session.show(self.added, self.filter.load());
+        self.session.show(self.added, self.filter.filter().load());
         Ok(Flow::Continue)
     }
 }
 
 impl Add {
-    fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
-        file.save(&self.filter)?;
+    fn finish(self) -> Result<Exit, Failure> {
         let answers = Answers { added: Some(self.added), ..Answers::default() };
-        let printed = self.session.print_figures(answers, &self.filter);
+        let name = self.filter.name();
+        let filter = self.filter.finish()?;
+        let printed = self.session.print_figures(answers, &filter);
         let Some((record, full)) = self.refused else {
             printed?;
             return Ok(self.session.exit(Exit::Success));
@@ -101,6 +104,6 @@ impl Add {
             "{full}; stopped before {record}: all records before it are in the filter, it and those \
              behind it are not"
         );
-        Err(Failure::Full { name: file.name(), reason })
+        Err(Failure::Full { name, reason })
     }
 }

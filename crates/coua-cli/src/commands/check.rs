@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::CuckooFilter;
+use coua_store::View;
 
 /// Print the records that are in a filter file
 ///
@@ -53,7 +53,7 @@ struct PrintArgs {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
+    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let mut output = if args.printing.count || args.printing.quiet {
         None
     } else {
@@ -61,9 +61,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut check = Check {
-        filter,
+        view,
         printing: args.printing,
         session,
         found: 0,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 #[derive(Debug)]
 struct Check {
-    filter: CuckooFilter,
+    view: View,
     printing: PrintArgs,
     session: Session,
     found: u64,
@@ -91,7 +91,7 @@ struct Check {
 impl Answer for Check {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter.contains_hash_batch(&block.hashes, &mut self.present);
+        self.view.asked(block.hashes.len()).contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
         self.found += found as u64;
         self.not_found += (self.present.len() - found) as u64;
@@ -108,7 +108,7 @@ impl Answer for Check {
         // The header is printed, but is no record.
         let header = usize::from(block.header == Some(Header::First));
         self.printed += (printed - header) as u64;
-        self.session.show(self.found, self.filter.load());
+        self.session.show(self.found, self.view.filter.load());
         let enough = self.printing.quiet && self.printed > 0;
         Ok(if enough { Flow::Enough } else { Flow::Continue })
     }
@@ -124,7 +124,7 @@ impl Check {
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter)?;
+        self.session.print_figures(answers, &self.view.filter)?;
         let exit = if self.printed > 0 { Exit::Success } else { Exit::NothingFound };
         Ok(self.session.exit(exit))
     }

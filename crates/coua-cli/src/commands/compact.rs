@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::message::Failure;
 use crate::stats::text::size;
+use coua::CuckooFilter;
 use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow
@@ -27,13 +28,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.file, &args.manners)?;
-    let mut filter = file.load(&args.secret)?;
-    let before = filter.memory_bytes() as u64;
-    filter.compact();
-    file.save(&filter)?;
+    let name = file.name();
+    let mut kept = file.open_whole(&args.secret)?;
+    let before = kept.filter().memory_bytes() as u64;
+    kept.store.rewrite(CuckooFilter::compact);
+    let filter = kept.finish()?;
     if !args.manners.quiet.quiet {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
-        print(&format!("{}: {before} before, {after} now\n", file.name()))?;
+        print(&format!("{name}: {before} before, {after} now\n"))?;
     }
     Ok(Exit::Success)
 }

@@ -69,6 +69,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let filter = filter_file::read(&args.file, &args.secret)?;
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
-    output.save(&converted)?;
+    output.save(converted)?;
     Ok(Exit::Success)
 }

@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::CuckooFilter;
+use coua_store::View;
 
 /// Print each record behind the number of its copies in a filter file
 ///
@@ -37,13 +37,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let filter = filter_file::read(&args.target.filter_file, &args.secret)?;
+    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let output = Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?;
     let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
-    let pipeline = session.pipeline(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, on_missing };
-    let mut count = Count { filter, session, found: 0, not_found: 0 };
+    let mut count = Count { view, session, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
     count.session.end();
     read?;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 #[derive(Debug)]
 struct Count {
-    filter: CuckooFilter,
+    view: View,
     session: Session,
     found: u64,
     not_found: u64,
@@ -61,11 +61,11 @@ struct Count {
 impl Answer for Count {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter.count_hash_batch(&block.hashes, &mut block.counts);
+        self.view.asked(block.hashes.len()).count_hash_batch(&block.hashes, &mut block.counts);
         let found = block.counts.iter().filter(|count| **count > 0).count();
         self.found += found as u64;
         self.not_found += (block.counts.len() - found) as u64;
-        self.session.show(self.found, self.filter.load());
+        self.session.show(self.found, self.view.filter.load());
         Ok(Flow::Continue)
     }
 }
@@ -106,7 +106,7 @@ impl Count {
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter)?;
+        self.session.print_figures(answers, &self.view.filter)?;
         Ok(self.session.exit(Exit::Success))
     }
 }

@@ -5,14 +5,14 @@ use crate::args::input::InputArgs;
 use crate::args::run::{Manners, RunArgs};
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
-use crate::filter_file::FilterFile;
+use crate::filter_file::{FilterFile, Memory};
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Opening, Output};
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::{CuckooFilter, Full, Insertion};
+use coua::{Full, Insertion};
 use std::path::PathBuf;
 
 /// Print each record the first time it is seen
@@ -22,10 +22,12 @@ use std::path::PathBuf;
 /// below one (0.03 for a billion records; --stats prints it). Records are printed as they came; only
 /// between two files of which the first lacks its last newline one is added.
 ///
-/// With --filter the run goes on where the one before it ended. The filter file is replaced at the
-/// end, after the output is complete (and on disk, if it is a file): at exit code 2, and when the
-/// reader of the output goes away (| head), it is as it was before, and nothing of the run is
-/// recorded. SIGINT and SIGTERM finish the present block, save, and end the program by the signal.
+/// With --filter the run goes on where the one before it ended. The filter file is brought up to date
+/// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
+/// filter go to a journal beside it, FILE.journal: copy both files, or one made by `coua merge -o
+/// COPY FILE`. At exit code 2, and when the reader of the output goes away (| head), it is as it was
+/// before, and nothing of the run is recorded. SIGINT and SIGTERM finish the present block, save, and
+/// end the program by the signal.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -72,20 +74,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
     let file = file.map(|path| FilterFile::lock(path, &args.manners)).transpose()?;
-    let filter = match &file {
-        Some(file) => file.load_or_build(&args.filter)?,
-        None => args.filter.build()?,
+    let memory = match file {
+        Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs)?)),
+        None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
     let mut outputs = args.output.open(reading.opening(&inputs, args.filter_file.as_deref()))?;
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
-    let open_ended = file.is_none() && args.filter.leaves_capacity_open();
+    let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
     let forecast =
-        Forecast::new(inputs.total_bytes).filter(|_| open_ended && filter.is_resizable());
+        Forecast::new(inputs.total_bytes).filter(|_| open_ended && memory.filter().is_resizable());
     let mut dedup = Dedup {
-        items_before: filter.len(),
-        filter,
+        items_before: memory.filter().len(),
+        memory,
         forecast,
         wanted: args.output.wanted(),
         tee: outputs.tee.is_some(),
@@ -98,11 +100,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.session.end();
     read?;
-    if file.is_some() {
+    if args.filter_file.is_some() {
         // What the filter remembers must be in the output first.
         outputs.each(Output::sync)?;
     }
-    dedup.finish(file.as_ref())
+    dedup.finish()
 }
 
 impl OutputArgs {
@@ -152,7 +154,7 @@ impl Deliver for Outputs {
 
 #[derive(Debug)]
 struct Dedup {
-    filter: CuckooFilter,
+    memory: Memory,
     items_before: u64,
     forecast: Option<Forecast>,
     /// What goes to the main output.
@@ -176,7 +178,7 @@ struct Refused {
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let result = self.filter.insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
+        let result = self.memory.insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
         let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
         self.unique += fresh as u64;
         self.repeats += (self.outcomes.len() - fresh) as u64;
@@ -186,7 +188,7 @@ impl Answer for Dedup {
             return Ok(Flow::Enough);
         }
         self.make_room(block.consumed);
-        self.session.show(self.unique, self.filter.load());
+        self.session.show(self.unique, self.memory.filter().load());
         Ok(Flow::Continue)
     }
 }
@@ -220,37 +222,38 @@ impl Dedup {
 
     /// Makes room for the items to come, if their number can be foreseen.
     fn make_room(&mut self, consumed: u64) {
-        let Some(forecast) = &mut self.forecast else {
+        let (Some(forecast), Memory::Fleeting(filter)) = (&mut self.forecast, &mut self.memory)
+        else {
             return;
         };
         let more = forecast.advise(Moment {
             consumed,
             records: self.session.records(),
-            items: self.filter.len(),
-            capacity: self.filter.capacity(),
+            items: filter.len(),
+            capacity: filter.capacity(),
         });
         if let Some(more) = more {
-            let limit = self.filter.max_items().saturating_sub(self.filter.len());
+            let limit = filter.max_items().saturating_sub(filter.len());
             // Without memory for all at once, it still grows bit by bit.
-            self.filter.reserve(more.min(limit)).ok();
+            filter.reserve(more.min(limit)).ok();
         }
     }
 
-    fn finish(self, file: Option<&FilterFile>) -> Result<Exit, Failure> {
-        if let Some(file) = file {
-            file.save(&self.filter)?;
-        }
-        let printed = self.session.print_figures(self.answers(), &self.filter);
+    fn finish(self) -> Result<Exit, Failure> {
+        let answers = self.answers();
+        let (name, saved, filter) = match self.memory {
+            Memory::Kept(kept) => (kept.name(), "recorded in the filter and ", kept.finish()?),
+            Memory::Fleeting(filter) => ("filter".to_owned(), "", *filter),
+        };
+        let printed = self.session.print_figures(answers, &filter);
         let Some(Refused { record, full }) = self.refused else {
             printed?;
             return Ok(self.session.exit(Exit::Success));
         };
-        let saved = if file.is_some() { "recorded in the filter and " } else { "" };
         let reason = format!(
             "{full}; stopped before {record}: all records before it are {saved}in the output, it \
              and those behind it are neither"
         );
-        let name = file.map_or_else(|| "filter".to_owned(), FilterFile::name);
         Err(Failure::Full { name, reason })
     }
 
@@ -266,7 +269,8 @@ impl Dedup {
     /// Every record that is really new is taken for a repeat with probability n / 2^H, where n items
     /// are there already: the sum over the n of this run.
     fn expected_wrongly_dropped(&self) -> f64 {
-        let (before, now) = (self.items_before as f64, self.filter.len() as f64);
-        (now * now - before * before) / 2.0 / self.filter.hash_bits().exp2()
+        let filter = self.memory.filter();
+        let (before, now) = (self.items_before as f64, filter.len() as f64);
+        (now * now - before * before) / 2.0 / filter.hash_bits().exp2()
     }
 }

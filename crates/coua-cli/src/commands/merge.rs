@@ -38,6 +38,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let other = filter_file::read(path, &args.secret)?;
         merged.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
     }
-    output.save(&merged)?;
+    output.save(merged)?;
     Ok(Exit::Success)
 }

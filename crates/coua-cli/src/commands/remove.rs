@@ -4,7 +4,7 @@ use crate::args::filter::SecretArgs;
 use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
-use crate::filter_file::FilterFile;
+use crate::filter_file::{FilterFile, Kept};
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
 use crate::output::Output;
@@ -12,7 +12,6 @@ use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
-use coua::CuckooFilter;
 
 /// Take records out of a filter file
 ///
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
-    let filter = file.load(&args.secret)?;
+    let filter = file.open(&args.secret, &inputs)?;
     let mut output = match args.report {
         Some(_) => {
             Some(Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?)
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         None => None,
     };
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, filter.hasher());
+    let pipeline = session.pipeline(reading, filter.filter().hasher());
     let mut remove = Remove {
         filter,
         report: args.report,
@@ -73,12 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     read?;
     // What is gone from the filter must be in the report first.
     output.as_mut().map_or(Ok(()), Output::sync)?;
-    remove.finish(&file)
+    remove.finish()
 }
 
 #[derive(Debug)]
 struct Remove {
-    filter: CuckooFilter,
+    filter: Kept,
     report: Option<Which>,
     session: Session,
     found: u64,
@@ -89,7 +88,7 @@ struct Remove {
 impl Answer for Remove {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter.remove_hash_batch(&block.hashes, &mut self.removed);
+        self.filter.store.remove_hash_batch(&block.hashes, &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
         self.found += found as u64;
         self.not_found += (self.removed.len() - found) as u64;
@@ -100,20 +99,20 @@ impl Answer for Remove {
             let answers = self.removed.iter().map(|removed| *removed == wanted);
             block.select(answers, keyless);
         }
-        self.session.show(self.found, self.filter.load());
+        self.session.show(self.found, self.filter.filter().load());
         Ok(Flow::Continue)
     }
 }
 
 impl Remove {
-    fn finish(self, file: &FilterFile) -> Result<Exit, Failure> {
-        file.save(&self.filter)?;
+    fn finish(self) -> Result<Exit, Failure> {
         let answers = Answers {
             removed: Some(self.found),
             not_found: Some(self.not_found),
             ..Answers::default()
         };
-        self.session.print_figures(answers, &self.filter)?;
+        let filter = self.filter.finish()?;
+        self.session.print_figures(answers, &filter)?;
         Ok(self.session.exit(Exit::Success))
     }
 }

@@ -92,6 +92,50 @@ fn many_processes_on_one_file_lose_nothing() {
     assert!(shown == expected(&text), "each line was shown by exactly one of them");
 }
 
+/// Large enough that a few records go to the journal; every command sees them.
+#[test]
+fn few_changes_of_a_large_filter_go_to_its_journal() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    let text = (0..1_000_000).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
+    let file = folder.file("lines", &text);
+    run(["add", &filter, &file]).good();
+    let before = folder.read("seen.coua");
+    assert!(before.len() > 5 << 20 && !folder.has("seen.coua.journal"));
+    for (round, new) in ["one\n", "two\n", "three\n"].iter().enumerate() {
+        let new = new.as_bytes();
+        assert_eq!(run_with(new, ["dedup", "--filter", &filter]).good(), new);
+        assert!(folder.read("seen.coua") == before, "it is not written again");
+        assert_eq!(run_with(new, ["check", "-c", &filter]).good(), b"1\n");
+        let report: serde_json::Value =
+            serde_json::from_str(&run(["verify", "--json", &filter]).text()).unwrap();
+        assert_eq!(report["items"], 1_000_001 + round);
+    }
+    run_with(b"two\n", ["remove", &filter]).good();
+    let counts = run_with(b"one\ntwo\nthree\n", ["count", &filter]).good();
+    assert_eq!(counts, b"1\tone\n0\ttwo\n1\tthree\n");
+    // A copy of all there is, as one file.
+    let copy = folder.join("copy.coua");
+    run(["merge", "-o", &copy, &filter]).good();
+    assert!(!folder.has("copy.coua.journal"));
+    assert_eq!(run_with(b"one\ntwo\n", ["check", &copy]).good(), b"one\n");
+    let mut journal = folder.read("seen.coua.journal");
+    let last = journal.len() - 20;
+    journal[last] ^= 1;
+    folder.file("seen.coua.journal", &journal);
+    for args in [["verify", &filter], ["check", &filter], ["add", &filter]] {
+        let run = run_with(b"x\n", args);
+        assert_eq!(run.code, Some(2), "{args:?}");
+        let words = "seen.coua.journal: journal is damaged at byte";
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
+    // What replaces the filter takes no journal over.
+    run(["merge", "-o", &filter, &copy]).good();
+    assert!(!folder.has("seen.coua.journal"));
+    run(["verify", &filter]).good();
+    run(["compact", &filter]).good();
+}
+
 /// A good filter file's bytes.
 fn good(folder: &Folder) -> Vec<u8> {
     run_with(b"a\nb\nc\n", ["add", &folder.join("good.coua")]).good();
