@@ -102,10 +102,18 @@ impl Lanes {
         Self { form, ..self }
     }
 
-    /// Whether a bucket is read by one load.
+    /// Where lanes and rests lie in a wide bucket.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn is_narrow(&self) -> bool {
-        self.form == Form::Narrow
+    #[inline(always)]
+    pub(crate) fn lane(&self) -> Lane {
+        Lane {
+            bits: self.lane_bits,
+            mask: self.lane_mask,
+            of_bit: u64::from(self.lane_of_bit),
+            first_rest: self.rest_bit(0),
+            rest_bits: u64::from(self.rest_bits),
+            rest_mask: self.rest_mask,
+        }
     }
 
     /// Bits from one bucket to the next.
@@ -232,32 +240,39 @@ impl Lanes {
     }
 
     /// The positions of a bucket that hold `value`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn matches(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
+        let mut left = self.candidates(segment, bucket, value).0;
+        let mut fit = 0;
+        while left != 0 {
+            let lane = left & left.wrapping_neg();
+            let position = self.position_of(Marks(lane));
+            fit |= if self.confirms(segment, bucket, (position, value)) { lane } else { 0 };
+            left ^= lane;
+        }
+        Marks(fit)
+    }
+
+    /// The positions that hold `value` as far as the lanes tell.
+    #[inline(always)]
+    pub(crate) fn candidates(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
         if self.form == Form::WideWindows {
             return self.marked(|position| {
                 self.stored(segment, bucket, position) == self.at_position(value, position)
             });
         }
-        let marks = Marks(self.matching_lanes(bucket.lanes(), value & self.lane_mask));
-        if self.form == Form::Narrow || marks.0 == 0 {
-            marks
-        } else {
-            self.confirmed(segment, bucket, (value, marks))
-        }
+        Marks(self.matching_lanes(bucket.lanes(), value & self.lane_mask))
     }
 
-    /// Those of the marked lanes whose rest fits as well.
-    #[inline]
-    fn confirmed(&self, segment: &Segment, bucket: &Bucket, (value, marks): (u64, Marks)) -> Marks {
-        let (mut left, mut fit) = (marks.0, 0);
-        while left != 0 {
-            let lane = left & left.wrapping_neg();
-            let rest = self.rest(segment, bucket, self.position_of(Marks(lane)));
-            fit |= if rest == value & !self.lane_mask { lane } else { 0 };
-            left ^= lane;
-        }
-        Marks(fit)
+    /// Whether the rest of a candidate is that of `value` too.
+    #[inline(always)]
+    pub(crate) fn confirms(
+        &self,
+        segment: &Segment,
+        bucket: &Bucket,
+        (position, value): (u32, u64),
+    ) -> bool {
+        self.form != Form::Wide || self.rest(segment, bucket, position) == value & !self.lane_mask
     }
 
     /// The free positions of a bucket.
@@ -317,6 +332,19 @@ fn worst_misalignment(step: u32) -> u32 {
         0 => 0,
         odd => 8 - (1 << odd.trailing_zeros()),
     }
+}
+
+/// The lanes of a wide bucket, for vectors of buckets.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Lane {
+    pub(crate) bits: u32,
+    pub(crate) mask: u64,
+    /// 2^16 / `bits`, rounded up: turns a bit number into a lane number.
+    pub(crate) of_bit: u64,
+    /// Where the first rest begins in a bucket, in bits.
+    pub(crate) first_rest: u64,
+    pub(crate) rest_bits: u64,
+    pub(crate) rest_mask: u64,
 }
 
 /// A bucket as it was read; stale once anything is written to it or to an overlapping one.

@@ -32,6 +32,7 @@ mod geometry;
 mod growth;
 mod hash;
 mod merge;
+mod pair;
 mod prepared;
 mod relocate;
 mod shared;

@@ -2,16 +2,14 @@
 //!
 //! Single calls do the one after the other; batches locate many keys before they touch the first.
 
-use std::hint::select_unpredictable;
-
 use crate::KeyHash;
-use crate::bucket::{Bucket, Form, Lanes, Marks};
+use crate::bucket::Form;
 use crate::error::{Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{PARTNER, Probe, Shape};
+use crate::geometry::{Probe, Shape};
+use crate::pair::Pair;
 use crate::relocate::Step;
 use crate::side::{Aside, Taken};
-use crate::table::Segment;
 
 /// Whether an insert adds a copy of a key that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +101,18 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn look(&self, probe: &Probe) -> bool {
         let segment = &self.table.segments[probe.segment as usize];
-        let pair = Pair::read(&self.shapes[segment.level as usize].lanes, segment, probe);
-        pair.holds(segment, probe) || (segment.spilled && self.side_copies(probe) > 0)
+        let lanes = &self.shapes[segment.level as usize].lanes;
+        let holds = |form| {
+            let lanes = lanes.in_form(form);
+            Pair::read(&lanes, segment, probe).holds(segment, probe)
+        };
+        // One branch on the form instead of one at every step.
+        let is_held = match lanes.form {
+            Form::Narrow => holds(Form::Narrow),
+            Form::Wide => holds(Form::Wide),
+            Form::WideWindows => holds(Form::WideWindows),
+        };
+        is_held || (segment.spilled && self.side_copies(probe) > 0)
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
@@ -244,75 +252,5 @@ impl CuckooFilter {
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.policy.max_items, reason }
-    }
-}
-
-/// Both buckets of a key, read at once.
-struct Pair<'a> {
-    lanes: &'a Lanes,
-    primary: Bucket,
-    partner: Bucket,
-}
-
-impl<'a> Pair<'a> {
-    #[inline(always)]
-    fn read(lanes: &'a Lanes, segment: &Segment, probe: &Probe) -> Self {
-        let primary = lanes.read(segment, probe.primary);
-        let partner = lanes.read(segment, probe.partner);
-        Self { lanes, primary, partner }
-    }
-
-    /// The slots that hold the key, in the primary bucket and in the partner.
-    #[inline(always)]
-    fn matches(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
-        let here = self.lanes.matches(segment, &self.primary, probe.value);
-        let there = self.lanes.matches(segment, &self.partner, probe.partner_value());
-        (here, there)
-    }
-
-    #[inline(always)]
-    fn holds(&self, segment: &Segment, probe: &Probe) -> bool {
-        let (here, there) = self.matches(segment, probe);
-        here.any() | there.any()
-    }
-
-    fn copies(&self, segment: &Segment, probe: &Probe) -> u32 {
-        let (here, there) = self.matches(segment, probe);
-        here.count() + there.count()
-    }
-
-    /// Puts the item into the emptier of the buckets; `Again` if both are full.
-    #[inline(always)]
-    fn place(&self, segment: &mut Segment, probe: &Probe) -> Step {
-        let primary = self.lanes.empties(segment, &self.primary);
-        let partner = self.lanes.empties(segment, &self.partner);
-        // Which bucket is emptier cannot be foretold: no branch on it.
-        let to_partner = partner.count() > primary.count();
-        let empties = select_unpredictable(to_partner, partner, primary);
-        let bucket = select_unpredictable(to_partner, self.partner, self.primary);
-        let Some(position) = self.lanes.first(empties) else {
-            return Step::Again;
-        };
-        let value = probe.value | (u64::from(to_partner) * PARTNER);
-        self.lanes.fill(segment, &bucket, position, value);
-        segment.occupied += 1;
-        Step::Done
-    }
-
-    /// Takes one copy out of its slot.
-    #[inline(always)]
-    fn take(&self, segment: &mut Segment, probe: &Probe) -> bool {
-        let (here, there) = self.matches(segment, probe);
-        let from_partner = !here.any();
-        let found = select_unpredictable(from_partner, there, here);
-        let bucket = select_unpredictable(from_partner, self.partner, self.primary);
-        let Some(position) = self.lanes.first(found) else {
-            return false;
-        };
-        let value = probe.value | (u64::from(from_partner) * PARTNER);
-        let stored = self.lanes.at_position(value, position);
-        self.lanes.replace(segment, &bucket, position, (stored, 0));
-        segment.occupied -= 1;
-        true
     }
 }
