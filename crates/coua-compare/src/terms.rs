@@ -86,6 +86,10 @@ mod tests {
         let (all, none) = names(&[], 1000);
         let (some, left_out) = names(&["--memory-limit", "1"], 100_000_000);
         assert_eq!((none, some.len() + left_out), (0, all.len()));
+        let line = Line::parse_from(["test"]);
+        let (_, absent) = line.terms.entries::<u64>(100_000_000, |entry| entry.fixed.is_some());
+        let slow = absent.iter().find(|(name, _)| name == "cuckoo-clock").map(|(_, why)| &**why);
+        assert_eq!(slow, Some("takes too long above 20000000 items"));
         assert!(left_out > 5 && Line::try_parse_from(["test", "--rounds", "0"]).is_err());
     }
 }
