@@ -1,13 +1,17 @@
 //! Time per key of the batch calls.
 //!
 //! `cargo bench -p coua --bench batch -- [items] [rounds]` (default 10,000,000 and 5). The rounds
-//! interleave all measurements; medians are printed, in nanoseconds per key.
+//! interleave all measurements; medians are printed, in nanoseconds per key. First among them is a bare
+//! table, which shows what the machine can do without the filter's promises.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
+mod bare;
+
+use bare::Bare;
 use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
 
 const BLOCK: usize = 4096;
@@ -105,7 +109,22 @@ fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut T
     }
 }
 
+/// The yardstick's times, for as many items as it takes.
+fn bare(items: u64, table: &mut Table) {
+    let mut bare = Bare::new(items);
+    let items = bare.capacity();
+    let mut row = |what: &str, value: f64| table.add(&format!("bare table: {what}"), value);
+    let share = items * 90 / 95;
+    row("insert to 90 %", timed(0, share, |block| bare.insert(block)));
+    row("insert 90 to 95 %", timed(share, items - share, |block| bare.insert(block)));
+    let lookups = items.min(20_000_000);
+    for (what, first) in [("lookup present", 0), ("lookup absent", ABSENT)] {
+        row(what, timed(first, lookups, |block| _ = black_box(bare.look(block))));
+    }
+}
+
 fn round(items: u64, table: &mut Table) {
+    bare(items, table);
     for (name, rate, layout) in [
         ("4 x 16 bits", 1.3e-4, Layout::Buckets),
         ("4 x 13 bits", 0.001, Layout::Buckets),
