@@ -8,7 +8,7 @@ use crate::args::run::Manners;
 use crate::input::Survey;
 use crate::message::{self, Failure};
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash, LoadError};
-use coua_store::{Access, Lock, Options, Store, StoreError, View, Wait};
+use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
@@ -147,6 +147,14 @@ impl Kept {
     pub(crate) fn finish(self) -> Result<CuckooFilter, Failure> {
         let name = self.name();
         self.store.finish().map_err(|error| not_saved(&name, &error))
+    }
+}
+
+impl Kept {
+    /// Keeps all changes so far, with how far the work is.
+    pub(crate) fn commit(&mut self, progress: &Progress) -> Result<(), Failure> {
+        let name = self.name();
+        self.store.commit(progress).map_err(|error| not_saved(&name, &error))
     }
 }
 

@@ -16,6 +16,7 @@ mod output;
 mod pipeline;
 mod progress;
 mod record;
+mod resume;
 mod session;
 mod signals;
 mod startup;

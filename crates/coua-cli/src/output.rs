@@ -6,6 +6,7 @@ use crate::message::Failure;
 use crate::pipeline::Deliver;
 use crate::record::Separator;
 use crate::startup::Stream;
+use coua_store::{Place, Role};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -27,6 +28,15 @@ pub(crate) struct Output {
     buffer: Vec<u8>,
     separator: Separator,
     owes_separator: bool,
+}
+
+/// Where the outputs end, all of them on the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// One for each output that is a file with a name.
+    pub(crate) places: Vec<Place>,
+    /// Whether each still lacks the separator of its last record.
+    pub(crate) owes_separator: Vec<bool>,
 }
 
 /// What opening an output needs to know.
@@ -55,6 +65,33 @@ impl Output {
             return Err(also_filter(&name));
         }
         Self::new(name, File::create(path), opening)
+    }
+
+    /// Goes on with a file that an interrupted run has written: what it wrote later is cut off.
+    pub(crate) fn go_on(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
+        let name = place.path.display().to_string();
+        opening.check(&name, input::regular_file(&place.path))?;
+        let file = File::options().append(true).open(&place.path);
+        let output = Self::new(name, file, opening)?;
+        let cut = output.file.set_len(place.offset);
+        cut.map_err(|error| Failure::io(&output.name, &error))?;
+        Ok(output)
+    }
+
+    /// The last record lacks its separator, and another may follow.
+    pub(crate) fn owe_separator(&mut self) {
+        self.owes_separator = true;
+    }
+
+    /// Waits until all is on the disk, and notes where it ends. `path` is the file's name.
+    pub(crate) fn settle(&mut self, path: &Path, settled: &mut Settled) -> Result<(), Failure> {
+        self.sync()?;
+        let failed = |error| Failure::io(&self.name, &error);
+        let path = std::path::absolute(path).map_err(failed)?;
+        let end = self.file.metadata().map_err(failed)?.len();
+        settled.places.push(Place::of(Role::Output, &path, end).map_err(failed)?);
+        settled.owes_separator.push(self.owes_separator);
+        Ok(())
     }
 
     fn new(name: String, file: io::Result<File>, opening: Opening<'_>) -> Result<Self, Failure> {

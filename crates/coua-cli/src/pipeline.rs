@@ -14,6 +14,7 @@ use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
 use crate::message::Failure;
+use crate::output::Settled;
 use crate::signals::Stop;
 use std::panic;
 use std::sync::Arc;
@@ -35,6 +36,16 @@ pub(crate) enum Flow {
 pub(crate) trait Answer {
     /// Answers for the records of a block, in the block.
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure>;
+
+    /// Whether it is time to make durable what was answered so far.
+    fn checkpoint_is_due(&self) -> bool {
+        false
+    }
+
+    /// Makes it durable; all of it is in the outputs, and settled there.
+    fn checkpoint(&mut self, _settled: Settled) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// What a command shows of the answers.
@@ -44,6 +55,12 @@ pub(crate) trait Deliver {
 
     /// Hands all to the operating system: nothing more comes for now.
     fn flush(&mut self) -> Result<(), Failure>;
+
+    /// Waits until all is on the disk, and says where it ends.
+    fn settle(&mut self) -> Result<Settled, Failure> {
+        self.flush()?;
+        Ok(Settled::default())
+    }
 }
 
 /// For commands that show nothing.
@@ -63,6 +80,14 @@ pub(crate) struct Pipeline {
     pub(crate) hashing: Hashing,
     pub(crate) threads: usize,
     pub(crate) stop: Arc<Stop>,
+}
+
+/// What goes to the writing thread.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
+enum ToWrite {
+    Block(Block),
+    /// All before this is to be settled, and where it ends to be told.
+    Settle(SyncSender<Settled>),
 }
 
 /// Blocks on their way, or why there are no more.
@@ -215,6 +240,9 @@ fn together(
         let failure = block.failure.take();
         // Nobody takes it any more when all is read.
         recycle.send(block).ok();
+        if failure.is_none() && answer.checkpoint_is_due() {
+            answer.checkpoint(deliver.settle()?)?;
+        }
         failure.map_or(Ok(flow), Err)
     };
     let result = until_enough(next, each);
@@ -225,16 +253,24 @@ fn together(
 /// Answers, and has another thread write.
 fn apart(
     next: Next<'_>,
-    answered: SyncSender<Block>,
+    answered: SyncSender<ToWrite>,
     answer: &mut impl Answer,
     writer: ScopedJoinHandle<'_, Result<(), Failure>>,
 ) -> Result<(), Failure> {
     let each = |mut block: Block| {
         let flow = answer.answer(&mut block)?;
         let failure = block.failure.take();
-        if answered.send(block).is_err() {
+        if answered.send(ToWrite::Block(block)).is_err() {
             // The writer has ended, and will say why.
             return Ok(Flow::Enough);
+        }
+        if failure.is_none() && answer.checkpoint_is_due() {
+            let (settled, reply) = mpsc::sync_channel(1);
+            let asked = answered.send(ToWrite::Settle(settled));
+            match asked.ok().and_then(|()| reply.recv().ok()) {
+                Some(settled) => answer.checkpoint(settled)?,
+                None => return Ok(Flow::Enough),
+            }
         }
         failure.map_or(Ok(flow), Err)
     };
@@ -258,11 +294,19 @@ fn until_enough(
 
 /// The writing thread.
 fn write(
-    blocks: &Receiver<Block>,
+    blocks: &Receiver<ToWrite>,
     recycle: &Sender<Block>,
     deliver: &mut impl Deliver,
 ) -> Result<(), Failure> {
-    for mut block in blocks {
+    for next in blocks {
+        let mut block = match next {
+            ToWrite::Block(block) => block,
+            ToWrite::Settle(reply) => {
+                // Whoever asked has gone if there is nobody to be told.
+                reply.send(deliver.settle()?).ok();
+                continue;
+            }
+        };
         deliver_block(&mut block, deliver)?;
         // Nobody takes it any more when all is read.
         recycle.send(block).ok();

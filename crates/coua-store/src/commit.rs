@@ -53,8 +53,8 @@ impl Store {
     }
 
     /// Commits the end of the work: there is nothing to go on with, and the next store has no
-    /// progress. A small filter, which costs no more to write than a journal, becomes one file again.
-    /// Gives the filter back.
+    /// progress. A small filter, which costs no more to write than a journal, becomes one file again, and
+    /// so does one with commits on the way: what is left does not depend on when they were. Gives the filter back.
     ///
     /// # Errors
     ///
@@ -83,7 +83,9 @@ impl Store {
         if is_alone && is_unchanged {
             return Ok(());
         }
-        if self.snapshot.identity.bytes <= SMALL {
+        // A run with commits on its way ends the same however often it was interrupted.
+        let has_commits = self.progress.as_ref().is_some_and(|progress| progress.records > 0);
+        if self.snapshot.identity.bytes <= SMALL || has_commits {
             self.outgrow();
         }
         if is_alone && self.need == Need::Snapshot {

@@ -178,7 +178,7 @@ fn options(disk: Arc<dyn Disk>) -> Options {
 }
 
 fn progress(round: u64) -> Progress {
-    Progress { records: round, places: Vec::new() }
+    Progress { records: round, ..Progress::default() }
 }
 
 /// The round whose state is on disk; it must be one of the script, whole.

@@ -19,6 +19,8 @@ const TAIL: u64 = 4096;
 pub struct Progress {
     /// Records dealt with.
     pub records: u64,
+    /// Whatever else the program needs to go on.
+    pub note: Vec<u8>,
     /// Positions in inputs and outputs, in the program's own order.
     pub places: Vec<Place>,
 }
@@ -168,6 +170,8 @@ fn tail_of(mut file: &File, offset: u64) -> io::Result<u64> {
 impl Progress {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_u64(out, self.records);
+        put_u32(out, self.note.len() as u32);
+        out.extend_from_slice(&self.note);
         put_u32(out, self.places.len() as u32);
         for place in &self.places {
             let path = place.path.as_os_str().as_encoded_bytes();
@@ -184,6 +188,8 @@ impl Progress {
     /// None if the bytes are not what `encode` writes.
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Self> {
         let records = fields.u64()?;
+        let note_length = fields.u32()?;
+        let note = fields.bytes(note_length as usize)?.to_vec();
         let mut places = Vec::new();
         for _ in 0..fields.u32()? {
             let role = match fields.u32()? {
@@ -197,7 +203,7 @@ impl Progress {
             let (size, offset, tail) = (fields.u64()?, fields.u64()?, fields.u64()?);
             places.push(Place { role, path, inode, size, offset, tail });
         }
-        Some(Self { records, places })
+        Some(Self { records, note, places })
     }
 }
 
@@ -255,7 +261,8 @@ mod tests {
             offset: 4,
             tail: 5,
         };
-        let progress = Progress { records: 9, places: vec![place.clone(), place] };
+        let progress =
+            Progress { records: 9, note: b"note".to_vec(), places: vec![place.clone(), place] };
         let mut bytes = Vec::new();
         progress.encode(&mut bytes);
         assert_eq!(Progress::decode(&mut Fields::new(&bytes)), Some(progress));

@@ -1,5 +1,7 @@
 //! Numbers, sizes, rates and escaped bytes as people write them.
 
+use std::time::Duration;
+
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let wanted = "a whole number such as 1000, 20_000, 14M or 1e9";
@@ -37,6 +39,13 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
         _ => Err("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%".to_owned()),
     }
+}
+
+/// A time: `5`, `0.5`, `5s`.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
+    time.ok_or_else(|| "is not a number of seconds, such as 5 or 0.5".to_owned())
 }
 
 /// A seed: decimal or `0x` and hexadecimal digits.

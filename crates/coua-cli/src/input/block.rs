@@ -156,6 +156,18 @@ impl Block {
         self.keyless.iter().fold(nth, |place, keyless| place + usize::from(keyless.record <= place))
     }
 
+    /// How many of the records before this place have a key.
+    pub(crate) fn hashes_before(&self, place: usize) -> usize {
+        place - self.keyless.iter().take_while(|keyless| keyless.record < place).count()
+    }
+
+    /// Takes the records before this place out of all outputs.
+    pub(crate) fn deselect_before(&mut self, place: usize) {
+        for selected in [&mut self.selected, &mut self.also_selected] {
+            selected.iter_mut().take(place).for_each(|selected| *selected = false);
+        }
+    }
+
     /// The number within its input, from 1, of the record at this place.
     pub(crate) fn record_number(&self, place: usize) -> u64 {
         self.records_before + place as u64 + 1

@@ -77,6 +77,18 @@ impl Inputs {
         Self { sources, coding }
     }
 
+    /// The names of the files, if there is nothing but files with names.
+    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
+        let name = |source: &Source| match source {
+            Source::File(path) => {
+                regular_file(path)?;
+                std::path::absolute(path).ok()
+            }
+            Source::Stdin => None,
+        };
+        self.sources.iter().map(name).collect()
+    }
+
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };

@@ -9,6 +9,7 @@ mod keys;
 mod needs_awk;
 mod outputs;
 mod permissions;
+mod resume;
 mod signals;
 mod streams;
 mod support;

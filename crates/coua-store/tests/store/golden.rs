@@ -50,7 +50,7 @@ fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
 }
 
 fn no_places(records: u64) -> Vec<u8> {
-    [numbers(&[records]), small(&[0])].concat()
+    [numbers(&[records]), small(&[0, 0])].concat()
 }
 
 const HASHES: [u64; 3] = [1 << 63, 7 << 50, u64::MAX];
@@ -74,7 +74,9 @@ fn write(path: &Path) {
         tail: 5,
     };
     let input = Place { role: Role::Input, ..place.clone() };
-    store.commit(&Progress { records: 2, places: vec![input, place] }).unwrap();
+    store
+        .commit(&Progress { records: 2, note: b"note".to_vec(), places: vec![input, place] })
+        .unwrap();
     store.commit(&progress(3)).unwrap();
 }
 
@@ -87,7 +89,8 @@ fn a_journal_has_the_bytes_of_the_text() {
     let [a, b, c] = HASHES;
     let changes = [run(1, &[a, b]), run(2, &[b]), run(1, &[c, a])].concat();
     let places = |role| [small(&[role, 3]), b"out".to_vec(), numbers(&[1, 2, 3, 4, 5])].concat();
-    let with_places = [numbers(&[2]), small(&[2]), places(1), places(2)].concat();
+    let front = [numbers(&[2]), small(&[4]), b"note".to_vec(), small(&[2])].concat();
+    let with_places = [front, places(1), places(2)].concat();
     let expected = [
         header(&snapshot),
         frame(2, 0, &snapshot, &no_places(1)),

@@ -41,7 +41,7 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
 }
 
 pub(crate) fn progress(records: u64) -> Progress {
-    Progress { records, places: Vec::new() }
+    Progress { records, ..Progress::default() }
 }
 
 /// The round that was committed last, and the filter's bytes.

@@ -1,19 +1,25 @@
 //! `coua dedup`: the main job.
 
+mod outputs;
+
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::run::{Manners, RunArgs};
+use crate::args::value;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Memory};
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::{Opening, Output};
+use crate::output::{Output, Settled};
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::resume::{self, Interrupted, Note, Tracker};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{Full, Insertion};
+use outputs::OutputArgs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Print each record the first time it is seen
 ///
@@ -26,8 +32,12 @@ use std::path::PathBuf;
 /// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
 /// filter go to a journal beside it, FILE.journal: copy both files, or one made by `coua merge -o
 /// COPY FILE`. At exit code 2, and when the reader of the output goes away (| head), it is as it was
-/// before, and nothing of the run is recorded. SIGINT and SIGTERM finish the present block, save, and
+/// before, or at the last checkpoint, and nothing after that is recorded. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
+///
+/// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a
+/// crash, and gone on with: the same command with --resume then leaves the output and the filter that
+/// it would have left without the interruption.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -46,27 +56,32 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
+    checkpoints: CheckpointArgs,
+
+    #[command(flatten)]
     run: RunArgs,
 
     #[command(flatten)]
     manners: Manners,
 }
 
-/// What to print where.
+/// How a run is kept from being lost.
 #[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Output")]
-struct OutputArgs {
-    /// Write to FILE instead of standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+#[command(next_help_heading = "Filter")]
+struct CheckpointArgs {
+    /// Go on with a run that was interrupted; begin one if nothing was done yet
+    ///
+    /// Inputs and outputs must be the files of that run. The records that were dealt with are read
+    /// again, but passed over.
+    #[arg(long, requires_all = ["filter_file", "output"])]
+    resume: bool,
 
-    /// Print the repeats instead of the first occurrences
-    #[arg(short = 'd', long, conflicts_with = "tee_dups")]
-    repeats: bool,
-
-    /// Also write the repeats to FILE
-    #[arg(long, value_name = "FILE")]
-    tee_dups: Option<PathBuf>,
+    /// Seconds after which output and filter are brought to the disk together
+    ///
+    /// Only in runs that --resume can go on with; others are recorded at their end alone.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = value::seconds,
+          requires = "filter_file")]
+    checkpoint_every: Duration,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
@@ -78,7 +93,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs)?)),
         None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
-    let mut outputs = args.output.open(reading.opening(&inputs, args.filter_file.as_deref()))?;
+    let files = reading.inputs.files();
+    let opening = reading.opening(&inputs, args.filter_file.as_deref());
+    let interrupted = args.interrupted(&memory, files.as_deref())?;
+    let mut outputs = match &interrupted {
+        Some(run) => args.output.go_on(run, opening)?,
+        None => args.output.open(opening)?,
+    };
+    let files = files.filter(|_| outputs.are_files());
+    let tracker = files
+        .filter(|_| matches!(memory, Memory::Kept(_)))
+        .map(|files| Tracker::new(&files, args.checkpoints.checkpoint_every));
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
@@ -86,20 +111,30 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let forecast =
         Forecast::new(inputs.total_bytes).filter(|_| open_ended && memory.filter().is_resizable());
     let mut dedup = Dedup {
-        items_before: memory.filter().len(),
+        note: Note { items_before: memory.filter().len(), ..Note::default() },
         memory,
         forecast,
+        tracker: tracker.transpose()?,
         wanted: args.output.wanted(),
         tee: outputs.tee.is_some(),
         session,
-        unique: 0,
-        repeats: 0,
+        passed: (0, 0),
+        over: 0,
         outcomes: Vec::new(),
         refused: None,
     };
+    match interrupted {
+        Some(run) => (dedup.over, dedup.note) = (run.records, run.note),
+        // From here on the filter knows that the output is being written.
+        None => dedup.checkpoint(outputs.settle()?)?,
+    }
     let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.session.end();
     read?;
+    if dedup.is_interrupted() {
+        dedup.checkpoint(outputs.settle()?)?;
+        return dedup.leave();
+    }
     if args.filter_file.is_some() {
         // What the filter remembers must be in the output first.
         outputs.each(Output::sync)?;
@@ -107,63 +142,22 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     dedup.finish()
 }
 
-impl OutputArgs {
-    fn open(&self, opening: Opening<'_>) -> Result<Outputs, Failure> {
-        let main = Output::open(self.output.as_deref(), opening)?;
-        let Some(path) = &self.tee_dups else { return Ok(Outputs { main, tee: None }) };
-        let tee = Output::open(Some(path), opening)?;
-        if tee.identity().is_some() && tee.identity() == main.identity() {
-            return Err(Failure::at(path.display(), "is the output as well: name another file"));
-        }
-        Ok(Outputs { main, tee: Some(tee) })
-    }
-
-    /// What goes to the main output.
-    fn wanted(&self) -> Insertion {
-        if self.repeats { Insertion::AlreadyPresent } else { Insertion::Inserted }
-    }
-}
-
-#[derive(Debug)]
-struct Outputs {
-    main: Output,
-    /// For the repeats.
-    tee: Option<Output>,
-}
-
-impl Outputs {
-    fn each(&mut self, act: impl Fn(&mut Output) -> Result<(), Failure>) -> Result<(), Failure> {
-        act(&mut self.main)?;
-        self.tee.as_mut().map_or(Ok(()), act)
-    }
-}
-
-impl Deliver for Outputs {
-    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
-        self.main.write_selected(block, &block.selected)?;
-        match &mut self.tee {
-            Some(tee) => tee.write_selected(block, &block.also_selected),
-            None => Ok(()),
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        self.each(Output::flush)
-    }
-}
-
 #[derive(Debug)]
 struct Dedup {
     memory: Memory,
-    items_before: u64,
+    note: Note,
     forecast: Option<Forecast>,
     /// What goes to the main output.
     wanted: Insertion,
     /// Whether there is an output for the repeats as well.
     tee: bool,
     session: Session,
-    unique: u64,
-    repeats: u64,
+    /// Set if the run can be gone on with.
+    tracker: Option<Tracker>,
+    /// Records dealt with, and bytes of the inputs read for them.
+    passed: (u64, u64),
+    /// Records still to be passed over: the interrupted run has dealt with them.
+    over: u64,
     outcomes: Vec<Insertion>,
     refused: Option<Refused>,
 }
@@ -178,18 +172,57 @@ struct Refused {
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let result = self.memory.insert_unique_hash_batch(&block.hashes, &mut self.outcomes);
+        let over = self.over.min(block.len() as u64) as usize;
+        self.over -= over as u64;
+        self.passed = (self.passed.0 + block.len() as u64, block.consumed);
+        let known = block.hashes_before(over);
+        let hashes = &block.hashes[known..];
+        let result = self.memory.insert_unique_hash_batch(hashes, &mut self.outcomes);
         let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
-        self.unique += fresh as u64;
-        self.repeats += (self.outcomes.len() - fresh) as u64;
+        self.note.unique += fresh as u64;
+        self.note.repeats += (self.outcomes.len() - fresh) as u64;
+        self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
         self.select(block);
+        block.deselect_before(over);
         if let Err(stopped) = result {
-            self.refuse(block, stopped.done, stopped.full);
+            self.refuse(block, known + stopped.done, stopped.full);
             return Ok(Flow::Enough);
         }
         self.make_room(block.consumed);
-        self.session.show(self.unique, self.memory.filter().load());
+        self.session.show(self.note.unique, self.memory.filter().load());
         Ok(Flow::Continue)
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        self.over == 0 && self.tracker.as_ref().is_some_and(Tracker::is_due)
+    }
+
+    fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
+        let (Some(tracker), Memory::Kept(kept)) = (&mut self.tracker, &mut self.memory) else {
+            return Ok(());
+        };
+        kept.commit(&tracker.progress(self.passed, settled, &self.note)?)
+    }
+}
+
+impl Args {
+    /// The run to go on with, if there is one and it is asked for.
+    fn interrupted(
+        &self,
+        memory: &Memory,
+        files: Option<&[PathBuf]>,
+    ) -> Result<Option<Interrupted>, Failure> {
+        let Memory::Kept(kept) = memory else { return Ok(None) };
+        let (progress, outputs) = (kept.store.progress(), self.output.paths());
+        if !self.checkpoints.resume {
+            resume::keep_interrupted(progress, &outputs)?;
+            return Ok(None);
+        }
+        let Some(files) = files else {
+            let reason = "needs inputs that are files with names: others cannot be read again";
+            return Err(Failure::at("--resume", reason));
+        };
+        Interrupted::of(progress, files, &outputs)
     }
 }
 
@@ -239,6 +272,16 @@ impl Dedup {
         }
     }
 
+    /// A signal has ended the reading, and the rest can be done later.
+    fn is_interrupted(&self) -> bool {
+        self.tracker.is_some() && matches!(self.session.exit(Exit::Success), Exit::Signal(_))
+    }
+
+    fn leave(&self) -> Result<Exit, Failure> {
+        self.session.print_figures(self.answers(), self.memory.filter())?;
+        Ok(self.session.exit(Exit::Success))
+    }
+
     fn finish(self) -> Result<Exit, Failure> {
         let answers = self.answers();
         let (name, saved, filter) = match self.memory {
@@ -259,8 +302,8 @@ impl Dedup {
 
     fn answers(&self) -> Answers {
         Answers {
-            unique: Some(self.unique),
-            repeats: Some(self.repeats),
+            unique: Some(self.note.unique),
+            repeats: Some(self.note.repeats),
             expected_wrongly_dropped: Some(self.expected_wrongly_dropped()),
             ..Answers::default()
         }
@@ -270,7 +313,7 @@ impl Dedup {
     /// are there already: the sum over the n of this run.
     fn expected_wrongly_dropped(&self) -> f64 {
         let filter = self.memory.filter();
-        let (before, now) = (self.items_before as f64, filter.len() as f64);
+        let (before, now) = (self.note.items_before as f64, filter.len() as f64);
         (now * now - before * before) / 2.0 / filter.hash_bits().exp2()
     }
 }
