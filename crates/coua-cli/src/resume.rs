@@ -11,10 +11,17 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Checkpoints take at most one part in so many of the time, unless they are to come all the time: a
+/// large filter that changes all over takes seconds to write.
+const SHARE: u32 = 10;
+
 /// Says how far a run is.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     every: Duration,
+    /// When the last checkpoint began.
+    began: Instant,
+    /// When it was done.
     last: Instant,
     /// In their order, each with the position up to which it was read.
     inputs: Vec<Place>,
@@ -44,11 +51,19 @@ impl Tracker {
             Place::of(Role::Input, path, 0).map_err(|error| Failure::io(path.display(), &error))
         };
         let inputs = inputs.iter().map(place).collect::<Result<_, _>>()?;
-        Ok(Self { every, last: Instant::now(), inputs })
+        let now = Instant::now();
+        Ok(Self { every, began: now, last: now, inputs })
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        self.last.elapsed() >= self.every
+        let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
+        self.last.elapsed()
+            >= self.every.max(rest * self.last.saturating_duration_since(self.began))
+    }
+
+    /// It is done.
+    pub(crate) fn done(&mut self) {
+        self.last = Instant::now();
     }
 
     /// How far the run is after `records` records; `consumed` bytes of all inputs were read.
@@ -58,7 +73,7 @@ impl Tracker {
         settled: Settled,
         note: &Note,
     ) -> Result<Progress, Failure> {
-        self.last = Instant::now();
+        self.began = Instant::now();
         for place in &mut self.inputs {
             let offset = consumed.min(place.size);
             consumed -= offset;

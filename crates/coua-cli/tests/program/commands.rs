@@ -297,6 +297,47 @@ fn the_commands_of_the_readme_do_what_it_says() {
     assert_eq!(folder.read("new.txt"), b"a\nb\n");
 }
 
+/// The blocks of shell commands in the README's section on the command line.
+fn readme_block(number: usize) -> Vec<&'static str> {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("## Command line").nth(1).expect("it has this section");
+    let block = section.split("```sh\n").nth(number).and_then(|rest| rest.split("```").next());
+    block.expect("it shows commands").lines().collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn the_readmes_pipeline_marks_and_unmarks() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let fetch = folder.file("fetch", "#!/bin/sh\ngrep bad \"$1\" > failed.txt\ntrue\n");
+    std::fs::set_permissions(&fetch, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let commands = readme_block(2);
+    assert_eq!(commands.len(), 3);
+    for (queue, batch) in [("a\nbad\na\nb\n", "a\nbad\nb\n"), ("b\nbad\nc\n", "bad\nc\n")] {
+        folder.file("queue.txt", queue);
+        for line in &commands {
+            let run = shell(folder.path(), &line.replacen("coua ", "\"$COUA\" ", 1));
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
+        }
+        assert_eq!(folder.read("batch.txt"), batch.as_bytes());
+    }
+}
+
+#[test]
+fn the_readmes_interrupted_run() {
+    let folder = Folder::new();
+    folder.file("urls.txt", "a\nb\na\n");
+    let [first, second] = readme_block(3)[..] else { panic!("two commands") };
+    let command = |line: &str| line.replacen("coua ", "\"$COUA\" ", 1);
+    // Interrupted before it began is the shortest way.
+    assert_eq!(shell(folder.path(), &command(second)).code, Some(0));
+    assert_eq!(folder.read("unique.txt"), b"a\nb\n");
+    assert_eq!(shell(folder.path(), &command(second)).code, Some(2), "it has ended");
+    assert_eq!(folder.read("unique.txt"), b"a\nb\n");
+    assert!(second.starts_with(first.split(" #").next().unwrap().trim_end()));
+}
+
 #[test]
 fn help_and_version() {
     assert!(run(["--version"]).text().starts_with("coua "));

@@ -1,11 +1,11 @@
 //! `coua dedup`: the main job.
 
+mod checkpoints;
 mod outputs;
 
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::run::{Manners, RunArgs};
-use crate::args::value;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Memory};
@@ -13,13 +13,13 @@ use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Output, Settled};
 use crate::pipeline::{Answer, Deliver, Flow};
-use crate::resume::{self, Interrupted, Note, Tracker};
+use crate::resume::{Note, Tracker};
 use crate::session::Session;
 use crate::stats::Answers;
+use checkpoints::CheckpointArgs;
 use coua::{Full, Insertion};
 use outputs::OutputArgs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Print each record the first time it is seen
 ///
@@ -65,25 +65,6 @@ pub(crate) struct Args {
     manners: Manners,
 }
 
-/// How a run is kept from being lost.
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Filter")]
-struct CheckpointArgs {
-    /// Go on with a run that was interrupted; begin one if nothing was done yet
-    ///
-    /// Inputs and outputs must be the files of that run. The records that were dealt with are read
-    /// again, but passed over.
-    #[arg(long, requires_all = ["filter_file", "output"])]
-    resume: bool,
-
-    /// Seconds after which output and filter are brought to the disk together
-    ///
-    /// Only in runs that --resume can go on with; others are recorded at their end alone.
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = value::seconds,
-          requires = "filter_file")]
-    checkpoint_every: Duration,
-}
-
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
@@ -95,7 +76,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let files = reading.inputs.files();
     let opening = reading.opening(&inputs, args.filter_file.as_deref());
-    let interrupted = args.interrupted(&memory, files.as_deref())?;
+    let interrupted =
+        args.checkpoints.interrupted(&memory, files.as_deref(), &args.output.paths())?;
     let mut outputs = match &interrupted {
         Some(run) => args.output.go_on(run, opening)?,
         None => args.output.open(opening)?,
@@ -103,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let files = files.filter(|_| outputs.are_files());
     let tracker = files
         .filter(|_| matches!(memory, Memory::Kept(_)))
-        .map(|files| Tracker::new(&files, args.checkpoints.checkpoint_every));
+        .map(|files| args.checkpoints.tracker(&files));
     let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
@@ -201,28 +183,9 @@ impl Answer for Dedup {
         let (Some(tracker), Memory::Kept(kept)) = (&mut self.tracker, &mut self.memory) else {
             return Ok(());
         };
-        kept.commit(&tracker.progress(self.passed, settled, &self.note)?)
-    }
-}
-
-impl Args {
-    /// The run to go on with, if there is one and it is asked for.
-    fn interrupted(
-        &self,
-        memory: &Memory,
-        files: Option<&[PathBuf]>,
-    ) -> Result<Option<Interrupted>, Failure> {
-        let Memory::Kept(kept) = memory else { return Ok(None) };
-        let (progress, outputs) = (kept.store.progress(), self.output.paths());
-        if !self.checkpoints.resume {
-            resume::keep_interrupted(progress, &outputs)?;
-            return Ok(None);
-        }
-        let Some(files) = files else {
-            let reason = "needs inputs that are files with names: others cannot be read again";
-            return Err(Failure::at("--resume", reason));
-        };
-        Interrupted::of(progress, files, &outputs)
+        kept.commit(&tracker.progress(self.passed, settled, &self.note)?)?;
+        tracker.done();
+        Ok(())
     }
 }
 
