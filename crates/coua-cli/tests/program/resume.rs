@@ -238,3 +238,23 @@ fn what_went_into_a_pipe_is_not_recorded_before_its_end() {
     assert!(run(args).good() == expected(&text), "everything comes again, nothing is lost");
     assert_eq!(run_with(b"", ["dedup", "--resume"]).code, Some(2), "it needs --filter and -o");
 }
+
+/// The checkpoint lies between two files of which the first lacks its last newline.
+#[test]
+fn a_missing_newline_is_added_by_the_run_that_goes_on() {
+    for threads in ["1", "2", "3", "4"] {
+        let folder = Folder::new();
+        folder.file("first", "x\ny");
+        // Something that begins like a compressed file and is none ends the run.
+        folder.file("second", b"\x1f\x8b\x08\0broken");
+        let words = ["dedup", "--filter", "seen", "-o", "out", "--checkpoint-every", "0"];
+        let words = [&words[..], &["-j", threads, "first", "second"]].concat();
+        let ran = coua(&words).current_dir(folder.path()).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        assert_eq!(folder.read("out"), b"x\ny");
+        fs::write(folder.join("second"), "y\nz\nx\nlonger than it was\n").unwrap();
+        let ran = coua(words.iter().chain(&["--resume"])).current_dir(folder.path()).output();
+        assert_eq!(ran.unwrap().status.code(), Some(0));
+        assert_eq!(folder.read("out"), b"x\ny\nz\nlonger than it was\n");
+    }
+}
