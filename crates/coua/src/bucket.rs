@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
+use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Probe};
 use crate::table::Segment;
 
 /// The lane arithmetic of one slot width.
@@ -300,6 +300,13 @@ impl Lanes {
     #[inline(always)]
     fn position_of(&self, marks: Marks) -> u32 {
         (marks.0.trailing_zeros() * self.lane_of_bit) >> 16
+    }
+
+    /// Asks for the memory of both buckets of a key.
+    #[inline(always)]
+    pub(crate) fn prefetch_pair(&self, segment: &Segment, probe: &Probe) {
+        self.prefetch(segment, probe.primary);
+        self.prefetch(segment, probe.partner);
     }
 
     /// Asks for the memory of a bucket.

@@ -40,6 +40,7 @@ mod side;
 pub mod sizing;
 mod snapshot;
 mod table;
+mod ways;
 
 pub use bloom::{
     BlockedBloomFilter, BloomBuildError, BloomFilter, BloomLoadError, BloomMergeError,

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bucket::{Bucket, Lanes, Marks};
+use crate::bucket::{Bucket, Form, Lanes, Marks};
 use crate::geometry::{PARTNER, Probe};
 use crate::relocate::Step;
 use crate::table::Segment;
@@ -67,7 +67,12 @@ impl<'a> Pair<'a> {
 
     #[inline(always)]
     pub(crate) fn holds(&self, segment: &Segment, probe: &Probe) -> bool {
-        self.find(segment, probe).is_some()
+        if self.lanes.form == Form::Wide {
+            return self.find(segment, probe).is_some();
+        }
+        let here = self.lanes.candidates(segment, &self.primary, probe.value);
+        let there = self.lanes.candidates(segment, &self.partner, probe.partner_value());
+        here.any() | there.any()
     }
 
     pub(crate) fn copies(&self, segment: &Segment, probe: &Probe) -> u32 {

@@ -82,14 +82,6 @@ impl CuckooFilter {
         self.directory.is_even(self.table.segments.len()).then(|| self.shape_of(0))
     }
 
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, probe: &Probe) {
-        let segment = &self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        lanes.prefetch(segment, probe.primary);
-        lanes.prefetch(segment, probe.partner);
-    }
-
     /// Puts an item into the emptier of its buckets; `Again` if both are full.
     #[inline(always)]
     pub(crate) fn place(&mut self, shapes: impl Shapes, probe: &Probe) -> Step {
@@ -100,18 +92,20 @@ impl CuckooFilter {
 
     #[inline(always)]
     pub(crate) fn look(&self, probe: &Probe) -> bool {
-        let segment = &self.table.segments[probe.segment as usize];
-        let lanes = &self.shapes[segment.level as usize].lanes;
-        let holds = |form| {
-            let lanes = lanes.in_form(form);
-            Pair::read(&lanes, segment, probe).holds(segment, probe)
-        };
+        let shape = self.shape_of(probe.segment);
         // One branch on the form instead of one at every step.
-        let is_held = match lanes.form {
-            Form::Narrow => holds(Form::Narrow),
-            Form::Wide => holds(Form::Wide),
-            Form::WideWindows => holds(Form::WideWindows),
-        };
+        match shape.lanes.form {
+            Form::Narrow => self.look_in(Narrow(*shape), probe),
+            Form::Wide => self.look_in(Wide(*shape), probe),
+            Form::WideWindows => self.look_in(ByLevel, probe),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn look_in(&self, shapes: impl Shapes, probe: &Probe) -> bool {
+        let lanes = shapes.of(self, probe.segment).lanes;
+        let segment = &self.table.segments[probe.segment as usize];
+        let is_held = Pair::read(&lanes, segment, probe).holds(segment, probe);
         is_held || (segment.spilled && self.side_copies(probe) > 0)
     }
 

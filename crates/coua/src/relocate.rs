@@ -11,15 +11,13 @@
 //! *homeless* and is kept, exactly, in the side table. The next insert without room makes the
 //! filter grow first; one that cannot grow refuses once the homeless reach their limit.
 
-use std::hint::select_unpredictable;
-
-use crate::bucket::{Bucket, Lanes, Marks};
 use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
 use crate::geometry::{Probe, Resolution, Shape};
 use crate::prepared::Shapes;
 use crate::side::Aside;
 use crate::table::Segment;
+use crate::ways::Way;
 
 /// A segment with less than this part of its slots in use does not split.
 const LEAST_USE: u64 = 4;
@@ -147,24 +145,14 @@ impl Shape {
     /// its slot to the item in hand.
     #[inline(always)]
     fn make_way(&self, segment: &mut Segment, relocation: &Relocation) -> bool {
-        let lanes = &self.lanes;
-        let bucket = lanes.read(segment, relocation.bucket);
-        let mut way = Way::default();
-        // Which item can move cannot be foretold: all are looked at, without a branch.
-        for position in 0..lanes.slots {
-            let stored = lanes.stored(segment, &bucket, position);
-            let (own, resident) = lanes.own_bucket(relocation.bucket, position, stored);
-            if lanes.overlap() {
-                way = way.or(lanes, segment, (own, resident, position));
-            }
-            let (other, turned) = self.other_place(own, resident);
-            way = way.or(lanes, segment, (other, turned, position));
-        }
-        let Some(free) = lanes.first(way.empties) else {
+        let Some(Way { position, bucket, value }) = self.way_out(segment, relocation.bucket) else {
             return false;
         };
-        lanes.fill(segment, &way.target, free, way.value);
-        self.exchange(segment, relocation, way.position);
+        let target = self.lanes.read(segment, bucket);
+        if let Some(free) = self.lanes.first(self.lanes.empties(segment, &target)) {
+            self.lanes.fill(segment, &target, free, value);
+            self.exchange(segment, relocation, position);
+        }
         true
     }
 
@@ -185,48 +173,6 @@ impl Shape {
         let arriving = self.lanes.at_position(relocation.value, position);
         self.lanes.replace(segment, &bucket, position, (stored, arriving));
         stored
-    }
-
-    /// Asks for the memory of all buckets that the items of a bucket could move to.
-    #[inline(always)]
-    fn prefetch_others(&self, segment: &Segment, number: u64) {
-        let bucket = self.lanes.read(segment, number);
-        for position in 0..self.lanes.slots {
-            let stored = self.lanes.stored(segment, &bucket, position);
-            let (own, resident) = self.lanes.own_bucket(number, position, stored);
-            self.lanes.prefetch(segment, self.other_place(own, resident).0);
-        }
-    }
-}
-
-/// Where an item of a full bucket can go.
-#[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    target: Bucket,
-    empties: Marks,
-    value: u64,
-    /// Where the item lies now.
-    position: u32,
-}
-
-impl Way {
-    /// This way, or a later one with room.
-    #[inline(always)]
-    fn or(
-        self,
-        lanes: &Lanes,
-        segment: &Segment,
-        (number, value, position): (u64, u64, u32),
-    ) -> Self {
-        let target = lanes.read(segment, number);
-        let empties = lanes.empties(segment, &target);
-        let is_open = empties.any();
-        Self {
-            target: select_unpredictable(is_open, target, self.target),
-            empties: select_unpredictable(is_open, empties, self.empties),
-            value: select_unpredictable(is_open, value, self.value),
-            position: select_unpredictable(is_open, position, self.position),
-        }
     }
 }
 

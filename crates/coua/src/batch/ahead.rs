@@ -3,6 +3,7 @@
 use crate::KeyHash;
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
+use crate::prepared::Shapes;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::locate_vector;
@@ -42,56 +43,51 @@ impl LocatedKeys {
     }
 }
 
-/// The keys of a batch, in order, with their places; their buckets are on their way.
+/// The keys of a batch from one on, in order, with their places; their buckets are on their way. Right
+/// until a segment splits: a place found before may name the wrong half.
 pub(super) struct Lookahead<'a> {
     hashes: &'a [KeyHash],
     ring: [LocatedKeys; AHEAD],
     pub(super) taken: usize,
-    splits: u64,
 }
 
 impl<'a> Lookahead<'a> {
     #[inline(always)]
-    pub(super) fn new(filter: &CuckooFilter, hashes: &'a [KeyHash]) -> Self {
+    pub(super) fn new(
+        filter: &CuckooFilter,
+        shapes: impl Shapes,
+        hashes: &'a [KeyHash],
+        taken: usize,
+    ) -> Self {
         let ring = [LocatedKeys::default(); AHEAD];
-        let mut ahead = Self { hashes, ring, taken: 0, splits: filter.splits };
-        ahead.locate_all(filter);
+        let mut ahead = Self { hashes, ring, taken };
+        let group = taken / WIDTH;
+        for group in group..group + AHEAD {
+            ahead.locate_group(filter, shapes, group);
+        }
         ahead
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.taken == self.hashes.len()
     }
 
     /// The next key's hash and place.
     #[inline(always)]
-    pub(super) fn next(&mut self, filter: &CuckooFilter) -> Option<(KeyHash, Probe)> {
+    pub(super) fn next(
+        &mut self,
+        filter: &CuckooFilter,
+        shapes: impl Shapes,
+    ) -> Option<(KeyHash, Probe)> {
         let &hash = self.hashes.get(self.taken)?;
-        if self.splits != filter.splits {
-            // Places found before a split may name the wrong half.
-            self.splits = filter.splits;
-            self.locate_all(filter);
-        }
         let number = self.taken % WIDTH;
         let group = self.taken / WIDTH;
         let probe = self.ring[group % AHEAD].probe(number);
         self.taken += 1;
         if number == WIDTH - 1 {
-            self.locate_group(filter, group + AHEAD);
+            self.locate_group(filter, shapes, group + AHEAD);
         }
         Some((hash, probe))
     }
 
-    #[cold]
-    fn locate_all(&mut self, filter: &CuckooFilter) {
-        let group = self.taken / WIDTH;
-        for group in group..group + AHEAD {
-            self.locate_group(filter, group);
-        }
-    }
-
     #[inline(always)]
-    fn locate_group(&mut self, filter: &CuckooFilter, group: usize) {
+    fn locate_group(&mut self, filter: &CuckooFilter, shapes: impl Shapes, group: usize) {
         let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
         let places = &mut self.ring[group % AHEAD];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -101,8 +97,10 @@ impl<'a> Lookahead<'a> {
             return;
         }
         for (number, &hash) in rest.iter().take(WIDTH).enumerate() {
-            let probe = filter.locate(hash);
-            filter.prefetch(&probe);
+            let segment = filter.directory.segment_of(hash);
+            let shape = shapes.of(filter, segment);
+            let probe = shape.locate(hash, segment);
+            shape.lanes.prefetch_pair(&filter.table.segments[segment as usize], &probe);
             places.set(number, &probe);
         }
     }

@@ -17,16 +17,17 @@ use crate::relocate::{Relocation, Room, Step};
 
 /// Relocations under way at most.
 const MOST_PENDING: usize = 64;
-/// A filter of fewer segments fits into the caches, and most keys would meet a relocation: there each
-/// is finished at once.
-const FEW_SEGMENTS: usize = 32;
+/// In a filter of fewer segments nearly every key would meet a relocation: there each is finished at
+/// once.
+const FEW_SEGMENTS: usize = 4;
 /// Keys between two steps of a relocation, about.
-const KEYS_PER_STEP: usize = 16;
+const KEYS_PER_STEP: usize = 4;
 
 /// A batch of keys on its way into a filter; `each` takes what became of each.
 pub(super) struct Inserter<'a, E> {
     filter: &'a mut CuckooFilter,
-    ahead: Lookahead<'a>,
+    hashes: &'a [KeyHash],
+    done: usize,
     copies: Copies,
     each: E,
     /// Relocations under way, each the owner of its segment.
@@ -41,18 +42,19 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
         copies: Copies,
         each: E,
     ) -> Self {
-        let ahead = Lookahead::new(filter, hashes);
-        Self { filter, ahead, copies, each, pending: VecDeque::with_capacity(MOST_PENDING) }
+        let pending = VecDeque::with_capacity(MOST_PENDING);
+        Self { filter, hashes, done: 0, copies, each, pending }
     }
 
     /// Inserts keys until all are in, or the shapes have changed; no relocation is left under way.
     #[inline(always)]
     fn insert(&mut self, shapes: impl Shapes) -> Result<(), BatchFull> {
         let splits = self.filter.splits;
+        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, self.done);
         let mut outcome = Ok(());
         while outcome.is_ok()
             && self.filter.splits == splits
-            && let Some((hash, probe)) = self.ahead.next(self.filter)
+            && let Some((hash, probe)) = ahead.next(self.filter, shapes)
         {
             if self.filter.table.segments[probe.segment as usize].relocating {
                 self.settle(shapes, probe.segment);
@@ -64,7 +66,7 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
             };
             match accepted {
                 Ok(insertion) => (self.each)(insertion),
-                Err(full) => outcome = Err(BatchFull { done: self.ahead.taken - 1, full }),
+                Err(full) => outcome = Err(BatchFull { done: ahead.taken - 1, full }),
             }
             // A key's share of the relocations' work.
             for _ in 0..self.pending.len() / KEYS_PER_STEP {
@@ -72,6 +74,7 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
             }
         }
         self.settle_all(shapes);
+        self.done = ahead.taken;
         outcome
     }
 
@@ -145,7 +148,7 @@ impl<E: FnMut(Insertion)> Work for Inserter<'_, E> {
     #[inline(always)]
     fn run(mut self) -> Self::Output {
         let mut outcome = Ok(());
-        while outcome.is_ok() && !self.ahead.is_done() {
+        while outcome.is_ok() && self.done < self.hashes.len() {
             outcome = match self.filter.only_shape().copied() {
                 Some(shape) if shape.lanes.form == Form::Narrow => self.insert(Narrow(shape)),
                 Some(shape) if shape.lanes.form == Form::Wide => self.insert(Wide(shape)),
@@ -178,8 +181,8 @@ impl Work for Restorer<'_> {
 impl Restorer<'_> {
     #[inline(always)]
     fn restore(self, shapes: impl Shapes) {
-        let mut ahead = Lookahead::new(self.filter, self.hashes);
-        while let Some((_, probe)) = ahead.next(self.filter) {
+        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
+        while let Some((_, probe)) = ahead.next(self.filter, shapes) {
             self.filter.put_back(shapes, &probe);
         }
     }

@@ -6,14 +6,16 @@
 
 mod ahead;
 mod insert;
+mod look;
 mod remove;
 
 use crate::KeyHash;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::CuckooFilter;
-use crate::prepared::Copies;
+use crate::prepared::{ByLevel, Copies};
 use ahead::Lookahead;
 use insert::{Inserter, Restorer};
+use look::Looker;
 use remove::Remover;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -79,10 +81,7 @@ impl CuckooFilter {
             vectorized.contains(hashes, present);
             return;
         }
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((_, probe)) = ahead.next(self) {
-            present.push(self.look(&probe));
-        }
+        with_bit_instructions(Looker { filter: self, hashes, present });
     }
 
     /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
@@ -110,8 +109,8 @@ impl CuckooFilter {
     pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
         counts.reserve(hashes.len());
-        let mut ahead = Lookahead::new(self, hashes);
-        while let Some((_, probe)) = ahead.next(self) {
+        let mut ahead = Lookahead::new(self, ByLevel, hashes, 0);
+        while let Some((_, probe)) = ahead.next(self, ByLevel) {
             counts.push(self.tally(&probe));
         }
     }

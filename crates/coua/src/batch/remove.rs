@@ -29,8 +29,8 @@ impl Work for Remover<'_> {
 impl Remover<'_> {
     #[inline(always)]
     fn remove(self, shapes: impl Shapes) {
-        let mut ahead = Lookahead::new(self.filter, self.hashes);
-        while let Some((_, probe)) = ahead.next(self.filter) {
+        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
+        while let Some((_, probe)) = ahead.next(self.filter, shapes) {
             self.removed.push(self.filter.take_away(shapes, &probe));
         }
     }
