@@ -28,15 +28,15 @@ impl Store {
     /// [`StoreError`] if the disk refused. Unless it was the very last step that failed, the state on
     /// disk is that of the commit before; the changes are still here, and the next commit tries again.
     pub fn commit(&mut self, progress: &Progress) -> Result<(), StoreError> {
-        if self.need == Need::Reopening {
-            return Err(StoreError::Broken { path: self.files.snapshot.clone() });
-        }
         if self.need == Need::Journal && self.is_outgrown_by(self.log.bytes()) {
             self.outgrow();
         }
         match self.need {
             Need::Journal => self.append(progress)?,
-            Need::Snapshot | Need::Reopening => self.checkpoint(progress)?,
+            Need::Snapshot => self.checkpoint(progress)?,
+            Need::Reopening => {
+                return Err(StoreError::Broken { path: self.files.snapshot.clone() });
+            }
         }
         self.progress = Some(progress.clone());
         Ok(())

@@ -176,3 +176,40 @@ fn seen(metadata: io::Result<Metadata>) -> Seen {
 fn has_moved(files: &Files, before: [Seen; 2]) -> bool {
     [&files.snapshot, &files.journal].map(|path| seen(fs::metadata(path))) != before
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Progress, Store};
+
+    /// A reader that has opened the snapshot when a writer replaces it and the journal.
+    #[test]
+    fn files_of_two_moments_are_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        let files = Files::of(&path);
+        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+        store.commit(&Progress::default()).unwrap();
+        let look = || {
+            let (file, journal) = (files.open_snapshot(), files.open_journal(JournalUse::Read));
+            (file.unwrap().unwrap(), journal.unwrap())
+        };
+        let seen_of = |(file, journal): &(File, Option<File>)| {
+            [Some(file), journal.as_ref()].map(|file| seen(file?.metadata()))
+        };
+        let old = look();
+        let before = seen_of(&old);
+        assert!(!has_moved(&files, before));
+        store.insert("a").unwrap();
+        store.commit_snapshot(&Progress::default()).unwrap();
+        assert!(has_moved(&files, before));
+        let (_, journal) = look();
+        let mixed = Look::at(&files, old.0, journal).map(drop);
+        assert!(matches!(mixed, Err(StoreError::Foreign { .. })));
+        // An append is noticed as well.
+        let before = seen_of(&look());
+        store.insert("b").unwrap();
+        store.commit(&Progress::default()).unwrap();
+        assert!(has_moved(&files, before) && !has_moved(&files, seen_of(&look())));
+    }
+}

@@ -18,14 +18,15 @@ fn has(filter: &CuckooFilter, hashes: &[KeyHash]) -> bool {
     present.iter().all(|present| *present)
 }
 
-/// Small journals, so that snapshots are replaced all the time.
-fn options() -> Options {
-    Options::new().most_journal(10_000).wait(Wait::UntilFree)
+/// Small journals or none, so that snapshots are replaced all the time.
+fn options(number: u64) -> Options {
+    let most_journal = if number.is_multiple_of(3) { 10_000 } else { 0 };
+    Options::new().most_journal(most_journal).wait(Wait::UntilFree)
 }
 
 /// Adds one commit, and says its number; every commit counts one up.
-fn add_one(path: &Path) -> u64 {
-    let mut store = options().create(path, CuckooFilter::new).unwrap();
+fn add_one(path: &Path, turn: u64) -> u64 {
+    let mut store = options(turn).create(path, CuckooFilter::new).unwrap();
     let number = store.progress().map_or(0, |progress| progress.records) + 1;
     store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
     store.commit(&progress(number)).unwrap();
@@ -36,13 +37,14 @@ fn add_one(path: &Path) -> u64 {
 fn together_for(time: Duration) {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("seen.coua");
-    let last = &AtomicU64::new(add_one(path));
+    let last = &AtomicU64::new(add_one(path, 0));
     let done = &AtomicBool::new(false);
     let reads = std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    last.fetch_max(add_one(path), Ordering::SeqCst);
+                    let turn = last.load(Ordering::SeqCst);
+                    last.fetch_max(add_one(path, turn), Ordering::SeqCst);
                 }
             });
         }
