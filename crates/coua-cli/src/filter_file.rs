@@ -185,6 +185,12 @@ impl Memory {
     }
 }
 
+/// The size of a filter's journal; 0 if there is none.
+pub(crate) fn journal_bytes(path: &Path) -> u64 {
+    let journal = coua_store::journal_of(path);
+    journal.ok().and_then(|journal| fs::metadata(journal).ok()).map_or(0, |found| found.len())
+}
+
 /// Whether there is a file; anything else of that name cannot hold a filter.
 fn is_there(path: &Path) -> Result<bool, Failure> {
     let name = path.display();

@@ -74,6 +74,21 @@ impl Files {
     }
 }
 
+/// The name of the journal of the filter file at `path`, which may or may not exist.
+///
+/// # Errors
+///
+/// If `path` leads through too many symbolic links.
+///
+/// ```
+/// let journal = coua_store::journal_of("/no/such/seen.coua".as_ref())?;
+/// assert!(journal.ends_with("seen.coua.journal"));
+/// # Ok::<(), coua_store::StoreError>(())
+/// ```
+pub fn journal_of(path: &Path) -> Result<PathBuf, StoreError> {
+    Ok(Files::of(&resolved(path)?).journal)
+}
+
 /// What a journal is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalUse {

@@ -51,6 +51,7 @@ mod faults;
 
 pub use access::Access;
 pub use error::{Damage, Reason, StoreError};
+pub use files::journal_of;
 pub use lock::{Lock, Wait};
 pub use open::Options;
 pub use progress::{Moved, Place, Progress, Role};

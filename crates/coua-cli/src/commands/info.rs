@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Describe a filter file
 ///
-/// Fields of the JSON object: `file`, `file_bytes`; `items` in it (every copy counted), `capacity`:
+/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (changes beside it); `items` in it (every copy counted), `capacity`:
 /// items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
 /// no limit), `rate_at_max_items`, `false_positive_rate` now, `hash_bits` remembered of every key
 /// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
@@ -51,6 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 struct Info {
     file: String,
     file_bytes: u64,
+    /// Changes since the file was written, in a file of their own beside it.
+    journal_bytes: u64,
     items: u64,
     capacity: u64,
     max_items: Option<u64>,
@@ -84,6 +86,7 @@ impl Info {
         Ok(Self {
             file,
             file_bytes: metadata.len(),
+            journal_bytes: filter_file::journal_bytes(path),
             items: filter.len(),
             capacity: filter.capacity(),
             max_items,
@@ -108,6 +111,9 @@ impl Info {
         let mut table = Table::default();
         table.row("file", &self.file);
         table.row("file size", size(self.file_bytes));
+        if self.journal_bytes > 0 {
+            table.row("journal size", size(self.journal_bytes));
+        }
         table.row("items", grouped(self.items));
         table.row("capacity", grouped(self.capacity));
         table.row("max items", self.max_items.map_or_else(|| "no limit".into(), grouped));

@@ -111,6 +111,11 @@ fn few_changes_of_a_large_filter_go_to_its_journal() {
             serde_json::from_str(&run(["verify", "--json", &filter]).text()).unwrap();
         assert_eq!(report["items"], 1_000_001 + round);
     }
+    let info: serde_json::Value =
+        serde_json::from_str(&run(["info", "--json", &filter]).text()).unwrap();
+    let journal = folder.read("seen.coua.journal").len();
+    assert_eq!(info["journal_bytes"], journal);
+    assert!(journal > 0 && run(["info", &filter]).text().contains("journal size"));
     run_with(b"two\n", ["remove", &filter]).good();
     let counts = run_with(b"one\ntwo\nthree\n", ["count", &filter]).good();
     assert_eq!(counts, b"1\tone\n0\ttwo\n1\tthree\n");
