@@ -79,8 +79,11 @@ impl Store {
 
     fn end(&mut self) -> Result<(), StoreError> {
         let is_alone = self.journal.is_none() && !self.files.journal.exists();
-        let is_unchanged = self.need == Need::Journal && self.log.bytes().is_empty();
-        if is_alone && is_unchanged {
+        let has_changes = self.need != Need::Journal
+            || !self.log.bytes().is_empty()
+            || self.journal.as_ref().is_some_and(Journal::is_ahead);
+        let at_rest = self.progress.as_ref().is_none_or(|last| *last == Progress::default());
+        if at_rest && !has_changes {
             return Ok(());
         }
         // A run with commits on its way ends the same however often it was interrupted.

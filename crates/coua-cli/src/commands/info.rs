@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Describe a filter file
 ///
-/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (changes beside it); `items` in it (every copy counted), `capacity`:
-/// items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
+/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it);
+/// `items` in it (every copy counted), `capacity`: items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
 /// no limit), `rate_at_max_items`, `false_positive_rate` now, `hash_bits` remembered of every key
 /// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
 /// `layout` (buckets, windows), `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full`

@@ -83,6 +83,11 @@ impl Journal {
         self.committed.0 == self.created
     }
 
+    /// Whether there may be more in it than was committed.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.is_ahead
+    }
+
     /// Appends changes that are not committed yet, without waiting for the disk.
     pub(crate) fn append(&mut self, disk: &dyn Disk, changes: &[u8]) -> Result<(), StoreError> {
         let mut bytes = Vec::new();

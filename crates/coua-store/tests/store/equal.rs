@@ -98,6 +98,25 @@ fn small_changes_write_little() {
 }
 
 #[test]
+fn an_end_without_changes_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut large = CuckooFilter::new();
+    large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
+    large.save_atomically(&path).unwrap();
+    let journal = path.with_extension("coua.journal");
+    for round in 0..4 {
+        let mut store = Store::open(&path).unwrap();
+        let (before, mut outcomes) = (fs::read(&journal).ok(), Vec::new());
+        store.insert_unique_hash_batch(&hashes(1 + round / 2, 9), &mut outcomes).unwrap();
+        store.finish().unwrap();
+        // Only the third has something new.
+        assert_eq!(fs::read(&journal).ok() != before, round == 2, "{round}");
+    }
+    assert_eq!(Store::read(&path).unwrap().filter.len(), 2_000_009);
+}
+
+#[test]
 fn work_that_turns_out_large_leaves_the_mapping() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
