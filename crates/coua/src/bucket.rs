@@ -364,6 +364,18 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// A bucket that was read before.
+    #[inline(always)]
+    pub(crate) fn seen(bit: u64, word: u64) -> Self {
+        Self { bit, word }
+    }
+
+    /// Whether the bucket's lanes are as they were read.
+    #[inline(always)]
+    pub(crate) fn is_current(&self, segment: &Segment) -> bool {
+        segment.word(self.bit) == self.word
+    }
+
     #[inline(always)]
     fn lanes(&self) -> u64 {
         self.word >> (self.bit & 7)

@@ -210,7 +210,7 @@ impl CuckooFilter {
 
     /// Whether one more item would exceed the stated rate, and may not.
     #[inline(always)]
-    fn is_at_limit(&self) -> bool {
+    pub(crate) fn is_at_limit(&self) -> bool {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
     }
 

@@ -8,11 +8,11 @@ use crate::prepared::Shapes;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::locate_vector;
 
-/// Keys located at once.
-pub(crate) const WIDTH: usize = 8;
+/// Keys located at once: two vectors of them, so that one's latency covers the other's.
+pub(crate) const WIDTH: usize = 16;
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
 /// cache.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// The places of a group of keys, field by field as vectors write them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +66,13 @@ impl<'a> Lookahead<'a> {
             ahead.locate_group(filter, shapes, group);
         }
         ahead
+    }
+
+    /// The places of the group that the next key belongs to, if it is the first there.
+    #[inline(always)]
+    pub(super) fn new_group(&self) -> Option<&LocatedKeys> {
+        let is_first = self.taken.is_multiple_of(WIDTH);
+        is_first.then(|| &self.ring[self.taken / WIDTH % AHEAD])
     }
 
     /// The next key's hash and place.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Lookahead, Work};
+use super::{Lookahead, Outlook, WIDTH, Work, foresee};
 use crate::KeyHash;
 use crate::bucket::Form;
 use crate::error::{BatchFull, Full, Insertion};
@@ -51,20 +51,27 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
     fn insert(&mut self, shapes: impl Shapes) -> Result<(), BatchFull> {
         let splits = self.filter.splits;
         let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, self.done);
+        let (mut outlook, mut is_foreseen) = (Outlook::default(), false);
         let mut outcome = Ok(());
-        while outcome.is_ok()
-            && self.filter.splits == splits
-            && let Some((hash, probe)) = ahead.next(self.filter, shapes)
-        {
+        while outcome.is_ok() && self.filter.splits == splits {
+            if let Some(keys) = ahead.new_group() {
+                is_foreseen = foresee(self.filter, keys, &mut outlook);
+            }
+            let number = ahead.taken % WIDTH;
+            let Some((hash, probe)) = ahead.next(self.filter, shapes) else {
+                break;
+            };
             if self.filter.table.segments[probe.segment as usize].relocating {
                 self.settle(shapes, probe.segment);
             }
-            let accepted = match self.filter.accept(shapes, &probe, self.copies) {
-                Ok(Accepted::Done(insertion)) => Ok(insertion),
-                Ok(Accepted::NeedsRoom) => self.relocate(shapes, hash, &probe),
-                Err(full) => Err(full),
+            let foreseen = is_foreseen
+                .then(|| outlook.insert(self.filter, shapes, (number, &probe), self.copies))
+                .flatten();
+            let inserted = match foreseen {
+                Some(insertion) => Ok(insertion),
+                None => self.insert_next(shapes, hash, &probe),
             };
-            match accepted {
+            match inserted {
                 Ok(insertion) => (self.each)(insertion),
                 Err(full) => outcome = Err(BatchFull { done: ahead.taken - 1, full }),
             }
@@ -76,6 +83,19 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
         self.settle_all(shapes);
         self.done = ahead.taken;
         outcome
+    }
+
+    #[inline(always)]
+    fn insert_next(
+        &mut self,
+        shapes: impl Shapes,
+        hash: KeyHash,
+        probe: &Probe,
+    ) -> Result<Insertion, Full> {
+        match self.filter.accept(shapes, probe, self.copies)? {
+            Accepted::Done(insertion) => Ok(insertion),
+            Accepted::NeedsRoom => self.relocate(shapes, hash, probe),
+        }
     }
 
     /// Starts a relocation for a key whose buckets are full.

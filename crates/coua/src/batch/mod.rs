@@ -7,6 +7,7 @@
 mod ahead;
 mod insert;
 mod look;
+mod outlook;
 mod remove;
 
 use crate::KeyHash;
@@ -19,12 +20,20 @@ use look::Looker;
 use remove::Remover;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::arch::foresee;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) use crate::arch::with_bit_instructions;
 
 /// Other processors have one set of instructions.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
     work.run()
+}
+
+/// Other processors foresee nothing.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn foresee(_filter: &CuckooFilter, _keys: &LocatedKeys, _outlook: &mut Outlook) -> bool {
+    false
 }
 
 /// A loop over a batch. `run` is always inlined, into code for one kind of processor.
@@ -34,8 +43,8 @@ pub(crate) trait Work {
     fn run(self) -> Self::Output;
 }
 
-#[cfg(target_arch = "x86_64")]
 pub(crate) use ahead::{LocatedKeys, WIDTH};
+pub(crate) use outlook::Outlook;
 
 impl CuckooFilter {
     /// Puts items that are counted already into slots.

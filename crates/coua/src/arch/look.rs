@@ -1,0 +1,242 @@
+//! Looking keys up, eight at a time.
+
+use std::arch::x86_64::{
+    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64, _mm512_cmpeq_epi64_mask,
+    _mm512_loadu_si512, _mm512_lzcnt_epi64, _mm512_mask_blend_epi64, _mm512_min_epu64,
+    _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64, _mm512_srli_epi64, _mm512_srlv_epi64,
+    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
+};
+
+use super::{LANES, Vectorized, gather, load, locate, prefetch, shift_right, splat, store};
+use crate::KeyHash;
+use crate::bucket::{Form, Lane};
+
+/// Vectors of keys whose memory is on its way: 64 keys.
+const AHEAD: usize = 8;
+
+/// Where a vector of keys lies, and what is looked for there.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    primary: BucketPlaces,
+    partner: BucketPlaces,
+    value: [u64; LANES],
+}
+
+/// One bucket of each key.
+#[derive(Clone, Copy, Default)]
+struct BucketPlaces {
+    /// Addresses of the bytes that the buckets begin in.
+    address: [u64; LANES],
+    /// Bits of those bytes that come before the buckets.
+    shift: [u64; LANES],
+}
+
+/// One bucket of each key, as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Buckets {
+    pub(super) address: __m512i,
+    pub(super) shift: __m512i,
+    /// The eight bytes at the address.
+    pub(super) word: __m512i,
+}
+
+impl Buckets {
+    /// The lanes, from the lowest bit on.
+    #[target_feature(enable = "avx512f")]
+    fn lanes(&self) -> __m512i {
+        _mm512_srlv_epi64(self.word, self.shift)
+    }
+}
+
+/// What a look at eight keys came to, a bit for each.
+pub(super) struct Looked {
+    pub(super) found: u8,
+    /// Keys whose first candidate is another key; they may have more.
+    pub(super) doubtful: u8,
+}
+
+impl Vectorized<'_> {
+    /// Appends one answer for each hash; keys of the side table excepted, which are not seen here.
+    pub(crate) fn contains(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        let (vectors, rest) = hashes.as_chunks::<LANES>();
+        // SAFETY: `of` has checked that the processor has the instructions.
+        unsafe { self.contains_vectors(vectors, present) };
+        present.extend(rest.iter().map(|&hash| self.filter.contains_hash(hash)));
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn contains_vectors(&self, vectors: &[[KeyHash; LANES]], present: &mut Vec<bool>) {
+        let mut ring = [Places::default(); AHEAD];
+        for (places, hashes) in ring.iter_mut().zip(vectors) {
+            self.locate(hashes, places);
+        }
+        for number in 0..vectors.len() {
+            let places = &mut ring[number % AHEAD];
+            let Looked { mut found, doubtful } = self.look_at(places);
+            if doubtful != 0 {
+                found |= self.look_again(&vectors[number], doubtful);
+            }
+            present.extend((0..LANES).map(|lane| found >> lane & 1 == 1));
+            if let Some(hashes) = vectors.get(number + AHEAD) {
+                self.locate(hashes, places);
+            }
+        }
+    }
+
+    /// Finds the places of a vector of keys and asks for their memory.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn locate(&self, hashes: &[KeyHash; LANES], places: &mut Places) {
+        // SAFETY: eight hashes, which are eight u64.
+        let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
+        let base = self.segment_bases(self.segments_of(hash));
+        let found = locate(self.shape, hash);
+        store(&mut places.value, found.value);
+        for (bucket, place) in
+            [(found.primary, &mut places.primary), (found.partner, &mut places.partner)]
+        {
+            let bit = self.first_bits(bucket);
+            store(&mut place.address, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
+            store(&mut place.shift, _mm512_and_epi64(bit, splat(7)));
+            prefetch(&place.address);
+            self.prefetch_ends(base, bit);
+        }
+    }
+
+    /// Those of the doubtful keys that are there.
+    #[cold]
+    fn look_again(&self, hashes: &[KeyHash; LANES], doubtful: u8) -> u8 {
+        let is_there =
+            |&lane: &usize| doubtful >> lane & 1 == 1 && self.filter.contains_hash(hashes[lane]);
+        (0..LANES).filter(is_there).fold(0, |found, lane| found | 1 << lane)
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn look_at(&self, places: &Places) -> Looked {
+        let read = |place: &BucketPlaces| {
+            let (address, shift) = (load(&place.address), load(&place.shift));
+            // SAFETY: the places were located in this filter, which is borrowed.
+            Buckets { address, shift, word: unsafe { gather(address) } }
+        };
+        self.look(&read(&places.primary), &read(&places.partner), load(&places.value))
+    }
+
+    /// Which keys are there, whose values in the primary bucket are given.
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    pub(super) fn look(&self, primary: &Buckets, partner: &Buckets, value: __m512i) -> Looked {
+        let partner_value = _mm512_or_epi64(value, splat(1));
+        let here = self.candidates(primary, value);
+        let there = self.candidates(partner, partner_value);
+        let in_primary = _mm512_test_epi64_mask(here, here);
+        let candidates = in_primary | _mm512_test_epi64_mask(there, there);
+        if self.shape.lanes.form == Form::Narrow || candidates == 0 {
+            return Looked { found: candidates, doubtful: 0 };
+        }
+        let select = |primary, partner| _mm512_mask_blend_epi64(in_primary, partner, primary);
+        let bucket = Buckets {
+            address: select(primary.address, partner.address),
+            shift: select(primary.shift, partner.shift),
+            word: select(primary.word, partner.word),
+        };
+        let equal = self.confirms(&bucket, select(here, there), select(value, partner_value));
+        Looked { found: candidates & equal, doubtful: candidates & !equal }
+    }
+
+    /// Marks the slots that hold the values, as far as one word of a bucket tells.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn candidates(&self, bucket: &Buckets, value: __m512i) -> __m512i {
+        let (ones, _, positions) = self.shape.lanes.patterns();
+        let value = _mm512_and_epi64(value, splat(self.shape.lanes.lane().mask));
+        let wanted = _mm512_or_epi64(_mm512_mullo_epi64(value, splat(ones)), splat(positions));
+        self.zero_lanes(_mm512_xor_epi64(bucket.lanes(), wanted))
+    }
+
+    /// Marks the free slots.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn empties(&self, bucket: &Buckets) -> __m512i {
+        self.zero_lanes(bucket.lanes())
+    }
+
+    /// The high bit of every lane that is zero.
+    #[target_feature(enable = "avx512f")]
+    fn zero_lanes(&self, word: __m512i) -> __m512i {
+        let (ones, high, _) = self.shape.lanes.patterns();
+        let low = splat(high - ones);
+        let carried = _mm512_add_epi64(_mm512_and_epi64(word, low), low);
+        _mm512_andnot_epi64(_mm512_or_epi64(carried, word), splat(high))
+    }
+
+    /// The position of the first mark; the last position where there is none.
+    #[target_feature(enable = "avx512f,avx512cd")]
+    pub(super) fn first_position(&self, marks: __m512i) -> __m512i {
+        let Lane { of_bit, first_rest, .. } = self.shape.lanes.lane();
+        let lowest = _mm512_and_epi64(marks, _mm512_sub_epi64(splat(0), marks));
+        let bit = _mm512_sub_epi64(splat(63), _mm512_lzcnt_epi64(lowest));
+        let bit = _mm512_min_epu64(bit, splat(first_rest - 1));
+        _mm512_srli_epi64::<16>(_mm512_mul_epu32(bit, splat(of_bit)))
+    }
+
+    /// One bit for each key the rest of whose value lies with its first mark. Keys without a mark
+    /// read some rest of their bucket.
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn confirms(&self, bucket: &Buckets, marks: __m512i, value: __m512i) -> u8 {
+        let Lane { bits, first_rest, rest_bits, rest_mask, .. } = self.shape.lanes.lane();
+        let position = self.first_position(marks);
+        let offset = _mm512_add_epi64(bucket.shift, splat(first_rest));
+        let offset = _mm512_add_epi64(offset, _mm512_mul_epu32(position, splat(rest_bits)));
+        let address = _mm512_add_epi64(bucket.address, _mm512_srli_epi64::<3>(offset));
+        // SAFETY: a rest in a bucket that was located in this filter, which is borrowed.
+        let word = unsafe { gather(address) };
+        let rest = _mm512_srlv_epi64(word, _mm512_and_epi64(offset, splat(7)));
+        let rest = _mm512_and_epi64(rest, splat(rest_mask));
+        _mm512_cmpeq_epi64_mask(rest, shift_right(value, bits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CuckooFilter, Layout, WhenFull};
+
+    /// `SplitMix64`.
+    fn hash(n: u64) -> KeyHash {
+        let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        KeyHash::from_u64(z ^ (z >> 31))
+    }
+
+    #[test]
+    fn vectors_answer_as_the_portable_twin_does() {
+        let (mut able, mut compared) = (0, 0);
+        let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        for (layout, slots) in forms.into_iter().chain([(Layout::Windows, 2)]) {
+            let descriptions = [(1, 0.5), (100, 0.3), (5_000, 0.01), (200_000, 1e-4), (900, 1e-9)];
+            for (items, rate) in descriptions.into_iter().chain([(100_000, 1e-13)]) {
+                let mut filter = CuckooFilter::builder()
+                    .capacity(items)
+                    .rate(rate)
+                    .layout(layout)
+                    .slots_per_bucket(slots)
+                    .when_full(WhenFull::Refuse)
+                    .build()
+                    .unwrap();
+                let keys: Vec<_> = (0..4 * items.max(50)).map(hash).collect();
+                filter.insert_hash_batch(&keys[..items as usize]).unwrap();
+                let Some(vectorized) = Vectorized::of(&filter).filter(Vectorized::can_look) else {
+                    continue;
+                };
+                able += 1;
+                if filter.side.len() > 0 {
+                    continue;
+                }
+                let mut present = Vec::new();
+                vectorized.contains(&keys, &mut present);
+                let plain: Vec<_> =
+                    keys.iter().map(|&key| filter.look(&filter.locate(key))).collect();
+                assert!(present == plain, "{filter:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared * 2 > able || able == 0, "{compared} of {able}");
+    }
+}
