@@ -52,8 +52,9 @@ impl Rows {
 }
 
 fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows: &mut Rows) {
+    // A filter at its very limit asks for every key whether it is new.
     let seen = CuckooFilter::builder()
-        .capacity(items)
+        .capacity(items + 2 * (batch * threads) as u64)
         .rate(1e-4)
         .when_full(WhenFull::Refuse)
         .build_shared()

@@ -108,7 +108,8 @@ impl<'a> Pair<'a> {
         let value = probe.value | (u64::from(in_partner) * PARTNER);
         let stored = self.lanes.at_position(value, position);
         self.lanes.replace(segment, &bucket, position, (stored, 0));
-        segment.occupied -= 1;
+        // A mapped file may have said less than is there.
+        segment.occupied = segment.occupied.saturating_sub(1);
         true
     }
 }

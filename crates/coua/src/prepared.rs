@@ -230,7 +230,8 @@ impl CuckooFilter {
         let segment = &mut self.table.segments[probe.segment as usize];
         let pair = Pair::read(&lanes, segment, probe);
         let is_taken = pair.take(segment, probe);
-        self.stored -= u64::from(is_taken);
+        // A mapped file may have said less than is there.
+        self.stored = self.stored.saturating_sub(u64::from(is_taken));
         is_taken
     }
 
@@ -239,7 +240,7 @@ impl CuckooFilter {
         let Some(taken) = self.side.take(self.representative(probe)) else {
             return false;
         };
-        self.stored -= u64::from(taken == Taken::Homeless);
+        self.stored = self.stored.saturating_sub(u64::from(taken == Taken::Homeless));
         true
     }
 

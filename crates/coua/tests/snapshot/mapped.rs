@@ -218,6 +218,11 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     }
     assert_eq!(before.0.len(), 100);
     let _full = filter.insert_hash_batch(&hashes);
+    for &hash in &hashes {
+        while filter.remove_hash(hash) {}
+    }
+    let mut removed = Vec::new();
+    filter.remove_hash_batch(&Random::new(5).hashes(20_000), &mut removed);
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= 4096);
     assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
