@@ -11,7 +11,8 @@ use crate::error::{BuildError, Full, Insertion, OutOfMemory};
 use crate::geometry::{Geometry, Shape};
 use crate::growth::Whole;
 use crate::hash::KeyHasher;
-use crate::prepared::{ByLevel, Copies};
+use crate::prepared::Copies;
+use crate::shapes::ByLevel;
 use crate::side::Side;
 use crate::table::{Segment, Table};
 

@@ -5,15 +5,12 @@
 //! items of one segment into two, one bit deeper; everything else moves the whole filter.
 
 use crate::KeyHash;
-use crate::batch::{Work, with_bit_instructions};
-use crate::bucket::Form;
 use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Half, Probe, Resolution, Shape};
-use crate::prepared::{ByLevel, Narrow, Shapes, Wide};
 use crate::relocate::{Relocation, Step};
+use crate::shapes::{ByLevel, Shapes, Work, in_best_form};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
-use crate::table::Segment;
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
@@ -88,13 +85,13 @@ impl CuckooFilter {
             self.table.segments.pop();
             return Err(error);
         }
+        in_best_form(Divide { filter: self, segment: index, items: &mut items }, Some(parent));
         let lower = &mut self.table.segments[index as usize];
-        with_bit_instructions(Divide { shape: parent, segment: lower, items: &mut items });
         lower.clear();
         lower.level = level + 1;
         self.splits += 1;
         let segments = [index, upper_index];
-        with_bit_instructions(Refill { filter: self, items: &items, segments, shape: child });
+        in_best_form(Refill { filter: self, items: &items, segments, shape: child }, Some(child));
         self.settle_side(prefix, depth);
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
@@ -253,8 +250,8 @@ impl CuckooFilter {
 
 /// Finds the half of every item of a segment.
 struct Divide<'a> {
-    shape: Shape,
-    segment: &'a Segment,
+    filter: &'a CuckooFilter,
+    segment: u32,
     items: &'a mut Vec<Half>,
 }
 
@@ -262,20 +259,10 @@ impl Work for Divide<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        let shape = self.shape;
-        match self.shape.lanes.form {
-            Form::Narrow => self.divide(shape.in_form(Form::Narrow)),
-            Form::Wide => self.divide(shape.in_form(Form::Wide)),
-            Form::WideWindows => self.divide(shape),
-        }
-    }
-}
-
-impl Divide<'_> {
-    #[inline(always)]
-    fn divide(self, shape: Shape) {
-        let Self { segment, items, .. } = self;
+    fn run(self, shapes: impl Shapes) {
+        let Self { filter, segment, items } = self;
+        let shape = shapes.of(filter, segment);
+        let segment = &filter.table.segments[segment as usize];
         shape.for_each_value(segment, |bucket, value| items.push(shape.half_of(bucket, value)));
     }
 }
@@ -292,19 +279,7 @@ impl Work for Refill<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        let shape = self.shape;
-        match shape.lanes.form {
-            Form::Narrow => self.refill(Narrow(shape)),
-            Form::Wide => self.refill(Wide(shape)),
-            Form::WideWindows => self.refill(ByLevel),
-        }
-    }
-}
-
-impl Refill<'_> {
-    #[inline(always)]
-    fn refill(self, shapes: impl Shapes) {
+    fn run(self, shapes: impl Shapes) {
         for half in self.items {
             let segment = self.segments[usize::from(half.is_upper)];
             self.filter.put_back(shapes, &self.shape.probe(segment, half.primary, half.value));

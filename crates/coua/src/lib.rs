@@ -35,6 +35,7 @@ mod merge;
 mod pair;
 mod prepared;
 mod relocate;
+mod shapes;
 mod shared;
 mod side;
 pub mod sizing;

@@ -3,12 +3,12 @@
 //! Single calls do the one after the other; batches locate many keys before they touch the first.
 
 use crate::KeyHash;
-use crate::bucket::Form;
 use crate::error::{Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Probe, Shape};
 use crate::pair::Pair;
 use crate::relocate::Step;
+use crate::shapes::{ByLevel, Shapes, Work, in_form};
 use crate::side::{Aside, Taken};
 
 /// Whether an insert adds a copy of a key that is present.
@@ -24,45 +24,6 @@ pub(crate) enum Accepted {
     Done(Insertion),
     /// Both buckets are full; nothing was changed yet.
     NeedsRoom,
-}
-
-/// How a segment's shape is found.
-pub(crate) trait Shapes: Copy {
-    fn of(self, filter: &CuckooFilter, segment: u32) -> Shape;
-}
-
-/// Through the segment's level: always right.
-#[derive(Clone, Copy)]
-pub(crate) struct ByLevel;
-
-impl Shapes for ByLevel {
-    #[inline(always)]
-    fn of(self, filter: &CuckooFilter, segment: u32) -> Shape {
-        *filter.shape_of(segment)
-    }
-}
-
-/// All segments have this shape, whose buckets are narrow. A loop that knows it has all numbers at
-/// hand and no branches on the form. Right until a segment splits.
-#[derive(Clone, Copy)]
-pub(crate) struct Narrow(pub(crate) Shape);
-
-impl Shapes for Narrow {
-    #[inline(always)]
-    fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
-        self.0.in_form(Form::Narrow)
-    }
-}
-
-/// As [`Narrow`], for wide buckets.
-#[derive(Clone, Copy)]
-pub(crate) struct Wide(pub(crate) Shape);
-
-impl Shapes for Wide {
-    #[inline(always)]
-    fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
-        self.0.in_form(Form::Wide)
-    }
 }
 
 impl CuckooFilter {
@@ -92,13 +53,8 @@ impl CuckooFilter {
 
     #[inline(always)]
     pub(crate) fn look(&self, probe: &Probe) -> bool {
-        let shape = self.shape_of(probe.segment);
         // One branch on the form instead of one at every step.
-        match shape.lanes.form {
-            Form::Narrow => self.look_in(Narrow(*shape), probe),
-            Form::Wide => self.look_in(Wide(*shape), probe),
-            Form::WideWindows => self.look_in(ByLevel, probe),
-        }
+        in_form(LookUp { filter: self, probe }, Some(*self.shape_of(probe.segment)))
     }
 
     #[inline(always)]
@@ -247,5 +203,20 @@ impl CuckooFilter {
     #[cold]
     pub(crate) fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.policy.max_items, reason }
+    }
+}
+
+/// Looking one key up.
+struct LookUp<'a> {
+    filter: &'a CuckooFilter,
+    probe: &'a Probe,
+}
+
+impl Work for LookUp<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, shapes: impl Shapes) -> bool {
+        self.filter.look_in(shapes, self.probe)
     }
 }

@@ -4,8 +4,8 @@
 //! none waits for memory. Each step looks at a full bucket and at the other buckets of all its items:
 //! if one of these has a free slot, that item moves there and the item in hand takes its place. If
 //! not, the item in hand displaces one of them, which then looks for a place in its other bucket. A
-//! relocation owns its segment while it runs: the item in hand is in no bucket. Victims are chosen by the item's value and the step number, so the same inserts
-//! always give the same bytes.
+//! relocation owns its segment while it runs: the item in hand is in no bucket. Victims are chosen by
+//! the item's value and the step number, so the same inserts always give the same bytes.
 //!
 //! A relocation never fails its caller: after `max_relocations` steps the item in hand becomes
 //! *homeless* and is kept, exactly, in the side table. The next insert without room makes the
@@ -14,7 +14,7 @@
 use crate::error::{Full, FullReason};
 use crate::filter::CuckooFilter;
 use crate::geometry::{Probe, Resolution, Shape};
-use crate::prepared::Shapes;
+use crate::shapes::Shapes;
 use crate::side::Aside;
 use crate::table::Segment;
 use crate::ways::Way;

@@ -10,10 +10,11 @@ mod foresee;
 mod look;
 
 use crate::KeyHash;
-use crate::batch::{LocatedKeys, WIDTH, Work};
+use crate::batch::{LocatedKeys, WIDTH};
 use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
+use crate::shapes::{Work, in_form};
 use crate::table::Segment;
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_cvtepu32_epi64,
@@ -25,10 +26,10 @@ use std::arch::x86_64::{
 /// Runs `work` compiled for processors that count and find bits in one instruction (x86-64-v2 and
 /// BMI), if this is one.
 #[inline]
-pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
+pub(crate) fn with_bit_instructions<W: Work>(work: W, only: Option<Shape>) -> W::Output {
     #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-    fn compiled_for_them<W: Work>(work: W) -> W::Output {
-        work.run()
+    fn compiled_for_them<W: Work>(work: W, only: Option<Shape>) -> W::Output {
+        in_form(work, only)
     }
     let able = is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("bmi1")
@@ -36,9 +37,9 @@ pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
         && is_x86_feature_detected!("lzcnt");
     if able {
         // SAFETY: the processor has the instructions.
-        unsafe { compiled_for_them(work) }
+        unsafe { compiled_for_them(work, only) }
     } else {
-        work.run()
+        in_form(work, only)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::KeyHash;
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
-use crate::prepared::Shapes;
+use crate::shapes::Shapes;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::locate_vector;

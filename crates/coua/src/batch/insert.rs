@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use super::{Lookahead, Outlook, WIDTH, Work, foresee};
+use super::{Lookahead, Outlook, WIDTH, foresee};
 use crate::KeyHash;
-use crate::bucket::Form;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
-use crate::prepared::{Accepted, ByLevel, Copies, Narrow, Shapes, Wide};
+use crate::prepared::{Accepted, Copies};
 use crate::relocate::{Relocation, Room, Step};
+use crate::shapes::{Shapes, Work, in_best_form};
 
 /// Relocations under way at most.
 const MOST_PENDING: usize = 64;
@@ -44,6 +44,15 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
     ) -> Self {
         let pending = VecDeque::with_capacity(MOST_PENDING);
         Self { filter, hashes, done: 0, copies, each, pending }
+    }
+
+    pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
+        let mut outcome = Ok(());
+        while outcome.is_ok() && self.done < self.hashes.len() {
+            let only = self.filter.only_shape().copied();
+            outcome = in_best_form(&mut self, only);
+        }
+        outcome
     }
 
     /// Inserts keys until all are in, or the shapes have changed; no relocation is left under way.
@@ -162,20 +171,12 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
     }
 }
 
-impl<E: FnMut(Insertion)> Work for Inserter<'_, E> {
+impl<E: FnMut(Insertion)> Work for &mut Inserter<'_, E> {
     type Output = Result<(), BatchFull>;
 
     #[inline(always)]
-    fn run(mut self) -> Self::Output {
-        let mut outcome = Ok(());
-        while outcome.is_ok() && self.done < self.hashes.len() {
-            outcome = match self.filter.only_shape().copied() {
-                Some(shape) if shape.lanes.form == Form::Narrow => self.insert(Narrow(shape)),
-                Some(shape) if shape.lanes.form == Form::Wide => self.insert(Wide(shape)),
-                _ => self.insert(ByLevel),
-            };
-        }
-        outcome
+    fn run(self, shapes: impl Shapes) -> Self::Output {
+        self.insert(shapes)
     }
 }
 
@@ -189,18 +190,7 @@ impl Work for Restorer<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        match self.filter.only_shape().copied() {
-            Some(shape) if shape.lanes.form == Form::Narrow => self.restore(Narrow(shape)),
-            Some(shape) if shape.lanes.form == Form::Wide => self.restore(Wide(shape)),
-            _ => self.restore(ByLevel),
-        }
-    }
-}
-
-impl Restorer<'_> {
-    #[inline(always)]
-    fn restore(self, shapes: impl Shapes) {
+    fn run(self, shapes: impl Shapes) {
         let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
         while let Some((_, probe)) = ahead.next(self.filter, shapes) {
             self.filter.put_back(shapes, &probe);

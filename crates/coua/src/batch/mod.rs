@@ -13,7 +13,8 @@ mod remove;
 use crate::KeyHash;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::CuckooFilter;
-use crate::prepared::{ByLevel, Copies};
+use crate::prepared::Copies;
+use crate::shapes::{ByLevel, in_best_form};
 use ahead::Lookahead;
 use insert::{Inserter, Restorer};
 use look::Looker;
@@ -21,26 +22,11 @@ use remove::Remover;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::foresee;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use crate::arch::with_bit_instructions;
-
-/// Other processors have one set of instructions.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Output {
-    work.run()
-}
 
 /// Other processors foresee nothing.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn foresee(_filter: &CuckooFilter, _keys: &LocatedKeys, _outlook: &mut Outlook) -> bool {
     false
-}
-
-/// A loop over a batch. `run` is always inlined, into code for one kind of processor.
-pub(crate) trait Work {
-    type Output;
-
-    fn run(self) -> Self::Output;
 }
 
 pub(crate) use ahead::{LocatedKeys, WIDTH};
@@ -49,7 +35,8 @@ pub(crate) use outlook::Outlook;
 impl CuckooFilter {
     /// Puts items that are counted already into slots.
     pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        with_bit_instructions(Restorer { filter: self, hashes });
+        let only = self.only_shape().copied();
+        in_best_form(Restorer { filter: self, hashes }, only);
     }
 
     fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
@@ -90,7 +77,7 @@ impl CuckooFilter {
             vectorized.contains(hashes, present);
             return;
         }
-        with_bit_instructions(Looker { filter: self, hashes, present });
+        in_best_form(Looker { filter: self, hashes, present }, self.only_shape().copied());
     }
 
     /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
@@ -207,7 +194,7 @@ impl CuckooFilter {
         copies: Copies,
         each: impl FnMut(Insertion),
     ) -> Result<(), BatchFull> {
-        with_bit_instructions(Inserter::new(self, hashes, copies, each))
+        Inserter::new(self, hashes, copies, each).insert_all()
     }
 
     /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
@@ -235,6 +222,7 @@ impl CuckooFilter {
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        with_bit_instructions(Remover { filter: self, hashes, removed });
+        let only = self.only_shape().copied();
+        in_best_form(Remover { filter: self, hashes, removed }, only);
     }
 }

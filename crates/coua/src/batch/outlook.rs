@@ -11,7 +11,8 @@ use crate::bucket::Bucket;
 use crate::error::Insertion;
 use crate::filter::CuckooFilter;
 use crate::geometry::{PARTNER, Probe};
-use crate::prepared::{Copies, Shapes};
+use crate::prepared::Copies;
+use crate::shapes::Shapes;
 
 /// What was seen of a group of keys, field by field as vectors write them; of the single words, each
 /// bit is a key's.

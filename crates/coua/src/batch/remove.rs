@@ -1,10 +1,9 @@
 //! Removing many keys.
 
-use super::{Lookahead, Work};
+use super::Lookahead;
 use crate::KeyHash;
-use crate::bucket::Form;
 use crate::filter::CuckooFilter;
-use crate::prepared::{ByLevel, Narrow, Shapes, Wide};
+use crate::shapes::{Shapes, Work};
 
 /// A batch of keys to be taken out of a filter.
 pub(super) struct Remover<'a> {
@@ -17,18 +16,7 @@ impl Work for Remover<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        match self.filter.only_shape().copied() {
-            Some(shape) if shape.lanes.form == Form::Narrow => self.remove(Narrow(shape)),
-            Some(shape) if shape.lanes.form == Form::Wide => self.remove(Wide(shape)),
-            _ => self.remove(ByLevel),
-        }
-    }
-}
-
-impl Remover<'_> {
-    #[inline(always)]
-    fn remove(self, shapes: impl Shapes) {
+    fn run(self, shapes: impl Shapes) {
         let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
         while let Some((_, probe)) = ahead.next(self.filter, shapes) {
             self.removed.push(self.filter.take_away(shapes, &probe));
