@@ -17,8 +17,9 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Memory is given back in pieces of this size.
 #[cfg(unix)]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
-/// A growing table takes this fraction of its size at a time, so that memory has no large steps.
-const GROWTH_FRACTION: usize = 64;
+/// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
+/// no steps above a huge page or 1 %.
+const GROWTH_FRACTION: usize = 100;
 
 /// Owned zeroed memory; its address never changes while it lives.
 #[derive(Debug)]
@@ -281,8 +282,8 @@ impl Table {
         let wanted = usize::try_from(bytes).map_err(|_| refused)?;
         let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
         if self.free < wanted {
-            let share = self.total / GROWTH_FRACTION;
-            let step = if self.total < HUGE_PAGE { 0 } else { share.next_multiple_of(HUGE_PAGE) };
+            let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
+            let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
             self.add_arena(wanted.max(step))?;
         }
         self.segments.try_reserve(1).map_err(|_| refused)?;
