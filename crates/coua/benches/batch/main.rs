@@ -125,14 +125,21 @@ fn bare(items: u64, table: &mut Table) {
 
 fn round(items: u64, table: &mut Table) {
     bare(items, table);
-    for (name, rate, layout) in [
-        ("4 x 16 bits", 1.3e-4, Layout::Buckets),
-        ("4 x 13 bits", 0.001, Layout::Buckets),
-        ("4 x 43 bits", 1e-12, Layout::Buckets),
-        ("windows of 12 bits", 0.001, Layout::Windows),
+    // A hundred million items at 10^-12 would take more than 64 hash bits.
+    let least = (items as f64 / 1e19).max(1e-12);
+    for (rate, layout) in [
+        (1.3e-4, Layout::Buckets),
+        (0.001, Layout::Buckets),
+        (least, Layout::Buckets),
+        (0.001, Layout::Windows),
     ] {
-        insert_and_ask(name, items, fixed(items, rate, layout), table);
-        insert_unique(name, items, fixed(items, rate, layout), table);
+        let filter = fixed(items, rate, layout);
+        let name = match layout {
+            Layout::Windows => format!("windows of {} bits", filter.slot_bits()),
+            _ => format!("4 x {} bits", filter.slot_bits()),
+        };
+        insert_and_ask(&name, items, filter, table);
+        insert_unique(&name, items, fixed(items, rate, layout), table);
     }
     let mut growing = CuckooFilter::new();
     let spent = timed(0, items, |block| growing.insert_hash_batch(block).expect("room"));
