@@ -1,17 +1,11 @@
 //! One by one or in batches: the same answers and the same bytes, whatever the batch size.
 
+mod layouts;
 mod random;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
+use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
+use layouts::LAYOUTS;
 use random::Random;
-
-const LAYOUTS: [(Layout, u32); 5] = [
-    (Layout::Buckets, 1),
-    (Layout::Buckets, 2),
-    (Layout::Buckets, 4),
-    (Layout::Buckets, 8),
-    (Layout::Windows, 2),
-];
 
 /// The same filter twice: one takes keys singly, the other in batches.
 struct Pair {

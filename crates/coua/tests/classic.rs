@@ -1,5 +1,6 @@
 //! The classic failures of cuckoo filters, each as a test that the usual implementations fail.
 
+mod layouts;
 mod random;
 
 use std::time::Duration;
@@ -8,15 +9,8 @@ use coua::{
     BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
     Layout, MergeError, WhenFull,
 };
+use layouts::LAYOUTS;
 use random::Random;
-
-const LAYOUTS: [(Layout, u32); 5] = [
-    (Layout::Buckets, 1),
-    (Layout::Buckets, 2),
-    (Layout::Buckets, 4),
-    (Layout::Buckets, 8),
-    (Layout::Windows, 2),
-];
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -1,19 +1,13 @@
 //! The law: with n items, a filter of H hash bits says "yes" to an absent key with probability
 //! n / 2^H. And the plan: a filter made for n items takes them, in the bytes that were planned.
 
+mod layouts;
 mod random;
 
 use coua::sizing::CuckooPlan;
 use coua::{Conversion, CuckooFilter, Insertion, Layout, WhenFull};
+use layouts::LAYOUTS;
 use random::Random;
-
-const LAYOUTS: [(Layout, u32); 5] = [
-    (Layout::Buckets, 1),
-    (Layout::Buckets, 2),
-    (Layout::Buckets, 4),
-    (Layout::Buckets, 8),
-    (Layout::Windows, 2),
-];
 
 /// Asks for hashes that were never inserted, and compares the share of "yes" with the law.
 ///

@@ -1,19 +1,13 @@
 //! What a plan or an error says in advance, against the filter that is built.
 
+mod layouts;
 mod random;
 
 use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{BloomBuildError, BuildError, CuckooFilter, Layout, ScalableBloomFilter};
+use layouts::LAYOUTS;
 use random::Random;
-
-const LAYOUTS: [(Layout, u32); 5] = [
-    (Layout::Buckets, 1),
-    (Layout::Buckets, 2),
-    (Layout::Buckets, 4),
-    (Layout::Buckets, 8),
-    (Layout::Windows, 2),
-];
 
 /// Every small number of items, and many of all sizes.
 fn item_counts() -> impl Iterator<Item = u64> {
