@@ -145,8 +145,13 @@ impl Kept {
 
     /// Keeps all changes: this is the end of the work. Gives the filter back.
     pub(crate) fn finish(self) -> Result<CuckooFilter, Failure> {
+        self.finish_at(&Progress::default())
+    }
+
+    /// As [`finish`](Self::finish), and keeps how far the work is.
+    pub(crate) fn finish_at(self, progress: &Progress) -> Result<CuckooFilter, Failure> {
         let name = self.name();
-        self.store.finish().map_err(|error| not_saved(&name, &error))
+        self.store.finish_at(progress).map_err(|error| not_saved(&name, &error))
     }
 }
 
@@ -166,6 +171,22 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
+    /// The filter that is kept in a file, if it is.
+    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
+        match self {
+            Self::Kept(kept) => Some(kept),
+            Self::Fleeting(_) => None,
+        }
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Kept(kept) => kept.name(),
+            Self::Fleeting(_) => "filter".to_owned(),
+        }
+    }
+
     pub(crate) fn filter(&self) -> &CuckooFilter {
         match self {
             Self::Kept(kept) => kept.filter(),

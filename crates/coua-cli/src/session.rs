@@ -10,6 +10,7 @@ use crate::key::hashing::Hashing;
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
 use crate::progress::{Counters, Progress};
+use crate::resume::Ending;
 use crate::signals::{self, Stop};
 use crate::startup::Stream;
 use crate::stats::text::grouped;
@@ -152,6 +153,11 @@ impl Session {
             seconds: self.counters.seconds(),
         };
         figures.print(format)
+    }
+
+    /// How the reading has ended: early, if a signal came.
+    pub(crate) fn ending(&self) -> Ending {
+        if self.stop.signal().is_some() { Ending::Early } else { Ending::Whole }
     }
 
     /// The exit code: `otherwise`, unless a signal ended the reading.

@@ -1,15 +1,12 @@
 //! Committing: a frame in the journal, or a new snapshot.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::mem;
 
 use coua::CuckooFilter;
 
-use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::journal::{Identity, Journal};
-use crate::lock::is_at;
 use crate::progress::Progress;
 use crate::store::{Need, Snapshot, Store};
 
@@ -28,6 +25,10 @@ impl Store {
     /// [`StoreError`] if the disk refused. Unless it was the very last step that failed, the state on
     /// disk is that of the commit before; the changes are still here, and the next commit tries again.
     pub fn commit(&mut self, progress: &Progress) -> Result<(), StoreError> {
+        self.is_piecemeal |= progress.records > 0;
+        if !self.has_changes() && self.progress.as_ref() == Some(progress) {
+            return Ok(());
+        }
         if self.need == Need::Journal && self.is_outgrown_by(self.log.bytes()) {
             self.outgrow();
         }
@@ -54,7 +55,8 @@ impl Store {
 
     /// Commits the end of the work: there is nothing to go on with, and the next store has no
     /// progress. A small filter, which costs no more to write than a journal, becomes one file again, and
-    /// so does one with commits on the way: what is left does not depend on when they were. Gives the filter back.
+    /// so does one with commits of records on the way: what is left does not depend on when they were.
+    /// Gives the filter back.
     ///
     /// # Errors
     ///
@@ -72,37 +74,54 @@ impl Store {
     /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(mut self) -> Result<CuckooFilter, StoreError> {
-        self.end()?;
+    pub fn finish(self) -> Result<CuckooFilter, StoreError> {
+        self.finish_at(&Progress::default())
+    }
+
+    /// As [`finish`](Self::finish), but `progress` is what the next store has; the journal that keeps it
+    /// stays, with nothing else in it where `finish` would have left none.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub fn finish_at(mut self, progress: &Progress) -> Result<CuckooFilter, StoreError> {
+        self.end(progress)?;
         Ok(mem::take(&mut self.filter))
     }
 
-    fn end(&mut self) -> Result<(), StoreError> {
-        let is_alone = self.journal.is_none() && !self.files.journal.exists();
-        let has_changes = self.need != Need::Journal
-            || !self.log.bytes().is_empty()
-            || self.journal.as_ref().is_some_and(Journal::is_ahead);
-        let at_rest = self.progress.as_ref().is_none_or(|last| *last == Progress::default());
-        if at_rest && !has_changes {
+    fn end(&mut self, progress: &Progress) -> Result<(), StoreError> {
+        let (is_alone, nothing) = (self.is_alone(), Progress::default());
+        if !self.has_changes() && *self.progress.as_ref().unwrap_or(&nothing) == *progress {
             return Ok(());
         }
         // A run with commits on its way ends the same however often it was interrupted.
-        let has_commits = self.progress.as_ref().is_some_and(|progress| progress.records > 0);
-        if self.snapshot.identity.bytes <= SMALL || has_commits {
+        if self.snapshot.identity.bytes <= SMALL || self.is_piecemeal {
             self.outgrow();
         }
-        if is_alone && self.need == Need::Snapshot {
+        if is_alone && self.need == Need::Snapshot && *progress == nothing {
             self.check_old_snapshot()?;
             let (file, _) = self.write_next()?;
             return self.rename_next(&file).and_then(|()| self.sync_folder());
         }
-        self.commit(&Progress::default())?;
-        if self.journal.as_ref().is_some_and(Journal::is_settled) {
+        self.commit(progress)?;
+        if *progress == nothing && self.journal.as_ref().is_some_and(Journal::is_settled) {
             let (disk, path) = (&*self.options.disk, &self.files.journal);
             disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))?;
             self.sync_folder()?;
         }
         Ok(())
+    }
+
+    /// Whether there is, and was, no journal.
+    fn is_alone(&self) -> bool {
+        self.journal.is_none() && !self.files.journal.exists()
+    }
+
+    /// Whether there is anything that is not committed.
+    fn has_changes(&self) -> bool {
+        self.need != Need::Journal
+            || !self.log.bytes().is_empty()
+            || self.journal.as_ref().is_some_and(Journal::is_ahead)
     }
 
     fn append(&mut self, progress: &Progress) -> Result<(), StoreError> {
@@ -152,43 +171,6 @@ impl Store {
         Ok(())
     }
 
-    /// What was mapped was never checked, and must not get a new checksum unseen.
-    fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
-        if let (true, Some(file)) = (self.snapshot.is_unchecked, &mut self.snapshot.file) {
-            let checked = io::Seek::rewind(file).map_err(coua::LoadError::Io);
-            let checked = checked.and_then(|()| CuckooFilter::check_file(file));
-            let path = || self.files.snapshot.clone();
-            checked.map_err(|source| StoreError::Load { path: path(), source })?;
-            self.snapshot.is_unchecked = false;
-        }
-        Ok(())
-    }
-
-    /// Writes the next snapshot beside the present one, and waits until it is on the disk.
-    fn write_next(&mut self) -> Result<(File, Identity), StoreError> {
-        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
-        let failed = |doing| move |source| StoreError::io(path, doing, source);
-        let reserved = self.reserved.take();
-        let file =
-            reserved.map_or_else(|| disk.create(path, self.files.permissions().as_ref()), Ok);
-        let file = file.map_err(failed("create"))?;
-        let mut out = Steps { disk, file: &file, at: 0, tail: Vec::new() };
-        let written = self.filter.write_to(&mut out);
-        let identity = out.identity();
-        let written = written
-            .map_err(failed("write"))
-            // What was reserved beyond the end is given back.
-            .and_then(|()| disk.cut(&file, identity.bytes).map_err(failed("cut")))
-            .and_then(|()| disk.sync(&file).map_err(failed("sync")));
-        match written {
-            Ok(()) => Ok((file, identity)),
-            Err(error) => {
-                disk.remove(path).ok();
-                Err(error)
-            }
-        }
-    }
-
     /// Replaces the snapshot by the next one, which the journal knows from then on.
     fn replace(
         &mut self,
@@ -215,88 +197,9 @@ impl Store {
         self.sync_folder().inspect_err(|_| self.need = Need::Reopening)
     }
 
-    /// Gives the next snapshot its name, or removes it.
-    fn rename_next(&self, file: &File) -> Result<(), StoreError> {
-        let (disk, from, to) =
-            (&*self.options.disk, &self.files.next_snapshot, &self.files.snapshot);
-        match disk.rename(from, to) {
-            // Over a network the answer may be lost, but not the deed.
-            Err(source) if !(cfg!(unix) && is_at(file, to)) => {
-                disk.remove(from).ok();
-                Err(StoreError::io(to, "replace", source))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn sync_folder(&self) -> Result<(), StoreError> {
         let folder = self.files.folder();
         let synced = self.options.disk.sync_folder(folder);
         synced.map_err(|source| StoreError::io(folder, "sync", source))
-    }
-
-    /// Takes space for the next snapshot, if one may be written.
-    pub(crate) fn reserve(&mut self) -> Result<(), StoreError> {
-        let present = self.snapshot.identity.bytes;
-        let logged = self.journal.as_ref().map_or(0, Journal::bytes);
-        let fits = |changes: u64| {
-            // 8 bytes a change, and as much again for the frames of small commits.
-            let journal = logged.saturating_add(changes.saturating_mul(16));
-            journal <= self.options.journal_limit(present)
-        };
-        let stays = self.need == Need::Journal && self.options.expected.is_some_and(fits);
-        if stays || self.reserved.is_some() {
-            return Ok(());
-        }
-        let needed = present.max(self.filter.memory_bytes() as u64);
-        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
-        let permissions = self.files.permissions();
-        let file = disk.create(path, permissions.as_ref());
-        let file = file.map_err(|source| StoreError::io(path, "create", source))?;
-        if let Err(source) = disk.reserve(&file, needed) {
-            disk.remove(path).ok();
-            return Err(StoreError::io(path, "take space for the next snapshot", source));
-        }
-        self.reserved = Some(file);
-        Ok(())
-    }
-}
-
-/// Writes a file step by step, and remembers its end.
-struct Steps<'a> {
-    disk: &'a dyn Disk,
-    file: &'a File,
-    at: u64,
-    /// The last bytes: at least those of the trailer.
-    tail: Vec<u8>,
-}
-
-/// The whole checksum and the end mark (docs/format.md, section 6).
-const TRAILER_END: usize = 16;
-
-impl Steps<'_> {
-    fn identity(&self) -> Identity {
-        let mut checksum = [0; 8];
-        let begin = self.tail.len().saturating_sub(TRAILER_END);
-        for (byte, &of_tail) in checksum.iter_mut().zip(&self.tail[begin..]) {
-            *byte = of_tail;
-        }
-        Identity { checksum: u64::from_le_bytes(checksum), bytes: self.at }
-    }
-}
-
-impl Write for Steps<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.disk.write(self.file, bytes, self.at)?;
-        self.at += bytes.len() as u64;
-        let end = &bytes[bytes.len().saturating_sub(TRAILER_END)..];
-        self.tail.extend_from_slice(end);
-        let surplus = self.tail.len().saturating_sub(TRAILER_END);
-        self.tail.drain(..surplus);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -40,6 +40,7 @@ mod files;
 mod journal;
 mod lock;
 mod log;
+mod next;
 mod open;
 mod progress;
 mod state;

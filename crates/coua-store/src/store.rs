@@ -44,6 +44,8 @@ pub struct Store {
     pub(crate) journal: Option<Journal>,
     pub(crate) log: Log,
     pub(crate) need: Need,
+    /// Records were committed on the way.
+    pub(crate) is_piecemeal: bool,
     /// Space for the next snapshot.
     pub(crate) reserved: Option<File>,
     pub(crate) memory: Memory,
@@ -161,6 +163,7 @@ impl Store {
             journal: None,
             log: Log::default(),
             need: Need::Journal,
+            is_piecemeal: false,
             reserved: None,
             memory: view.memory,
             _lock: lock,

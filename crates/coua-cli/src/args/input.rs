@@ -8,27 +8,31 @@ use crate::message::Failure;
 use crate::output::Opening;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What to read and how to understand it.
-#[derive(Args, Debug)]
+/// What to read and how to understand it. (Serialized without the files: how they are understood.)
+#[derive(Args, Debug, Serialize)]
 pub(crate) struct InputArgs {
     /// Files to read, one after the other; `-`, or no file, is standard input
     ///
     /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
     /// never reaches from one file into the next.
     #[arg(value_name = "FILE")]
+    #[serde(skip)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     records: RecordArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     keys: KeyArgs,
 }
 
 /// Where records end.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
 #[command(next_help_heading = "Records")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
@@ -49,7 +53,7 @@ struct RecordArgs {
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
 #[command(next_help_heading = "Keys (default: the whole record)")]
 struct KeyArgs {
     /// The key is made of these fields, such as 2 or 2,4 or 3-5, counted from 1
@@ -103,7 +107,7 @@ struct KeyArgs {
 }
 
 /// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub(crate) enum OnMissing {
     /// Let it pass as if never seen before, and count it.
     Keep,
@@ -114,7 +118,7 @@ pub(crate) enum OnMissing {
 }
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Bytes(Vec<u8>);
 
 impl Bytes {

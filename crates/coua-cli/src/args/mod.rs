@@ -1,5 +1,6 @@
 //! The command line, described for clap.
 
+pub(crate) mod checkpoint;
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod run;

@@ -1,21 +1,30 @@
 //! `coua add`.
 
+use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::FilterArgs;
-use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
+use crate::filter_file::{FilterFile, Kept, Memory};
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::{Destinations, Settled};
 use crate::pipeline::{Answer, Flow};
+use crate::resume::{Again, Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{Full, Insertion};
+use serde::{Deserialize, Serialize};
 
 /// Put records into a filter file
 ///
 /// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
-/// does not exist, and replaced at the end; after an error (exit code 2) it is as it was before.
+/// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
+/// exit code 2 it is as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present
+/// block, save, and end the program by the signal.
+///
+/// A run whose inputs are files can be interrupted at any moment, also by a crash, and gone on with by
+/// the same command with --resume: every record is then added exactly once. (Beginning it anew would
+/// add the first ones twice, and is refused.)
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -29,22 +38,28 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
-    run: RunArgs,
-
-    #[command(flatten)]
-    manners: Manners,
+    work: WorkArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let work = &args.work;
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
-    let filter = file.open_or_build(&args.filter, &inputs)?;
-    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
+    let mut filter = file.open_or_build(&args.filter, &inputs)?;
+    let again = if args.unique { Again::Harmless } else { Again::Counts };
+    let job = Job::new("add", &args.target.input, &reading.inputs);
+    let job = job.with("unique", args.unique).again(again);
+    let opening = reading.opening(&inputs, Some(&args.target.filter_file));
+    let fresh = Yield { to: Destinations::default(), opening, counts: Counts::default() };
+    let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
+    let Begun { course, mut outputs, counts } = begun;
+    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
-    let mut add = Add { filter, copies, session, added: 0, outcomes: Vec::new(), refused: None };
-    let read = pipeline.run(&mut add, &mut ());
+    let outcomes = Vec::new();
+    let mut add = Add { filter, copies, session, course, counts, outcomes, refused: None };
+    let read = pipeline.run(&mut add, &mut outputs);
     add.session.end();
     read?;
     add.finish()
@@ -62,40 +77,59 @@ struct Add {
     filter: Kept,
     copies: Copies,
     session: Session,
-    added: u64,
+    course: Course,
+    counts: Counts,
     outcomes: Vec<Insertion>,
     refused: Option<(String, Full)>,
+}
+
+/// What the run has counted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    added: u64,
 }
 
 impl Answer for Add {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
+        let known = self.course.enter(block);
+        let known = block.hashes_before(known);
+        let hashes = &block.hashes[known..];
         let before = self.filter.filter().len();
         let result = match self.copies {
-            Copies::Add => self.filter.store.insert_hash_batch(&block.hashes),
-            Copies::Keep => {
-                self.filter.store.insert_unique_hash_batch(&block.hashes, &mut self.outcomes)
-            }
+            Copies::Add => self.filter.store.insert_hash_batch(hashes),
+            Copies::Keep => self.filter.store.insert_unique_hash_batch(hashes, &mut self.outcomes),
         };
-        self.added += self.filter.filter().len() - before;
+        self.counts.added += self.filter.filter().len() - before;
         if let Err(stopped) = result {
-            let place = block.record_of_hash(stopped.done);
+            let place = block.record_of_hash(known + stopped.done);
             self.session.take_back(block, place);
+            self.course.take_back(block, place);
             let record = format!("{}: record {}", block.name, block.record_number(place));
             self.refused = Some((record, stopped.full));
             return Ok(Flow::Enough);
         }
-        self.session.show(self.added, self.filter.filter().load());
+        self.session.show(self.counts.added, self.filter.filter().load());
         Ok(Flow::Continue)
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        self.course.is_due()
+    }
+
+    fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
+        self.course.commit(&mut self.filter, settled, &self.counts)
     }
 }
 
 impl Add {
     fn finish(self) -> Result<Exit, Failure> {
-        let answers = Answers { added: Some(self.added), ..Answers::default() };
+        let answers = Answers { added: Some(self.counts.added), ..Answers::default() };
         let name = self.filter.name();
-        let filter = self.filter.finish()?;
-        let printed = self.session.print_figures(answers, &filter);
+        let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
+        let memory = Memory::Kept(Box::new(self.filter));
+        let memory = self.course.end(ending, memory, Settled::default(), &self.counts)?;
+        let printed = self.session.print_figures(answers, memory.filter());
         let Some((record, full)) = self.refused else {
             printed?;
             return Ok(self.session.exit(Exit::Success));

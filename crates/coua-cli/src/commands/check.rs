@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::Output;
+use crate::output::{Destination, Destinations, Outputs};
 use crate::pipeline::{Answer, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -54,11 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
-    let mut output = if args.printing.count || args.printing.quiet {
-        None
-    } else {
-        Some(Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?)
-    };
+    let is_shown = !args.printing.count && !args.printing.quiet;
+    let to = Destinations { main: is_shown.then_some(Destination::Standard), tee: None };
+    let mut output = Outputs::open(to, reading.opening(&inputs, Some(&args.target.filter_file)))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());

@@ -1,44 +1,64 @@
 //! `coua remove`.
 
+use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::SecretArgs;
-use crate::args::run::{Manners, RunArgs};
 use crate::args::target::TargetArgs;
 use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
+use crate::filter_file::{FilterFile, Kept, Memory};
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
-use crate::output::Output;
-use crate::pipeline::{Answer, Flow};
+use crate::output::{Destination, Destinations, Settled};
+use crate::pipeline::{Answer, Deliver, Flow};
+use crate::resume::{Again, Begun, Course, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Take records out of a filter file
 ///
 /// Takes one copy of every record away. Remove only what was added: a record that was never added
 /// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
-/// forgotten. The file is replaced at the end; after an error (exit code 2) it is as it was before.
+/// forgotten. The file is brought up to date at the end, after the report is complete (and on disk, if
+/// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
+/// as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present block, save, and
+/// end the program by the signal.
+///
+/// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
+/// a crash, and gone on with by the same command with --resume: of every record one copy is then taken,
+/// and the report is what it would have been. (Beginning it anew would take the first ones twice, and is
+/// refused.)
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Print the records that were found and removed, or those that were not found
-    #[arg(long, value_name = "WHICH", help_heading = "Output")]
-    report: Option<Which>,
+    #[command(flatten)]
+    report: ReportArgs,
 
     #[command(flatten)]
     secret: SecretArgs,
 
     #[command(flatten)]
-    run: RunArgs,
+    work: WorkArgs,
+}
 
-    #[command(flatten)]
-    manners: Manners,
+/// What to print.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct ReportArgs {
+    /// Print the records that were found and removed, or those that were not found
+    #[arg(long, value_name = "WHICH")]
+    report: Option<Which>,
+
+    /// Write the report to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE", requires = "report")]
+    output: Option<PathBuf>,
 }
 
 /// Which records to print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 enum Which {
     /// Those that were found and removed.
     Found,
@@ -46,33 +66,35 @@ enum Which {
     NotFound,
 }
 
+impl ReportArgs {
+    fn destinations(&self) -> Destinations<'_> {
+        let main = self.report.map(|_| Destination::of(self.output.as_deref()));
+        Destinations { main, tee: None }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let work = &args.work;
+    let report = args.report.report;
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let file = FilterFile::lock(&args.target.filter_file, &args.manners)?;
-    let filter = file.open(&args.secret, &inputs)?;
-    let mut output = match args.report {
-        Some(_) => {
-            Some(Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?)
-        }
-        None => None,
-    };
-    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
+    let mut filter = file.open(&args.secret, &inputs)?;
+    let job = Job::new("remove", &args.target.input, &reading.inputs);
+    let job = job.with("report", report).again(Again::Counts);
+    let opening = reading.opening(&inputs, Some(&args.target.filter_file));
+    let fresh = Yield { to: args.report.destinations(), opening, counts: Counts::default() };
+    let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
+    let Begun { course, mut outputs, counts } = begun;
+    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
-    let mut remove = Remove {
-        filter,
-        report: args.report,
-        session,
-        found: 0,
-        not_found: 0,
-        removed: Vec::new(),
-    };
-    let read = pipeline.run(&mut remove, &mut output);
+    let removed = Vec::new();
+    let mut remove = Remove { filter, report, session, course, counts, removed };
+    let read = pipeline.run(&mut remove, &mut outputs);
     remove.session.end();
     read?;
     // What is gone from the filter must be in the report first.
-    output.as_mut().map_or(Ok(()), Output::sync)?;
-    remove.finish()
+    remove.finish(outputs.settle()?)
 }
 
 #[derive(Debug)]
@@ -80,39 +102,59 @@ struct Remove {
     filter: Kept,
     report: Option<Which>,
     session: Session,
+    course: Course,
+    counts: Counts,
+    removed: Vec<bool>,
+}
+
+/// What the run has counted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Counts {
     found: u64,
     not_found: u64,
-    removed: Vec<bool>,
 }
 
 impl Answer for Remove {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        self.filter.store.remove_hash_batch(&block.hashes, &mut self.removed);
+        let over = self.course.enter(block);
+        let known = block.hashes_before(over);
+        self.filter.store.remove_hash_batch(&block.hashes[known..], &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
-        self.found += found as u64;
-        self.not_found += (self.removed.len() - found) as u64;
+        self.counts.found += found as u64;
+        self.counts.not_found += (self.removed.len() - found) as u64;
+        self.removed.splice(0..0, std::iter::repeat_n(false, known));
         if let Some(report) = self.report {
             let wanted = report == Which::Found;
             let keyless_pass = !wanted && self.session.keeps_keyless();
             let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
             let answers = self.removed.iter().map(|removed| *removed == wanted);
             block.select(answers, keyless);
+            block.deselect_before(over);
         }
-        self.session.show(self.found, self.filter.filter().load());
+        self.session.show(self.counts.found, self.filter.filter().load());
         Ok(Flow::Continue)
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        self.course.is_due()
+    }
+
+    fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
+        self.course.commit(&mut self.filter, settled, &self.counts)
     }
 }
 
 impl Remove {
-    fn finish(self) -> Result<Exit, Failure> {
+    fn finish(self, settled: Settled) -> Result<Exit, Failure> {
         let answers = Answers {
-            removed: Some(self.found),
-            not_found: Some(self.not_found),
+            removed: Some(self.counts.found),
+            not_found: Some(self.counts.not_found),
             ..Answers::default()
         };
-        let filter = self.filter.finish()?;
-        self.session.print_figures(answers, &filter)?;
+        let memory = Memory::Kept(Box::new(self.filter));
+        let memory = self.course.end(self.session.ending(), memory, settled, &self.counts)?;
+        self.session.print_figures(answers, memory.filter())?;
         Ok(self.session.exit(Exit::Success))
     }
 }

@@ -1,24 +1,24 @@
 //! `coua dedup`: the main job.
 
-mod checkpoints;
 mod outputs;
 
+use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
-use crate::args::run::{Manners, RunArgs};
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Memory};
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
-use crate::output::{Output, Settled};
+use crate::output::Settled;
 use crate::pipeline::{Answer, Deliver, Flow};
-use crate::resume::{Note, Tracker};
+use crate::resume::{Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
-use checkpoints::CheckpointArgs;
+use clap::ArgGroup;
 use coua::{Full, Insertion};
 use outputs::OutputArgs;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Print each record the first time it is seen
@@ -39,6 +39,7 @@ use std::path::PathBuf;
 /// crash, and gone on with: the same command with --resume then leaves the output and the filter that
 /// it would have left without the interruption.
 #[derive(clap::Args, Debug)]
+#[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -56,92 +57,71 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
-    checkpoints: CheckpointArgs,
-
-    #[command(flatten)]
-    run: RunArgs,
-
-    #[command(flatten)]
-    manners: Manners,
+    work: WorkArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let work = &args.work;
     let reading = args.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
-    let file = file.map(|path| FilterFile::lock(path, &args.manners)).transpose()?;
-    let memory = match file {
+    let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
+    let mut memory = match file {
         Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs)?)),
         None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
-    let files = reading.inputs.files();
-    let opening = reading.opening(&inputs, args.filter_file.as_deref());
-    let interrupted =
-        args.checkpoints.interrupted(&memory, files.as_deref(), &args.output.paths())?;
-    let mut outputs = match &interrupted {
-        Some(run) => args.output.go_on(run, opening)?,
-        None => args.output.open(opening)?,
+    let wanted = args.output.wanted();
+    let job = Job::new("dedup", &args.input, &reading.inputs)
+        .with("repeats", wanted == Insertion::AlreadyPresent);
+    let fresh = Yield {
+        to: args.output.destinations(),
+        opening: reading.opening(&inputs, args.filter_file.as_deref()),
+        counts: Counts { items_before: memory.filter().len(), ..Counts::default() },
     };
-    let files = files.filter(|_| outputs.are_files());
-    let tracker = files
-        .filter(|_| matches!(memory, Memory::Kept(_)))
-        .map(|files| args.checkpoints.tracker(&files));
-    let session = Session::begin(&args.run, args.manners.quiet, reading.on_missing, &inputs)?;
+    let tee = fresh.to.tee.is_some();
+    let Begun { course, mut outputs, counts } =
+        work.checkpoints.begin(memory.kept(), job, fresh)?;
+    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
     let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
     let forecast =
         Forecast::new(inputs.total_bytes).filter(|_| open_ended && memory.filter().is_resizable());
-    let mut dedup = Dedup {
-        note: Note { items_before: memory.filter().len(), ..Note::default() },
-        memory,
-        forecast,
-        tracker: tracker.transpose()?,
-        wanted: args.output.wanted(),
-        tee: outputs.tee.is_some(),
-        session,
-        passed: (0, 0),
-        over: 0,
-        outcomes: Vec::new(),
-        refused: None,
-    };
-    match interrupted {
-        Some(run) => (dedup.over, dedup.note) = (run.records, run.note),
-        // From here on the filter knows that the output is being written.
-        None => dedup.checkpoint(outputs.settle()?)?,
-    }
+    let outcomes = Vec::new();
+    let mut dedup =
+        Dedup { memory, counts, forecast, wanted, tee, session, course, outcomes, refused: None };
     let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.session.end();
     read?;
-    if dedup.is_interrupted() {
-        dedup.checkpoint(outputs.settle()?)?;
-        return dedup.leave();
+    if args.filter_file.is_none() {
+        return dedup.finish(Settled::default());
     }
-    if args.filter_file.is_some() {
-        // What the filter remembers must be in the output first.
-        outputs.each(Output::sync)?;
-    }
-    dedup.finish()
+    // What the filter remembers must be in the output first.
+    dedup.finish(outputs.settle()?)
 }
 
 #[derive(Debug)]
 struct Dedup {
     memory: Memory,
-    note: Note,
+    counts: Counts,
     forecast: Option<Forecast>,
     /// What goes to the main output.
     wanted: Insertion,
     /// Whether there is an output for the repeats as well.
     tee: bool,
     session: Session,
-    /// Set if the run can be gone on with.
-    tracker: Option<Tracker>,
-    /// Records dealt with, and bytes of the inputs read for them.
-    passed: (u64, u64),
-    /// Records still to be passed over: the interrupted run has dealt with them.
-    over: u64,
+    course: Course,
     outcomes: Vec<Insertion>,
     refused: Option<Refused>,
+}
+
+/// What the run has counted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    unique: u64,
+    repeats: u64,
+    /// Items in the filter when the run began.
+    items_before: u64,
 }
 
 /// The record for which there was no room.
@@ -154,15 +134,13 @@ struct Refused {
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let over = self.over.min(block.len() as u64) as usize;
-        self.over -= over as u64;
-        self.passed = (self.passed.0 + block.len() as u64, block.consumed);
+        let over = self.course.enter(block);
         let known = block.hashes_before(over);
         let hashes = &block.hashes[known..];
         let result = self.memory.insert_unique_hash_batch(hashes, &mut self.outcomes);
         let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
-        self.note.unique += fresh as u64;
-        self.note.repeats += (self.outcomes.len() - fresh) as u64;
+        self.counts.unique += fresh as u64;
+        self.counts.repeats += (self.outcomes.len() - fresh) as u64;
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
         self.select(block);
         block.deselect_before(over);
@@ -171,21 +149,17 @@ impl Answer for Dedup {
             return Ok(Flow::Enough);
         }
         self.make_room(block.consumed);
-        self.session.show(self.note.unique, self.memory.filter().load());
+        self.session.show(self.counts.unique, self.memory.filter().load());
         Ok(Flow::Continue)
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.over == 0 && self.tracker.as_ref().is_some_and(Tracker::is_due)
+        self.course.is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
-        let (Some(tracker), Memory::Kept(kept)) = (&mut self.tracker, &mut self.memory) else {
-            return Ok(());
-        };
-        kept.commit(&tracker.progress(self.passed, settled, &self.note)?)?;
-        tracker.done();
-        Ok(())
+        let kept = self.memory.kept();
+        kept.map_or(Ok(()), |kept| self.course.commit(kept, settled, &self.counts))
     }
 }
 
@@ -211,6 +185,7 @@ impl Dedup {
     fn refuse(&mut self, block: &Block, done: usize, full: Full) {
         let place = block.record_of_hash(done);
         self.session.take_back(block, place);
+        self.course.take_back(block, place);
         let number = block.record_number(place);
         let record = format!("{}: record {number}", block.name);
         self.refused = Some(Refused { record, full });
@@ -235,23 +210,16 @@ impl Dedup {
         }
     }
 
-    /// A signal has ended the reading, and the rest can be done later.
-    fn is_interrupted(&self) -> bool {
-        self.tracker.is_some() && matches!(self.session.exit(Exit::Success), Exit::Signal(_))
-    }
-
-    fn leave(&self) -> Result<Exit, Failure> {
-        self.session.print_figures(self.answers(), self.memory.filter())?;
-        Ok(self.session.exit(Exit::Success))
-    }
-
-    fn finish(self) -> Result<Exit, Failure> {
+    fn finish(self, settled: Settled) -> Result<Exit, Failure> {
         let answers = self.answers();
-        let (name, saved, filter) = match self.memory {
-            Memory::Kept(kept) => (kept.name(), "recorded in the filter and ", kept.finish()?),
-            Memory::Fleeting(filter) => ("filter".to_owned(), "", *filter),
+        let saved = match self.memory {
+            Memory::Kept(_) => "recorded in the filter and ",
+            Memory::Fleeting(_) => "",
         };
-        let printed = self.session.print_figures(answers, &filter);
+        let name = self.memory.name();
+        let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
+        let memory = self.course.end(ending, self.memory, settled, &self.counts)?;
+        let printed = self.session.print_figures(answers, memory.filter());
         let Some(Refused { record, full }) = self.refused else {
             printed?;
             return Ok(self.session.exit(Exit::Success));
@@ -265,8 +233,8 @@ impl Dedup {
 
     fn answers(&self) -> Answers {
         Answers {
-            unique: Some(self.note.unique),
-            repeats: Some(self.note.repeats),
+            unique: Some(self.counts.unique),
+            repeats: Some(self.counts.repeats),
             expected_wrongly_dropped: Some(self.expected_wrongly_dropped()),
             ..Answers::default()
         }
@@ -276,7 +244,7 @@ impl Dedup {
     /// are there already: the sum over the n of this run.
     fn expected_wrongly_dropped(&self) -> f64 {
         let filter = self.memory.filter();
-        let (before, now) = (self.note.items_before as f64, filter.len() as f64);
+        let (before, now) = (self.counts.items_before as f64, filter.len() as f64);
         (now * now - before * before) / 2.0 / filter.hash_bits().exp2()
     }
 }

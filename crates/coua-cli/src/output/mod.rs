@@ -1,9 +1,12 @@
 //! Where records go: standard output or a file, in large writes.
 
+mod several;
+
+pub(crate) use several::{Destination, Destinations, Outputs};
+
 use crate::input::block::{Block, Ending};
 use crate::input::{self, Identity, Survey};
 use crate::message::Failure;
-use crate::pipeline::Deliver;
 use crate::record::Separator;
 use crate::startup::Stream;
 use coua_store::{Place, Role};
@@ -179,20 +182,6 @@ impl Output {
             Some(_) => self.file.sync_data().map_err(|error| Failure::write(&self.name, &error)),
             None => Ok(()),
         }
-    }
-}
-
-/// The usual case: the selected records go to one output, if there is one.
-impl Deliver for Option<Output> {
-    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
-        match self {
-            Some(output) => output.write_selected(block, &block.selected),
-            None => Ok(()),
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        self.as_mut().map_or(Ok(()), Output::flush)
     }
 }
 

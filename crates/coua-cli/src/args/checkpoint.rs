@@ -1,0 +1,40 @@
+//! Options about interrupted runs.
+
+use crate::args::run::{Manners, RunArgs};
+use crate::args::value;
+use std::time::Duration;
+
+/// How a run is kept from being lost.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct CheckpointArgs {
+    /// Go on with a run that was interrupted; begin one if nothing was done yet
+    ///
+    /// Inputs, outputs and options must be those of that run. The records that were dealt with are
+    /// read again, but passed over. That a run with this option has ended is remembered too, until
+    /// another run begins: the same command once more deals with nothing, or with what the inputs
+    /// have got more since.
+    #[arg(long, requires = "filter_file")]
+    pub(crate) resume: bool,
+
+    /// Seconds after which output and filter are brought to the disk together
+    ///
+    /// Only in runs that --resume can go on with; others are recorded at their end alone. Less often
+    /// where a tenth of the time would go into it; with 0, as often as possible.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = value::seconds,
+          requires = "filter_file")]
+    pub(crate) checkpoint_every: Duration,
+}
+
+/// How to do work that changes a filter record by record.
+#[derive(clap::Args, Debug)]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    pub(crate) checkpoints: CheckpointArgs,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) manners: Manners,
+}

@@ -1,0 +1,141 @@
+//! The outputs of a command: none, one, or one for each kind of answer.
+
+use super::{Opening, Output, Settled};
+use crate::input::block::Block;
+use crate::message::Failure;
+use crate::pipeline::Deliver;
+use coua_store::Place;
+use std::path::{Path, PathBuf};
+
+/// Where the selected records are to go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Destination<'a> {
+    /// Standard output.
+    Standard,
+    File(&'a Path),
+}
+
+impl<'a> Destination<'a> {
+    /// Of an option that says otherwise than standard output.
+    pub(crate) fn of(path: Option<&'a Path>) -> Self {
+        path.map_or(Self::Standard, Self::File)
+    }
+
+    fn path(self) -> Option<&'a Path> {
+        match self {
+            Self::Standard => None,
+            Self::File(path) => Some(path),
+        }
+    }
+}
+
+/// What the command line says about the outputs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Destinations<'a> {
+    /// For the selected records; none if the command prints nothing.
+    pub(crate) main: Option<Destination<'a>>,
+    /// For the records that are selected for a second output as well.
+    pub(crate) tee: Option<&'a Path>,
+}
+
+impl<'a> Destinations<'a> {
+    fn all(self) -> impl Iterator<Item = Destination<'a>> {
+        self.main.into_iter().chain(self.tee.map(Destination::File))
+    }
+
+    /// The names of the outputs; standard output has none.
+    pub(crate) fn paths(self) -> Vec<&'a Path> {
+        self.all().filter_map(Destination::path).collect()
+    }
+}
+
+/// Outputs that are open.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    main: Option<Output>,
+    tee: Option<Output>,
+    /// The name of each, in their order; standard output has none.
+    paths: Vec<Option<PathBuf>>,
+}
+
+impl Outputs {
+    /// New ones: files are emptied.
+    pub(crate) fn open(
+        destinations: Destinations<'_>,
+        opening: Opening<'_>,
+    ) -> Result<Self, Failure> {
+        Self::each_opened(destinations, |_, path| Output::open(path, opening))
+    }
+
+    /// Those of an interrupted run, which ended at `places`, one for each; whether each still lacks the
+    /// separator of its last record.
+    pub(crate) fn go_on(
+        destinations: Destinations<'_>,
+        (places, owes_separator): (&[Place], &[bool]),
+        opening: Opening<'_>,
+    ) -> Result<Self, Failure> {
+        Self::each_opened(destinations, |number, path| {
+            let Some(place) = places.get(number) else { return Output::open(path, opening) };
+            let mut output = Output::go_on(place, opening)?;
+            if owes_separator.get(number) == Some(&true) {
+                output.owe_separator();
+            }
+            Ok(output)
+        })
+    }
+
+    fn each_opened(
+        destinations: Destinations<'_>,
+        open: impl Fn(usize, Option<&Path>) -> Result<Output, Failure>,
+    ) -> Result<Self, Failure> {
+        let paths = destinations.all().map(|output| output.path().map(Path::to_owned)).collect();
+        let main = destinations.main.map(|main| open(0, main.path())).transpose()?;
+        let behind = usize::from(main.is_some());
+        let tee = destinations.tee.map(|path| open(behind, Some(path))).transpose()?;
+        let identity = |output: &Option<Output>| output.as_ref().and_then(Output::identity);
+        if let (Some(path), Some(tee)) = (destinations.tee, identity(&tee))
+            && identity(&main) == Some(tee)
+        {
+            return Err(Failure::at(path.display(), "is the output as well: name another file"));
+        }
+        Ok(Self { main, tee, paths })
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Output> {
+        self.main.iter_mut().chain(&mut self.tee)
+    }
+
+    /// Whether all of them are files with names, so that a run can be gone on with.
+    pub(crate) fn are_files(&mut self) -> bool {
+        self.paths.iter().all(Option::is_some)
+            && self.all().all(|output| output.identity().is_some())
+    }
+}
+
+impl Deliver for Outputs {
+    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
+        if let Some(main) = &mut self.main {
+            main.write_selected(block, &block.selected)?;
+        }
+        match &mut self.tee {
+            Some(tee) => tee.write_selected(block, &block.also_selected),
+            None => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.all().try_for_each(Output::flush)
+    }
+
+    fn settle(&mut self) -> Result<Settled, Failure> {
+        let mut settled = Settled::default();
+        let outputs = self.main.iter_mut().chain(&mut self.tee);
+        for (output, path) in outputs.zip(&self.paths) {
+            match path {
+                Some(path) => output.settle(path, &mut settled)?,
+                None => output.sync()?,
+            }
+        }
+        Ok(settled)
+    }
+}

@@ -1,0 +1,108 @@
+//! What a run does: by this an interrupted one is recognised.
+
+use crate::args::input::InputArgs;
+use crate::input::Inputs;
+use crate::message::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// What happens if a record that was dealt with is dealt with again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// The filter stays as it is.
+    Harmless,
+    /// It counts twice.
+    Counts,
+}
+
+/// What a run does to which inputs.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(super) description: Description,
+    pub(super) again: Again,
+    /// If all of them are files with names.
+    pub(super) inputs: Option<Vec<PathBuf>>,
+}
+
+/// The part of a job that is kept with the filter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Description {
+    command: Cow<'static, str>,
+    /// The options on which the answers depend.
+    options: Map<String, Value>,
+}
+
+impl Job {
+    pub(crate) fn new(command: &'static str, args: &InputArgs, inputs: &Inputs) -> Self {
+        let options = match serde_json::to_value(args) {
+            Ok(Value::Object(options)) => options,
+            _ => Map::new(),
+        };
+        let description = Description { command: command.into(), options };
+        Self { description, again: Again::Harmless, inputs: inputs.files() }
+    }
+
+    /// With one more option on which the answers depend.
+    pub(crate) fn with(mut self, option: &str, value: impl Serialize) -> Self {
+        let value = serde_json::to_value(value).unwrap_or_default();
+        self.description.options.insert(option.to_owned(), value);
+        self
+    }
+
+    pub(crate) fn again(self, again: Again) -> Self {
+        Self { again, ..self }
+    }
+}
+
+impl Description {
+    pub(super) fn is_of_command(&self, other: &Self) -> bool {
+        self.command == other.command
+    }
+
+    pub(super) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Complains if the job at hand is not `self`, the one of the interrupted run.
+    pub(super) fn agree_with(&self, job: &Self) -> Result<(), Failure> {
+        if !self.is_of_command(job) {
+            let reason = format!("the interrupted run was one of `coua {}`", self.command);
+            return Err(Failure::at("--resume", reason));
+        }
+        let names = self.options.keys().chain(job.options.keys());
+        let differs = |name: &&String| self.options.get(*name) != job.options.get(*name);
+        match names.into_iter().find(differs) {
+            None => Ok(()),
+            Some(name) => {
+                let name = name.replace('_', "-");
+                let reason = format!("--{name} is not as it was in the interrupted run");
+                Err(Failure::at("--resume", reason))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn description(command: &'static str, options: &[(&str, u32)]) -> Description {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        Description { command: command.into(), options: options.collect() }
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let known = description("add", &[("on_missing", 1), ("unique", 0)]);
+        let reason = |job: &Description| known.agree_with(job).unwrap_err().reason().to_owned();
+        assert!(known.agree_with(&description("add", &[("on_missing", 1), ("unique", 0)])).is_ok());
+        assert!(reason(&description("dedup", &[])).contains("`coua add`"));
+        let other = description("add", &[("on_missing", 2), ("unique", 0)]);
+        assert!(reason(&other).starts_with("--on-missing is not as"));
+        let more = description("add", &[("on_missing", 1), ("unique", 0), ("window", 7)]);
+        assert!(reason(&more).starts_with("--window is not as"));
+        assert!(reason(&description("add", &[("on_missing", 1)])).starts_with("--unique is not"));
+    }
+}

@@ -1,0 +1,135 @@
+//! What the filter knows of the run before.
+
+use super::job::{Again, Description, Job};
+use crate::message::Failure;
+use coua_store::{Place, Progress, Role};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// What the program must know to go on, beside the positions.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) job: Description,
+    /// It was not interrupted.
+    pub(super) has_ended: bool,
+    pub(super) counts: Value,
+    pub(super) owes_separator: Vec<bool>,
+}
+
+/// A run that the filter knows.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    pub(super) progress: &'a Progress,
+    pub(super) note: Note,
+}
+
+impl<'a> Known<'a> {
+    /// None if there was no run, or none that can be gone on with.
+    pub(super) fn of(progress: Option<&'a Progress>) -> Option<Result<Self, Failure>> {
+        let progress = progress.filter(|progress| !progress.places.is_empty())?;
+        let note = serde_json::from_slice(&progress.note).map_err(|_| {
+            let reason = "the filter's last run was one of another version of coua: end it by that";
+            Failure::at("--resume", reason)
+        });
+        Some(note.map(|note| Self { progress, note }))
+    }
+
+    fn places(&self, role: Role) -> impl Iterator<Item = &'a Place> + use<'a> {
+        self.progress.places.iter().filter(move |place| place.role == role)
+    }
+
+    pub(super) fn outputs(&self) -> Vec<Place> {
+        self.places(Role::Output).cloned().collect()
+    }
+
+    pub(super) fn counts<C: DeserializeOwned>(&self) -> Result<C, Failure> {
+        serde_json::from_value(self.note.counts.clone()).map_err(|error| {
+            Failure::at("--resume", format_args!("the interrupted run's figures: {error}"))
+        })
+    }
+
+    /// Complains if this is not the run that is to be gone on with.
+    pub(super) fn agree(
+        &self,
+        job: &Job,
+        inputs: &[&Path],
+        outputs: &[&Path],
+    ) -> Result<(), Failure> {
+        self.note.job.agree_with(&job.description)?;
+        agree(self.places(Role::Input), inputs, "input")?;
+        agree(self.places(Role::Output), outputs, "output")
+    }
+
+    /// Complains if its files were changed since.
+    pub(super) fn check_places(&self) -> Result<(), Failure> {
+        self.progress.places.iter().try_for_each(|place| {
+            place.check().map_err(|moved| {
+                let reason = format!("--resume: {moved}; without --resume a new run begins");
+                Failure::at(place.path.display(), reason)
+            })
+        })
+    }
+
+    /// Refuses to begin anew what would spoil a run that was interrupted: to empty a file that holds
+    /// records which the filter remembers, or to count what it has counted.
+    pub(super) fn keep(&self, job: &Job, outputs: &[&Path]) -> Result<(), Failure> {
+        let records = self.progress.records;
+        if self.note.has_ended || records == 0 {
+            return Ok(());
+        }
+        if let Some(path) = self.spoilt(Role::Output, outputs) {
+            let reason = format!(
+                "holds what an interrupted run found in {records} records, which the filter \
+                 remembers: go on with it by --resume, or name another output"
+            );
+            return Err(Failure::at(path.display(), reason));
+        }
+        let counts = job.again == Again::Counts && self.note.job.is_of_command(&job.description);
+        let inputs: Vec<&Path> = job.inputs.iter().flatten().map(|path| &**path).collect();
+        if counts && let Some(path) = self.spoilt(Role::Input, &inputs) {
+            let command = self.note.job.command();
+            let reason = format!(
+                "an interrupted run of `coua {command}` has dealt with records of it, which would \
+                 count twice: go on with it by --resume, or give them by standard input"
+            );
+            return Err(Failure::at(path.display(), reason));
+        }
+        Ok(())
+    }
+
+    /// The first of these files in which the run is beyond the beginning.
+    fn spoilt<'b>(&self, role: Role, given: &[&'b Path]) -> Option<&'b Path> {
+        let is_spoilt =
+            |path: &&Path| self.places(role).any(|place| place.offset > 0 && is_file(place, path));
+        given.iter().copied().find(is_spoilt)
+    }
+}
+
+/// Whether a path names the file of a place, or its name is the same.
+fn is_file(place: &Place, path: &Path) -> bool {
+    place.path == path || Place::of(place.role, path, 0).is_ok_and(|now| now.inode == place.inode)
+}
+
+/// Whether these are the files of the interrupted run, in its order.
+fn agree<'a>(
+    known: impl Iterator<Item = &'a Place>,
+    given: &[&Path],
+    what: &str,
+) -> Result<(), Failure> {
+    let known: Vec<_> = known.collect();
+    for (place, path) in known.iter().zip(given) {
+        if !Place::of(place.role, path, 0).is_ok_and(|now| now.inode == place.inode) {
+            let (path, known) = (path.display(), place.path.display());
+            let reason = format!("--resume: the interrupted run had {known} as its {what} here");
+            return Err(Failure::at(path, reason));
+        }
+    }
+    if known.len() == given.len() {
+        return Ok(());
+    }
+    let (known, given) = (known.len(), given.len());
+    let reason = format!("the interrupted run had {known} {what} files, this one has {given}");
+    Err(Failure::at("--resume", reason))
+}

@@ -1,0 +1,266 @@
+//! Runs that can be gone on with after they were interrupted.
+//!
+//! A checkpoint commits the filter together with how far inputs and outputs are. To go on, the inputs
+//! are read again from their beginning, and the records that were dealt with are passed over: so it
+//! works for compressed inputs and every form of records.
+
+mod job;
+mod known;
+mod tracker;
+
+pub(crate) use job::{Again, Job};
+
+use crate::args::checkpoint::CheckpointArgs;
+use crate::filter_file::{Kept, Memory};
+use crate::input::block::Block;
+use crate::message::Failure;
+use crate::output::{Destinations, Opening, Outputs, Settled};
+use crate::pipeline::Deliver;
+use coua::CuckooFilter;
+use coua_store::Progress;
+use job::Description;
+use known::{Known, Note};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+use tracker::Tracker;
+
+/// How far a run is in its records, and what is recorded of that.
+#[derive(Debug)]
+pub(crate) struct Course {
+    /// Set if the run can be gone on with.
+    recorded: Option<Recorded>,
+    /// Records dealt with, and bytes of the inputs read for them.
+    passed: (u64, u64),
+    /// Records still to be passed over: the interrupted run has dealt with them.
+    over: u64,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    tracker: Tracker,
+    job: Description,
+    /// That the run has ended is recorded too, so that going on with it then does nothing.
+    keeps_end: bool,
+}
+
+/// A run at its beginning, or where it is gone on with.
+#[derive(Debug)]
+pub(crate) struct Begun<C> {
+    pub(crate) course: Course,
+    pub(crate) outputs: Outputs,
+    /// What the command has counted so far.
+    pub(crate) counts: C,
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All was dealt with, as far as can be known.
+    Whole,
+    /// There is more: a signal came, or there was no room.
+    Early,
+}
+
+/// What a run gives out: its outputs, and what it counts at its beginning.
+pub(crate) struct Yield<'a, C> {
+    pub(crate) to: Destinations<'a>,
+    pub(crate) opening: Opening<'a>,
+    pub(crate) counts: C,
+}
+
+impl CheckpointArgs {
+    /// Begins a run, or goes on with the one that was interrupted. `kept` is the filter, if it is in a
+    /// file. From here on the filter knows that the outputs are being written.
+    pub(crate) fn begin<C: Serialize + DeserializeOwned>(
+        &self,
+        kept: Option<&mut Kept>,
+        job: Job,
+        fresh: Yield<'_, C>,
+    ) -> Result<Begun<C>, Failure> {
+        let Some(kept) = kept else {
+            let outputs = Outputs::open(fresh.to, fresh.opening)?;
+            return Ok(Begun { course: Course::new(None), outputs, counts: fresh.counts });
+        };
+        let paths = fresh.to.paths();
+        let known = self.interrupted(kept.store.progress(), &job, &paths)?;
+        let (mut outputs, counts, passed) = match &known {
+            Some(run) => {
+                let places = run.outputs();
+                let ends = (&*places, &*run.note.owes_separator);
+                (
+                    Outputs::go_on(fresh.to, ends, fresh.opening)?,
+                    run.counts()?,
+                    run.progress.records,
+                )
+            }
+            None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts, 0),
+        };
+        let files = job.inputs.filter(|_| outputs.are_files());
+        let tracker = files.map(|files| Tracker::new(&files, self.checkpoint_every)).transpose()?;
+        let recorded = tracker.map(|tracker| Recorded {
+            tracker,
+            job: job.description,
+            keeps_end: self.resume,
+        });
+        let mut course = Course::new(recorded);
+        match known.map(|run| (run.note.has_ended, run.progress.clone())) {
+            // Also what is left of the run is one with commits on its way.
+            Some((false, progress)) => kept.commit(&progress)?,
+            Some((true, _)) => {}
+            None => course.commit(kept, outputs.settle()?, &counts)?,
+        }
+        course.over = passed;
+        Ok(Begun { course, outputs, counts })
+    }
+
+    /// The run to go on with, if there is one and it is asked for.
+    fn interrupted<'a>(
+        &self,
+        progress: Option<&'a Progress>,
+        job: &Job,
+        outputs: &[&Path],
+    ) -> Result<Option<Known<'a>>, Failure> {
+        let known = Known::of(progress);
+        if !self.resume {
+            // What cannot be understood is not spoilt by a new run more than by the old one.
+            known.and_then(Result::ok).map_or(Ok(()), |run| run.keep(job, outputs))?;
+            return Ok(None);
+        }
+        let Some(inputs) = &job.inputs else {
+            let reason = "needs inputs that are files with names: others cannot be read again";
+            return Err(Failure::at("--resume", reason));
+        };
+        let inputs: Vec<&Path> = inputs.iter().map(|path| &**path).collect();
+        if let Some(run) = known.transpose()? {
+            match run.agree(job, &inputs, outputs) {
+                Err(_) if run.note.has_ended => {}
+                agreed => {
+                    agreed?;
+                    run.check_places()?;
+                    return Ok(Some(run));
+                }
+            }
+        }
+        match outputs.iter().find(|path| has_content(path)) {
+            Some(path) => Err(Failure::at(
+                path.display(),
+                "--resume: the filter knows of no interrupted run into this file: leave --resume \
+                 out to begin anew, which empties it",
+            )),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Course {
+    fn new(recorded: Option<Recorded>) -> Self {
+        Self { recorded, passed: (0, 0), over: 0 }
+    }
+
+    /// Goes on by a block; says how many of its records are to be passed over.
+    pub(crate) fn enter(&mut self, block: &Block) -> usize {
+        let over = self.over.min(block.len() as u64);
+        self.over -= over;
+        self.passed = (self.passed.0 + block.len() as u64, block.consumed);
+        over as usize
+    }
+
+    /// Goes back: the records of the block from `place` on were not dealt with.
+    pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
+        self.passed.0 -= (block.len() - place) as u64;
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.over == 0 && self.recorded.as_ref().is_some_and(|it| it.tracker.is_due())
+    }
+
+    /// Commits how far the run is, if it can be gone on with. All answers are in the outputs, and settled
+    /// there.
+    pub(crate) fn commit(
+        &mut self,
+        kept: &mut Kept,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<(), Failure> {
+        if self.over > 0 {
+            // The filter is farther than this run.
+            return Ok(());
+        }
+        let Some(progress) = self.progress(settled, counts, Ending::Early)? else { return Ok(()) };
+        kept.commit(&progress)?;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.tracker.done();
+            recorded.keeps_end |= self.passed.0 > 0;
+        }
+        Ok(())
+    }
+
+    /// Commits the end of the run, or if it can be gone on with, where it was left. Gives the filter
+    /// back.
+    pub(crate) fn end(
+        mut self,
+        ending: Ending,
+        memory: Memory,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<Memory, Failure> {
+        match memory {
+            Memory::Fleeting(_) => Ok(memory),
+            Memory::Kept(mut kept) if ending == Ending::Early && self.recorded.is_some() => {
+                self.commit(&mut kept, settled, counts)?;
+                Ok(Memory::Kept(kept))
+            }
+            Memory::Kept(kept) => {
+                let filter = self.finish(*kept, settled, counts)?;
+                Ok(Memory::Fleeting(Box::new(filter)))
+            }
+        }
+    }
+
+    fn finish(
+        mut self,
+        kept: Kept,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<CuckooFilter, Failure> {
+        if self.over > 0 {
+            let reason = format!(
+                "the inputs have {} records, {} less than the interrupted run has dealt with: they \
+                 are not what they were",
+                self.passed.0, self.over
+            );
+            return Err(Failure::at("--resume", reason));
+        }
+        match self.progress(settled, counts, Ending::Whole)? {
+            Some(progress) if self.recorded.is_some_and(|it| it.keeps_end) => {
+                kept.finish_at(&progress)
+            }
+            _ => kept.finish_at(&Progress::default()),
+        }
+    }
+
+    fn progress(
+        &mut self,
+        settled: Settled,
+        counts: &impl Serialize,
+        ending: Ending,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(recorded) = &mut self.recorded else { return Ok(None) };
+        recorded.tracker.begin();
+        let mut places = recorded.tracker.places(self.passed.1)?;
+        places.extend(settled.places);
+        let note = Note {
+            job: recorded.job.clone(),
+            has_ended: ending == Ending::Whole,
+            counts: serde_json::to_value(counts).unwrap_or_default(),
+            owes_separator: settled.owes_separator,
+        };
+        let note = serde_json::to_vec(&note).unwrap_or_default();
+        Ok(Some(Progress { records: self.passed.0, note, places }))
+    }
+}
+
+fn has_content(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
+}

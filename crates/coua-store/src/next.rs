@@ -1,0 +1,130 @@
+//! The next snapshot: space for it, its bytes, its name.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use coua::CuckooFilter;
+
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::journal::{Identity, Journal};
+use crate::lock::is_at;
+use crate::store::{Need, Store};
+
+impl Store {
+    /// Takes space for the next snapshot, if one may be written.
+    pub(crate) fn reserve(&mut self) -> Result<(), StoreError> {
+        let present = self.snapshot.identity.bytes;
+        let logged = self.journal.as_ref().map_or(0, Journal::bytes);
+        let fits = |changes: u64| {
+            // 8 bytes a change, and as much again for the frames of small commits.
+            let journal = logged.saturating_add(changes.saturating_mul(16));
+            journal <= self.options.journal_limit(present)
+        };
+        let stays = self.need == Need::Journal && self.options.expected.is_some_and(fits);
+        if stays || self.reserved.is_some() {
+            return Ok(());
+        }
+        let needed = present.max(self.filter.memory_bytes() as u64);
+        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
+        let permissions = self.files.permissions();
+        let file = disk.create(path, permissions.as_ref());
+        let file = file.map_err(|source| StoreError::io(path, "create", source))?;
+        if let Err(source) = disk.reserve(&file, needed) {
+            disk.remove(path).ok();
+            return Err(StoreError::io(path, "take space for the next snapshot", source));
+        }
+        self.reserved = Some(file);
+        Ok(())
+    }
+
+    /// What was mapped was never checked, and must not get a new checksum unseen.
+    pub(crate) fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
+        if let (true, Some(file)) = (self.snapshot.is_unchecked, &mut self.snapshot.file) {
+            let checked = io::Seek::rewind(file).map_err(coua::LoadError::Io);
+            let checked = checked.and_then(|()| CuckooFilter::check_file(file));
+            let path = || self.files.snapshot.clone();
+            checked.map_err(|source| StoreError::Load { path: path(), source })?;
+            self.snapshot.is_unchecked = false;
+        }
+        Ok(())
+    }
+
+    /// Writes the next snapshot beside the present one, and waits until it is on the disk.
+    pub(crate) fn write_next(&mut self) -> Result<(File, Identity), StoreError> {
+        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
+        let failed = |doing| move |source| StoreError::io(path, doing, source);
+        let reserved = self.reserved.take();
+        let file =
+            reserved.map_or_else(|| disk.create(path, self.files.permissions().as_ref()), Ok);
+        let file = file.map_err(failed("create"))?;
+        let mut out = Steps { disk, file: &file, at: 0, tail: Vec::new() };
+        let written = self.filter.write_to(&mut out);
+        let identity = out.identity();
+        let written = written
+            .map_err(failed("write"))
+            // What was reserved beyond the end is given back.
+            .and_then(|()| disk.cut(&file, identity.bytes).map_err(failed("cut")))
+            .and_then(|()| disk.sync(&file).map_err(failed("sync")));
+        match written {
+            Ok(()) => Ok((file, identity)),
+            Err(error) => {
+                disk.remove(path).ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the next snapshot its name, or removes it.
+    pub(crate) fn rename_next(&self, file: &File) -> Result<(), StoreError> {
+        let (disk, from, to) =
+            (&*self.options.disk, &self.files.next_snapshot, &self.files.snapshot);
+        match disk.rename(from, to) {
+            // Over a network the answer may be lost, but not the deed.
+            Err(source) if !(cfg!(unix) && is_at(file, to)) => {
+                disk.remove(from).ok();
+                Err(StoreError::io(to, "replace", source))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes a file step by step, and remembers its end.
+struct Steps<'a> {
+    disk: &'a dyn Disk,
+    file: &'a File,
+    at: u64,
+    /// The last bytes: at least those of the trailer.
+    tail: Vec<u8>,
+}
+
+/// The whole checksum and the end mark (docs/format.md, section 6).
+const TRAILER_END: usize = 16;
+
+impl Steps<'_> {
+    fn identity(&self) -> Identity {
+        let mut checksum = [0; 8];
+        let begin = self.tail.len().saturating_sub(TRAILER_END);
+        for (byte, &of_tail) in checksum.iter_mut().zip(&self.tail[begin..]) {
+            *byte = of_tail;
+        }
+        Identity { checksum: u64::from_le_bytes(checksum), bytes: self.at }
+    }
+}
+
+impl Write for Steps<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write(self.file, bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        let end = &bytes[bytes.len().saturating_sub(TRAILER_END)..];
+        self.tail.extend_from_slice(end);
+        let surplus = self.tail.len().saturating_sub(TRAILER_END);
+        self.tail.drain(..surplus);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
