@@ -42,6 +42,7 @@ pub mod sizing;
 mod snapshot;
 mod table;
 mod ways;
+mod window;
 
 pub use bloom::{
     BlockedBloomFilter, BloomBuildError, BloomFilter, BloomLoadError, BloomMergeError,
@@ -57,3 +58,6 @@ pub use geometry::Layout;
 pub use hash::{HashAlgorithm, KeyHash, KeyHasher};
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{LoadError, Part};
+pub use window::{
+    Change, Clock, Generation, Generations, Ledger, When, Window, WindowError, WindowMergeError,
+};

@@ -63,6 +63,8 @@ pub enum Part {
     Trailer,
     /// Bytes between the parts, which are zero.
     Padding,
+    /// The filter of a generation with this number.
+    Generation(u64),
 }
 
 impl fmt::Display for Part {
@@ -74,6 +76,7 @@ impl fmt::Display for Part {
             Self::SideTable => f.write_str("side table"),
             Self::Trailer => f.write_str("trailer"),
             Self::Padding => f.write_str("padding"),
+            Self::Generation(number) => write!(f, "generation {number}"),
         }
     }
 }

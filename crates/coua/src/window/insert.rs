@@ -1,0 +1,294 @@
+//! Inserting many items, each into the generation of its time.
+//!
+//! A batch is cut into *stretches* in which nothing is forgotten, so that all generations can be asked
+//! about a whole stretch at once; and the new items of a stretch into *runs* for one generation, which
+//! that generation takes as a batch. The answers are those of one call after the other.
+
+use std::ops::Range;
+
+use crate::KeyHash;
+use crate::error::{BatchFull, Full, Insertion};
+use crate::window::change::{Change, Ledger, When};
+use crate::window::{Clock, Generations};
+
+impl Generations {
+    /// Adds the key at present if it is not remembered, and says which.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
+        let (hash, mut outcomes) = (self.hasher().hash(key.as_ref()), Vec::new());
+        let done = self.insert_unique_hash_batch(&[hash], When::Now, &mut outcomes, &mut ());
+        done.map_err(|stopped| stopped.full).map(|()| outcomes[0])
+    }
+
+    /// Adds many keys that are hashed already, each if it is not remembered; `outcomes` is cleared and
+    /// then holds one answer for each key processed.
+    ///
+    /// A repeat changes nothing: an item's age counts from when it was inserted, not from when it was
+    /// last seen. An item too old for the window that is not remembered counts as
+    /// [`Insertion::Inserted`] too, but it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room.
+    pub fn insert_unique_hash_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        outcomes: &mut Vec<Insertion>,
+        ledger: &mut impl Ledger,
+    ) -> Result<(), BatchFull> {
+        if let Some(filter) = self.endless_mut() {
+            let result = filter.insert_unique_hash_batch(hashes, outcomes);
+            let inserted = hashes.iter().zip(&*outcomes);
+            for (hash, _) in inserted.filter(|(_, what)| **what == Insertion::Inserted) {
+                ledger.changed(Change::Insert, 0, *hash);
+            }
+            return result;
+        }
+        outcomes.clear();
+        while outcomes.len() < hashes.len() {
+            let begin = outcomes.len();
+            let end = self.end_of_stretch(begin..hashes.len(), when, ledger);
+            let (hashes, when) = (&hashes[begin..end], when.part(begin..end));
+            outcomes.resize(end, Insertion::AlreadyPresent);
+            let outcomes_of = &mut outcomes[begin..];
+            let mut stretch = Stretch {
+                into: self,
+                hashes,
+                when,
+                outcomes: outcomes_of,
+                ledger,
+                changed: vec![],
+            };
+            match stretch.insert_absent() {
+                Ok(processed) => outcomes.truncate(begin + processed),
+                Err(BatchFull { done, full }) => {
+                    outcomes.truncate(begin + done);
+                    return Err(BatchFull { done: begin + done, full });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a copy of many keys that are hashed already, but not of those too old for the window.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room.
+    pub fn insert_hash_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        ledger: &mut impl Ledger,
+    ) -> Result<(), BatchFull> {
+        if self.window().is_none() {
+            let filter = self.generation(0).map_err(|full| BatchFull { done: 0, full })?;
+            let result = filter.insert_hash_batch(hashes);
+            let done = result.as_ref().map_or_else(|stopped| stopped.done, |()| hashes.len());
+            hashes[..done].iter().for_each(|hash| ledger.changed(Change::Insert, 0, *hash));
+            return result;
+        }
+        let mut done = 0;
+        while done < hashes.len() {
+            let end = self.end_of_stretch(done..hashes.len(), when, ledger);
+            let target = self.target(when, done);
+            let room = self.room();
+            let same = (done..end).take(room).take_while(|&at| self.target(when, at) == target);
+            let run = &hashes[done..done + same.count()];
+            done += self.insert_copies(done, target, run, ledger)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a run of copies to one generation; gives how many items were dealt with.
+    fn insert_copies(
+        &mut self,
+        done: usize,
+        target: Option<u64>,
+        run: &[KeyHash],
+        ledger: &mut impl Ledger,
+    ) -> Result<usize, BatchFull> {
+        let Some(number) = target else {
+            // They need no room.
+            let items = run.len().max(1);
+            self.note_outdated(items);
+            return Ok(items);
+        };
+        if run.is_empty() {
+            return Err(BatchFull { done, full: self.full() });
+        }
+        let filter = self.generation(number).map_err(|full| BatchFull { done, full })?;
+        let result = filter.insert_hash_batch(run);
+        let taken = result.as_ref().map_or_else(|stopped| stopped.done, |()| run.len());
+        run[..taken].iter().for_each(|hash| ledger.changed(Change::Insert, number, *hash));
+        self.count(taken, ledger);
+        result.map_err(|stopped| BatchFull { done: done + stopped.done, full: stopped.full })?;
+        Ok(taken)
+    }
+
+    /// Advances to the time of the first item, and gives where the first one follows that is of a later
+    /// generation.
+    fn end_of_stretch(
+        &mut self,
+        items: Range<usize>,
+        when: When<'_>,
+        ledger: &mut impl Ledger,
+    ) -> usize {
+        let given = self.window().filter(|window| window.clock() == Clock::Given);
+        let (When::Each(times), Some(window)) = (when, given) else { return items.end };
+        self.advance(times[items.start], ledger);
+        let present = window.generation_of(self.clock());
+        let is_later = |time: &u64| window.generation_of(*time) > present;
+        let stretch = times[items.clone()].iter().position(is_later);
+        stretch.map_or(items.end, |length| items.start + length)
+    }
+
+    /// The generation into which an item goes; none if it is too old.
+    fn target(&self, when: When<'_>, item: usize) -> Option<u64> {
+        let aging = self.aging.as_ref()?;
+        let time = match when {
+            When::Each(times) if aging.window.clock() == Clock::Given => times[item],
+            _ => aging.clock,
+        };
+        Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
+    }
+
+    /// As many items may be inserted before it is to be looked again.
+    fn room(&self) -> usize {
+        let left = self.limit().saturating_sub(self.len());
+        let left = match &self.aging {
+            Some(aging) if aging.window.clock() == Clock::Count => {
+                left.min(aging.window.step() - aging.clock % aging.window.step())
+            }
+            _ => left,
+        };
+        usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
+    /// Counts items that were inserted, where they are the clock. Whether a generation is full now.
+    fn count(&mut self, inserted: usize, ledger: &mut impl Ledger) -> bool {
+        let Some(window) = self.window().filter(|window| window.clock() == Clock::Count) else {
+            return false;
+        };
+        let before = self.clock();
+        if inserted > 0 {
+            self.turn(before.saturating_add(inserted as u64));
+            ledger.turned(self.clock());
+        }
+        window.generation_of(self.clock()) > window.generation_of(before)
+    }
+
+    fn note_outdated(&mut self, items: usize) {
+        if let Some(aging) = &mut self.aging {
+            aging.outdated += items as u64;
+        }
+    }
+}
+
+impl When<'_> {
+    fn part(self, items: Range<usize>) -> Self {
+        match self {
+            Self::Now => Self::Now,
+            Self::Each(times) => Self::Each(&times[items]),
+        }
+    }
+}
+
+/// Items between which nothing is forgotten.
+struct Stretch<'a, L> {
+    into: &'a mut Generations,
+    hashes: &'a [KeyHash],
+    when: When<'a>,
+    /// One for each; at first all are taken for repeats.
+    outcomes: &'a mut [Insertion],
+    ledger: &'a mut L,
+    /// Generations that have got some of these items.
+    changed: Vec<u64>,
+}
+
+impl<L: Ledger> Stretch<'_, L> {
+    /// Inserts what is absent, and gives how many items were dealt with: all, unless a generation was
+    /// filled by their count, so that something is forgotten.
+    fn insert_absent(&mut self) -> Result<usize, BatchFull> {
+        let mut present = Vec::new();
+        self.into.contains_hash_batch(self.hashes, &mut present);
+        let absent: Vec<usize> = (0..present.len()).filter(|&at| !present[at]).collect();
+        let mut next = 0;
+        while next < absent.len() {
+            let target = self.into.target(self.when, absent[next]);
+            let (rest, room) = (&absent[next..], self.into.room());
+            let same = |&&at: &&usize| self.into.target(self.when, at) == target;
+            // If there is no room for a new item: perhaps this one is not, because of those before.
+            let run = &rest[..rest.iter().take(room.max(1)).take_while(same).count()];
+            next += run.len();
+            let inserted = match target {
+                Some(number) => self.insert_run(number, run, room)?,
+                None => self.let_pass(run),
+            };
+            if self.into.count(inserted, self.ledger) {
+                // All of the run were new, so the last one was the last to be counted.
+                return Ok(absent[next - 1] + 1);
+            }
+        }
+        Ok(self.hashes.len())
+    }
+
+    /// Those that did not come in an earlier run.
+    fn still_absent(&self, run: &[usize], but: Option<u64>) -> Vec<usize> {
+        let (mut places, mut present) = (run.to_vec(), Vec::new());
+        for live in &self.into.live {
+            if Some(live.number) == but || !self.changed.contains(&live.number) {
+                continue;
+            }
+            let asked: Vec<KeyHash> = places.iter().map(|&at| self.hashes[at]).collect();
+            live.filter.contains_hash_batch(&asked, &mut present);
+            let mut answers = present.iter();
+            places.retain(|_| answers.next() == Some(&false));
+        }
+        places
+    }
+
+    fn insert_run(&mut self, number: u64, run: &[usize], room: usize) -> Result<usize, BatchFull> {
+        let places = self.still_absent(run, (room > 0).then_some(number));
+        let Some(&first) = places.first() else { return Ok(0) };
+        if room == 0 {
+            return Err(BatchFull { done: first, full: self.into.full() });
+        }
+        let asked: Vec<KeyHash> = places.iter().map(|&at| self.hashes[at]).collect();
+        let mut outcomes = Vec::new();
+        let filter = self.into.generation(number);
+        let filter = filter.map_err(|full| BatchFull { done: first, full })?;
+        let result = filter.insert_unique_hash_batch(&asked, &mut outcomes);
+        if !self.changed.contains(&number) {
+            self.changed.push(number);
+        }
+        let mut inserted = 0;
+        for (&at, _) in
+            places.iter().zip(&outcomes).filter(|(_, what)| **what == Insertion::Inserted)
+        {
+            self.outcomes[at] = Insertion::Inserted;
+            self.ledger.changed(Change::Insert, number, self.hashes[at]);
+            inserted += 1;
+        }
+        match result {
+            Ok(()) => Ok(inserted),
+            Err(BatchFull { done, full }) => {
+                self.into.count(inserted, self.ledger);
+                Err(BatchFull { done: places[done], full })
+            }
+        }
+    }
+
+    fn let_pass(&mut self, run: &[usize]) -> usize {
+        let places = self.still_absent(run, None);
+        for &at in &places {
+            self.outcomes[at] = Insertion::Inserted;
+        }
+        self.into.note_outdated(places.len());
+        0
+    }
+}

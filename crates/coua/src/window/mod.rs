@@ -1,0 +1,97 @@
+//! Filters that forget by age.
+//!
+//! A [`Window`] is cut into *generations*: stretches of time of equal length, numbered from the
+//! beginning of time. Each has a filter of its own. An item lies in the generation of its own time; a
+//! question asks all generations that the window still reaches; and what the window has left is
+//! dropped whole, whatever is in it.
+//!
+//! ```text
+//!  forgotten | c - 3 | c - 2 | c - 1 |   c     c: the generation of the clock; here 3 in a window
+//!            |<------- window ------>|
+//! ```
+//!
+//! So an item is remembered for at least the window, and for at most one generation more.
+//! `docs/decisions/0010-windows.md` has the reasons.
+
+mod ask;
+mod change;
+mod error;
+mod file;
+mod generations;
+mod header;
+mod insert;
+
+pub use change::{Change, Ledger, When};
+pub use error::{WindowError, WindowMergeError};
+pub use generations::{Generation, Generations};
+
+/// Generations of a window at most: a question asks them all.
+const MOST_GENERATIONS: u32 = 1000;
+
+/// What the time of a filter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Milliseconds since 1970. An item's time is that of its arrival: whatever the clock says then.
+    Arrival,
+    /// Milliseconds since 1970. Every item brings its own time, and the latest so far is the present.
+    Given,
+    /// The number of items inserted before.
+    Count,
+}
+
+/// How long items are remembered, and how exactly.
+///
+/// ```
+/// use coua::{Clock, Window};
+/// let week = Window::new(Clock::Arrival, 7 * 24 * 3_600_000, 7)?;
+/// assert_eq!(week.step(), 24 * 3_600_000);
+/// # Ok::<(), coua::WindowError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    clock: Clock,
+    step: u64,
+    generations: u32,
+}
+
+impl Window {
+    /// A window of `length` (milliseconds, or items), rounded up to a multiple of `generations`. Items
+    /// are forgotten at an age between `length` and `length` and one part in `generations` more.
+    ///
+    /// # Errors
+    ///
+    /// [`WindowError`] unless 1 <= `generations` <= 1000 and `generations` <= `length` < 2^62.
+    pub fn new(clock: Clock, length: u64, generations: u32) -> Result<Self, WindowError> {
+        if !(1..=MOST_GENERATIONS).contains(&generations) {
+            return Err(WindowError::Generations { found: generations, most: MOST_GENERATIONS });
+        }
+        if length < u64::from(generations) || length >= 1 << 62 {
+            return Err(WindowError::Length { found: length, generations });
+        }
+        Ok(Self { clock, step: length.div_ceil(u64::from(generations)), generations })
+    }
+
+    /// What the time is.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// How long items are remembered at least.
+    pub fn length(&self) -> u64 {
+        self.step * u64::from(self.generations)
+    }
+
+    /// The length of a generation: how much longer than that they are remembered at most.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// How many generations the window is long. One more is alive: the one that is being filled.
+    pub fn generations(&self) -> u32 {
+        self.generations
+    }
+
+    fn generation_of(&self, time: u64) -> u64 {
+        time / self.step
+    }
+}

@@ -1,0 +1,249 @@
+//! Generations as files: written by `docs/format.md` alone, damaged, forged.
+
+use std::fs;
+
+use coua::{Clock, CuckooFilter, Generations, KeyHasher, LoadError, Part, When, Window};
+
+use crate::plain::{bytes_of, hash};
+
+fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::default().hash(bytes).to_u64()
+}
+
+fn numbers(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn small(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// What a test changes before the checksums are made.
+struct Forgery {
+    clock: u32,
+    generations: u32,
+    length: u64,
+    time: u64,
+    reserved: u64,
+    kind: u16,
+    header_bytes: u32,
+    /// Number and filter.
+    parts: Vec<(u64, Vec<u8>)>,
+    /// Is written into the first byte of padding.
+    padding: u8,
+    /// Bytes by which the second part is said to lie further on.
+    shift: u64,
+}
+
+/// Section 7 of `docs/format.md`.
+fn write(what: &Forgery) -> Vec<u8> {
+    let mut head = b"\x89COUA\r\n\x1a".to_vec();
+    head.extend([2_u16, what.kind].map(u16::to_le_bytes).concat());
+    head.extend(small(&[what.header_bytes, what.clock, what.generations]));
+    let parts = what.parts.len() as u64;
+    head.extend(numbers(&[what.length, what.time, parts, what.reserved, 0, 0, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(head.len(), 120);
+    head.extend(numbers(&[checksum(&head)]));
+    let (mut out, mut table) = (head.clone(), Vec::new());
+    out.push(what.padding);
+    for (at, (number, filter)) in what.parts.iter().enumerate() {
+        out.resize(out.len().next_multiple_of(4096), 0);
+        let shift = if at == 1 { what.shift } else { 0 };
+        let offset = (out.len() as u64).wrapping_add(shift);
+        table.extend(numbers(&[*number, offset, filter.len() as u64, checksum(filter)]));
+        out.extend(filter);
+    }
+    out.resize(out.len().next_multiple_of(4096), 0);
+    let sums = numbers(&[out.len() as u64, checksum(&table)]);
+    out.extend(table);
+    out.extend(&sums);
+    out.extend(numbers(&[checksum(&[head, sums].concat())]));
+    out.extend(b"COUA-END");
+    out
+}
+
+fn mould() -> CuckooFilter {
+    CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32).build().unwrap()
+}
+
+fn bytes_of_filter(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+fn with(keys: &[u64]) -> Vec<u8> {
+    let mut filter = mould();
+    filter.insert_hash_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
+    bytes_of_filter(&filter)
+}
+
+/// Two generations of a window of ten; the clock stands at 12.
+fn honest() -> Forgery {
+    let parts = vec![(u64::MAX, with(&[])), (10, with(&[1, 2, 3])), (12, with(&[4]))];
+    Forgery {
+        clock: 2,
+        generations: 10,
+        length: 1000,
+        time: 1200,
+        reserved: 0,
+        kind: 2,
+        header_bytes: 128,
+        parts,
+        padding: 0,
+        shift: 0,
+    }
+}
+
+fn made() -> Generations {
+    let window = Window::new(Clock::Given, 1000, 10).unwrap();
+    let mut made = Generations::new(window, mould());
+    let hashes = [1, 2, 3, 4].map(hash);
+    made.insert_hash_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234]), &mut ()).unwrap();
+    made
+}
+
+#[test]
+fn a_file_has_the_bytes_of_the_text() {
+    assert!(bytes_of(&made()) == write(&honest()));
+}
+
+fn refused(forgery: &Forgery) -> LoadError {
+    Generations::from_bytes(&write(forgery), None).unwrap_err()
+}
+
+#[test]
+fn forged_fields_are_refused() {
+    let field = |forgery: &Forgery| match refused(forgery) {
+        LoadError::Field { name, .. } => name,
+        other => panic!("{other}"),
+    };
+    assert_eq!(field(&Forgery { clock: 0, ..honest() }), "clock");
+    assert_eq!(field(&Forgery { clock: 4, ..honest() }), "clock");
+    assert_eq!(field(&Forgery { kind: 1, ..honest() }), "kind");
+    assert_eq!(field(&Forgery { header_bytes: 192, ..honest() }), "header length");
+    assert_eq!(field(&Forgery { generations: 0, ..honest() }), "window length");
+    assert_eq!(field(&Forgery { generations: 1001, ..honest() }), "window length");
+    assert_eq!(field(&Forgery { length: 9, ..honest() }), "window length");
+    assert_eq!(field(&Forgery { length: 1001, ..honest() }), "window length");
+    assert_eq!(field(&Forgery { length: u64::MAX, ..honest() }), "window length");
+    assert_eq!(field(&Forgery { time: 1201, ..honest() }), "time");
+    assert_eq!(field(&Forgery { reserved: 1, ..honest() }), "reserved");
+    assert_eq!(field(&Forgery { parts: Vec::new(), ..honest() }), "parts");
+    assert_eq!(field(&Forgery { shift: 4096, ..honest() }), "part offset");
+    assert_eq!(field(&Forgery { shift: u64::MAX - 8191, ..honest() }), "part offset");
+    // Clocks that do not fit the generations.
+    assert_eq!(field(&Forgery { time: 1100, ..honest() }), "generation");
+    assert_eq!(field(&Forgery { time: 2100, ..honest() }), "generation");
+    assert_eq!(field(&Forgery { time: 0, ..honest() }), "generation");
+    let padding = refused(&Forgery { padding: 1, ..honest() });
+    assert!(matches!(padding, LoadError::Checksum { part: Part::Padding }));
+}
+
+#[test]
+fn forged_parts_are_refused() {
+    let with_parts = |parts: &[(u64, Vec<u8>)]| {
+        refused(&Forgery { parts: parts.to_vec(), ..honest() }).to_string()
+    };
+    let (empty, one) = (with(&[]), with(&[1]));
+    let other = |filter: CuckooFilter| bytes_of_filter(&filter);
+    let kinds = [
+        vec![(10, one.clone())],
+        vec![(u64::MAX, one.clone())],
+        vec![(u64::MAX, empty.clone()), (u64::MAX, empty.clone())],
+        vec![(u64::MAX, empty.clone()), (10, one.clone()), (10, one.clone())],
+        vec![(u64::MAX, empty.clone()), (11, one.clone()), (10, one.clone())],
+        vec![(u64::MAX, empty.clone()), (1, one.clone())],
+        vec![(u64::MAX, empty.clone()), (13, one.clone())],
+        vec![(u64::MAX, empty.clone()), (10, other(CuckooFilter::new()))],
+        vec![
+            (u64::MAX, empty.clone()),
+            (10, other(mould().convert(coua::Conversion::HashBits(31)).unwrap())),
+        ],
+        vec![(u64::MAX, empty.clone()), (10, other(seeded()))],
+    ];
+    for (at, parts) in kinds.iter().enumerate() {
+        let message = with_parts(parts);
+        assert!(message.contains("generation field"), "{at}: {message}");
+    }
+    for bytes in [
+        Vec::new(),
+        b"no filter".to_vec(),
+        one[..one.len() - 1].to_vec(),
+        [&one[..], b"x"].concat(),
+    ] {
+        with_parts(&[(u64::MAX, empty.clone()), (10, bytes)]);
+    }
+    // A file of generations is no generation.
+    with_parts(&[(u64::MAX, empty), (10, write(&honest()))]);
+}
+
+fn seeded() -> CuckooFilter {
+    let builder = CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32);
+    builder.hasher(KeyHasher::xxh3(1)).build().unwrap()
+}
+
+#[test]
+fn every_flipped_byte_and_every_prefix_is_refused() {
+    let bytes = bytes_of(&made());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.coua");
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        assert!(Generations::from_bytes(&flipped, None).is_err(), "byte {at}");
+        assert!(Generations::from_bytes(&bytes[..at], None).is_err(), "{at} bytes");
+        // The streaming check finds the same.
+        if at % 7 == 0 || at > bytes.len() - 200 || at < 200 {
+            for damaged in [&flipped, &bytes[..at]] {
+                fs::write(&path, damaged).unwrap();
+                assert!(Generations::check_file(&fs::File::open(&path).unwrap()).is_err(), "{at}");
+            }
+        }
+    }
+    assert!(Generations::from_bytes(&[&bytes[..], b"\0"].concat(), None).is_err());
+    fs::write(&path, &bytes).unwrap();
+    Generations::check_file(&fs::File::open(&path).unwrap()).unwrap();
+    for read in [Generations::read_file, Generations::map_file] {
+        assert!(bytes_of(&read(&fs::File::open(&path).unwrap(), None).unwrap()) == bytes);
+    }
+}
+
+#[test]
+fn other_readers_say_what_it_is() {
+    let bytes = bytes_of(&made());
+    let message = CuckooFilter::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(message.contains("version 2 is not known"), "{message}");
+    let mut later = bytes;
+    later[8] = 3;
+    let message = Generations::from_bytes(&later, None).unwrap_err().to_string();
+    assert!(message.contains("version 3 is not known"), "{message}");
+}
+
+#[test]
+fn a_secret_key_is_needed_and_checked() {
+    let window = Window::new(Clock::Arrival, 10, 2).unwrap();
+    let mould = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
+    let mut seen = Generations::new(window, mould);
+    seen.insert_unique("a").unwrap();
+    let bytes = bytes_of(&seen);
+    assert!(matches!(Generations::from_bytes(&bytes, None), Err(LoadError::KeyNeeded)));
+    assert!(matches!(Generations::from_bytes(&bytes, Some([8; 16])), Err(LoadError::WrongKey)));
+    assert!(Generations::from_bytes(&bytes, Some([7; 16])).unwrap().contains("a"));
+}
+
+/// A file as version 0.1 wrote it.
+#[test]
+fn the_fixture_is_read_and_written_alike() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/window/fixtures/v2-generations.coua");
+    if std::env::var_os("COUA_WRITE_FIXTURES").is_some() {
+        fs::write(path, bytes_of(&made())).unwrap();
+    }
+    let bytes = fs::read(path).unwrap();
+    let read = Generations::from_bytes(&bytes, None).unwrap();
+    assert!(bytes_of(&read) == bytes);
+    let mut counts = Vec::new();
+    read.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
+    assert_eq!(counts, [1, 1, 1, 1, 0]);
+    assert!(bytes_of(&made()) == bytes);
+}

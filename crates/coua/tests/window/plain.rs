@@ -1,0 +1,103 @@
+//! What generations must do, said plainly: maps instead of filters, one item after the other.
+
+use std::collections::{BTreeMap, HashMap};
+
+use coua::{Clock, Generations, KeyHash, Window};
+
+/// Distinct uniform numbers: `SplitMix64` (Steele, Lea, Flood 2014).
+pub(crate) fn random(n: u64) -> u64 {
+    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+pub(crate) fn hash(key: u64) -> KeyHash {
+    KeyHash::from_u64(random(key))
+}
+
+pub(crate) fn bytes_of(filter: &Generations) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+pub(crate) struct Plain {
+    window: Window,
+    clock: u64,
+    limit: u64,
+    /// Copies of each key, by generation.
+    live: BTreeMap<u64, HashMap<u64, u64>>,
+}
+
+/// Whether a key that is there gets another copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    Add,
+    Keep,
+}
+
+/// What an insert does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Inserted,
+    Repeat,
+    Full,
+}
+
+impl Plain {
+    pub(crate) fn new(window: Window, limit: u64) -> Self {
+        Self { window, clock: 0, limit, live: BTreeMap::new() }
+    }
+
+    pub(crate) fn advance(&mut self, time: u64) {
+        self.clock = self.clock.max(time);
+        let present = self.clock / self.window.step();
+        self.live.retain(|number, _| number + u64::from(self.window.generations()) >= present);
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.live.values().flat_map(HashMap::values).sum()
+    }
+
+    pub(crate) fn count(&self, key: u64) -> u64 {
+        self.live.values().filter_map(|copies| copies.get(&key)).sum()
+    }
+
+    /// `time` counts if items have times.
+    pub(crate) fn insert(&mut self, key: u64, time: u64, copies: Copies) -> Outcome {
+        if self.window.clock() == Clock::Given {
+            self.advance(time);
+        }
+        if copies == Copies::Keep && self.count(key) > 0 {
+            return Outcome::Repeat;
+        }
+        let time = if self.window.clock() == Clock::Given { time } else { self.clock };
+        let number = time / self.window.step();
+        let present = self.clock / self.window.step();
+        if number + u64::from(self.window.generations()) < present {
+            return Outcome::Inserted;
+        }
+        if self.len() >= self.limit {
+            return Outcome::Full;
+        }
+        *self.live.entry(number).or_default().entry(key).or_default() += 1;
+        if self.window.clock() == Clock::Count {
+            self.advance(self.clock + 1);
+        }
+        Outcome::Inserted
+    }
+
+    pub(crate) fn remove(&mut self, key: u64) -> bool {
+        for copies in self.live.values_mut().rev() {
+            if let Some(count) = copies.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    copies.remove(&key);
+                }
+                return true;
+            }
+        }
+        false
+    }
+}

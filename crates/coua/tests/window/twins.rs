@@ -1,0 +1,251 @@
+//! Batches beside the plain model, beside single calls, and beside what a ledger noted.
+
+use coua::{Change, Clock, CuckooFilter, Generations, Insertion, KeyHash, Ledger, When, Window};
+use proptest::prelude::*;
+
+use crate::plain::{Copies, Outcome, Plain, bytes_of, hash};
+
+const MOST_ITEMS: u64 = 60;
+
+#[derive(Clone, Debug)]
+enum Act {
+    /// Keys and times.
+    Insert(Vec<(u64, u64)>, Copies),
+    Remove(Vec<u64>),
+    Advance(u64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let item = (0..80_u64, 0..40_u64);
+    let copies = prop_oneof![Just(Copies::Add), Just(Copies::Keep)];
+    let act = prop_oneof![
+        4 => (prop::collection::vec(item, 0..60), copies).prop_map(|(items, copies)| {
+            Act::Insert(items, copies)
+        }),
+        1 => prop::collection::vec(0..80_u64, 0..20).prop_map(Act::Remove),
+        2 => (0..30_u64).prop_map(Act::Advance),
+    ];
+    prop::collection::vec(act, 0..25)
+}
+
+/// Notes what is needed to do it again.
+#[derive(Default)]
+struct Notes(Vec<Note>);
+
+enum Note {
+    Turn(u64),
+    Change(Change, u64, KeyHash),
+}
+
+impl Ledger for Notes {
+    fn turned(&mut self, clock: u64) {
+        self.0.push(Note::Turn(clock));
+    }
+
+    fn changed(&mut self, change: Change, generation: u64, hash: KeyHash) {
+        self.0.push(Note::Change(change, generation, hash));
+    }
+}
+
+fn new(window: Window) -> Generations {
+    let mould = CuckooFilter::builder().capacity(50).max_items(MOST_ITEMS).hash_bits(64);
+    Generations::new(window, mould.build().unwrap())
+}
+
+/// The three of them, and the model.
+struct Four {
+    batches: Generations,
+    singles: Generations,
+    notes: Notes,
+    plain: Plain,
+    now: u64,
+}
+
+impl Four {
+    fn new(window: Window) -> Self {
+        Self {
+            batches: new(window),
+            singles: new(window),
+            notes: Notes::default(),
+            plain: Plain::new(window, MOST_ITEMS),
+            now: 0,
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        match act {
+            Act::Advance(more) => {
+                self.now += more;
+                self.batches.advance(self.now, &mut self.notes);
+                self.singles.advance(self.now, &mut ());
+                if self.batches.window().unwrap().clock() != Clock::Count {
+                    self.plain.advance(self.now);
+                }
+            }
+            Act::Remove(keys) => {
+                let hashes: Vec<KeyHash> = keys.iter().map(|&key| hash(key)).collect();
+                let (mut removed, mut one) = (Vec::new(), Vec::new());
+                self.batches.remove_hash_batch(&hashes, &mut removed, &mut self.notes);
+                for ((&key, hash), removed) in keys.iter().zip(&hashes).zip(removed) {
+                    self.singles.remove_hash_batch(&[*hash], &mut one, &mut ());
+                    assert_eq!(one, [removed]);
+                    assert_eq!(self.plain.remove(key), removed);
+                }
+            }
+            Act::Insert(items, copies) => self.insert(items, *copies),
+        }
+    }
+
+    fn insert(&mut self, items: &[(u64, u64)], copies: Copies) {
+        let hashes: Vec<KeyHash> = items.iter().map(|&(key, _)| hash(key)).collect();
+        // Some are later than all before, some earlier than the window reaches.
+        let times: Vec<u64> =
+            items.iter().map(|(_, ago)| (self.now + 30).saturating_sub(*ago)).collect();
+        let mut outcomes = Vec::new();
+        let when = When::Each(&times);
+        let stopped = if copies == Copies::Keep {
+            self.batches.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut self.notes)
+        } else {
+            self.batches.insert_hash_batch(&hashes, when, &mut self.notes)
+        };
+        let done = stopped.map_or_else(|stopped| stopped.done, |()| hashes.len());
+        for at in 0..done {
+            let expected = self.plain.insert(items[at].0, times[at], copies);
+            assert_ne!(expected, Outcome::Full);
+            if copies == Copies::Keep {
+                assert_eq!(outcomes[at] == Insertion::Inserted, expected == Outcome::Inserted);
+            }
+            let one = self.insert_single(hashes[at], times[at], copies);
+            assert!(one.is_some_and(|one| copies == Copies::Add || one == outcomes[at]));
+        }
+        if done < hashes.len() {
+            assert_eq!(self.plain.insert(items[done].0, times[done], copies), Outcome::Full);
+            assert!(self.insert_single(hashes[done], times[done], copies).is_none());
+        }
+    }
+
+    fn insert_single(&mut self, hash: KeyHash, time: u64, copies: Copies) -> Option<Insertion> {
+        let times = [time];
+        let when = When::Each(&times);
+        let mut outcomes = Vec::new();
+        if copies == Copies::Keep {
+            let done = self.singles.insert_unique_hash_batch(&[hash], when, &mut outcomes, &mut ());
+            done.ok().map(|()| outcomes[0])
+        } else {
+            let done = self.singles.insert_hash_batch(&[hash], when, &mut ());
+            done.ok().map(|()| Insertion::Inserted)
+        }
+    }
+
+    fn compare(&self) {
+        assert_eq!(self.batches.len(), self.plain.len());
+        let hashes: Vec<KeyHash> = (0..80).map(hash).collect();
+        let (mut present, mut counts) = (Vec::new(), Vec::new());
+        self.batches.contains_hash_batch(&hashes, &mut present);
+        self.batches.count_hash_batch(&hashes, &mut counts);
+        for key in 0..80 {
+            let count = self.plain.count(key);
+            assert_eq!((counts[key as usize], present[key as usize]), (count, count > 0), "{key}");
+        }
+        let bytes = bytes_of(&self.batches);
+        assert!(bytes == bytes_of(&self.singles), "the bytes of single calls");
+        assert!(bytes == bytes_of(&self.again()), "the bytes of what was noted");
+        assert!(bytes == bytes_of(&Generations::from_bytes(&bytes, None).unwrap()), "as a file");
+    }
+
+    fn again(&self) -> Generations {
+        let mut again = new(self.batches.window().unwrap());
+        for note in &self.notes.0 {
+            match note {
+                Note::Turn(clock) => again.turn(*clock),
+                Note::Change(change, generation, hash) => {
+                    again.repeat(*change, *generation, &[*hash]).unwrap();
+                }
+            }
+        }
+        again
+    }
+}
+
+proptest! {
+    #[test]
+    fn batches_do_what_single_calls_do(acts in acts(), length in 1..40_u64, parts in 1..6_u32) {
+        for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
+            let Ok(window) = Window::new(clock, length, parts) else { continue };
+            let mut four = Four::new(window);
+            for act in &acts {
+                four.act(act);
+            }
+            four.compare();
+        }
+    }
+}
+
+#[test]
+fn without_a_window_it_is_a_cuckoo_filter() {
+    let (mut endless, mut plain) = (Generations::default(), CuckooFilter::new());
+    let hashes: Vec<KeyHash> = (0..1000).chain(500..1500).map(hash).collect();
+    let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
+    endless.advance(u64::MAX, &mut ());
+    endless.insert_unique_hash_batch(&hashes, When::Now, &mut outcomes, &mut ()).unwrap();
+    plain.insert_unique_hash_batch(&hashes, &mut expected).unwrap();
+    assert_eq!(outcomes, expected);
+    endless.insert_hash_batch(&hashes[..10], When::Now, &mut ()).unwrap();
+    plain.insert_hash_batch(&hashes[..10]).unwrap();
+    let (mut removed, mut taken) = (Vec::new(), Vec::new());
+    endless.remove_hash_batch(&hashes[5..20], &mut removed, &mut ());
+    plain.remove_hash_batch(&hashes[5..20], &mut taken);
+    assert_eq!(removed, taken);
+    let mut bytes = Vec::new();
+    plain.write_to(&mut bytes).unwrap();
+    assert!(bytes_of(&endless) == bytes);
+    assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+}
+
+#[test]
+fn time_does_not_go_back() {
+    let window = Window::new(Clock::Arrival, 100, 10).unwrap();
+    let mut seen = Generations::new(window, CuckooFilter::new());
+    seen.advance(5_000, &mut ());
+    seen.insert_unique("a").unwrap();
+    seen.advance(0, &mut ());
+    assert_eq!(seen.clock(), 5_000);
+    seen.insert_unique("b").unwrap();
+    assert_eq!(seen.generations().count(), 1, "both are of the present");
+    seen.advance(u64::MAX, &mut ());
+    assert!(seen.is_empty() && seen.forgotten() == 2);
+    seen.insert_unique("c").unwrap();
+    let last = seen.generations().next().unwrap();
+    assert!(last.from <= last.until, "the last generation of time");
+}
+
+#[test]
+fn generations_merge_by_their_times() {
+    let window = Window::new(Clock::Given, 100, 10).unwrap();
+    let with = |items: &[(u64, u64)]| {
+        let mut filter = Generations::new(window, CuckooFilter::new());
+        for (key, time) in items {
+            filter.insert_hash_batch(&[hash(*key)], When::Each(&[*time]), &mut ()).unwrap();
+        }
+        filter
+    };
+    let mut one = with(&[(1, 1_000), (2, 1_050)]);
+    one.merge(&with(&[(3, 1_055), (4, 1_109)])).unwrap();
+    let mut counts = Vec::new();
+    one.count_hash_batch(&[1, 2, 3, 4].map(hash), &mut counts);
+    assert_eq!((counts, one.clock()), (vec![1, 1, 1, 1], 1_100));
+    one.merge(&with(&[(2, 1_055), (5, 1_112)])).unwrap();
+    let mut counts = Vec::new();
+    one.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
+    assert_eq!(counts, [0, 2, 1, 1, 1], "the first is too old now");
+
+    let before = bytes_of(&one);
+    let other = Window::new(Clock::Given, 100, 5).unwrap();
+    assert!(one.merge(&Generations::new(other, CuckooFilter::new())).is_err());
+    assert!(one.merge(&CuckooFilter::new().into()).is_err());
+    let mould = CuckooFilter::builder().hash_bits(40).build().unwrap();
+    let mut coarse = Generations::new(window, mould);
+    coarse.insert_hash_batch(&[hash(1)], When::Each(&[1_100]), &mut ()).unwrap();
+    assert!(one.merge(&coarse).is_err());
+    assert!(bytes_of(&one) == before);
+}

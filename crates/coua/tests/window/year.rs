@@ -1,0 +1,127 @@
+//! A year of traffic: nothing is forgotten early, everything in time.
+
+use std::collections::HashMap;
+
+use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+
+use crate::plain::{hash, random};
+
+const MINUTE: u64 = 60_000;
+const DAY: u64 = 24 * 60 * MINUTE;
+const BEGIN: u64 = 1_767_225_600_000;
+
+/// Keys of one minute: some new, some of the last days, some that come every day.
+fn keys_of(minute: u64) -> [u64; 6] {
+    let old = |n: u64, most: u64| (minute - random(minute * 7 + n) % most.min(minute + 1)) * 8 + n;
+    [
+        minute * 8,
+        minute * 8 + 1,
+        old(0, 9 * 1440),
+        old(1, 3 * 1440),
+        old(0, 60),
+        u64::MAX - minute % 1440,
+    ]
+}
+
+/// Holds the answers about keys against when they were inserted last.
+struct Judge {
+    window: Window,
+    inserted: HashMap<u64, u64>,
+    repeats: u64,
+    /// Items that were forgotten at an age between the window and a generation more.
+    late: u64,
+}
+
+impl Judge {
+    fn judge(&mut self, key: u64, time: u64, clock: u64, outcome: Insertion) {
+        let age = self.inserted.get(&key).map(|inserted| clock - inserted);
+        let is_repeat = outcome == Insertion::AlreadyPresent;
+        match age {
+            None => assert!(!is_repeat, "never there"),
+            Some(age) if age < self.window.length() => assert!(is_repeat, "forgotten early: {age}"),
+            Some(age) if age >= self.window.length() + self.window.step() => {
+                assert!(!is_repeat, "forgotten late: {age}");
+            }
+            Some(_) => self.late += u64::from(is_repeat),
+        }
+        self.repeats += u64::from(is_repeat);
+        if !is_repeat {
+            self.inserted.insert(key, time);
+        }
+    }
+}
+
+fn live_through(clock: Clock, days: u64) {
+    let window = Window::new(clock, 7 * DAY, 8).unwrap();
+    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut judge = Judge { window, inserted: HashMap::new(), repeats: 0, late: 0 };
+    let (mut outcomes, mut most, mut last) = (Vec::new(), 0, 0);
+    for minutes in (0..days * 1440).step_by(7) {
+        let moments =
+            (minutes..minutes + 7).flat_map(|minute| keys_of(minute).map(|key| (minute, key)));
+        // Records have been under way for up to six days.
+        let ago =
+            |key: u64| if clock == Clock::Given { random(key ^ minutes) % (6 * DAY) } else { 0 };
+        let items: Vec<(u64, u64)> = moments
+            .map(|(minute, key)| {
+                let time = if clock == Clock::Given { minute } else { minutes };
+                (key, BEGIN + 30 * DAY + time * MINUTE - if key % 3 == 0 { ago(key) } else { 0 })
+            })
+            .collect();
+        let hashes: Vec<KeyHash> = items.iter().map(|(key, _)| hash(*key)).collect();
+        let times: Vec<u64> = items.iter().map(|(_, time)| *time).collect();
+        let when = if clock == Clock::Given { When::Each(&times) } else { When::Now };
+        if clock == Clock::Arrival {
+            seen.advance(times[0], &mut ());
+        }
+        seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ()).unwrap();
+        for ((key, time), outcome) in items.into_iter().zip(&outcomes) {
+            last = last.max(time);
+            judge.judge(key, time, last, *outcome);
+        }
+        most = most.max(seen.generations().count());
+    }
+    assert_eq!(most, 9, "as many generations as the window has, and the present one");
+    assert!(judge.repeats > 100 * days && judge.late > 0, "{} {}", judge.repeats, judge.late);
+    assert_eq!(seen.outdated(), 0);
+    assert!(seen.memory_bytes() < 2_500_000, "{} bytes", seen.memory_bytes());
+}
+
+#[test]
+fn a_year_by_the_clock() {
+    live_through(Clock::Arrival, 365);
+}
+
+#[test]
+fn a_year_by_the_times_of_the_items() {
+    live_through(Clock::Given, 365);
+}
+
+#[test]
+fn the_last_items_are_remembered() {
+    let window = Window::new(Clock::Count, 10_000, 10).unwrap();
+    let mut seen = Generations::new(window, CuckooFilter::new());
+    let (mut number_of, mut inserted, mut outcomes) = (HashMap::new(), 0, Vec::new());
+    for batch in 0..400 {
+        let keys: Vec<u64> = (0..500).map(|n| random(batch * 1000 + n) % 40_000).collect();
+        let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
+        seen.insert_unique_hash_batch(&hashes, When::Now, &mut outcomes, &mut ()).unwrap();
+        for (key, outcome) in keys.iter().zip(&outcomes) {
+            let is_repeat = *outcome == Insertion::AlreadyPresent;
+            match number_of.get(key).map(|number| inserted - number) {
+                None => assert!(!is_repeat),
+                // As many were inserted since, itself included.
+                Some(since) if since <= 10_000 => assert!(is_repeat, "forgotten after {since}"),
+                Some(since) if since > 11_000 => assert!(!is_repeat, "remembered after {since}"),
+                Some(_) => {}
+            }
+            if !is_repeat {
+                number_of.insert(*key, inserted);
+                inserted += 1;
+            }
+        }
+        assert!(seen.len() <= 11_000);
+    }
+    assert_eq!(seen.clock(), inserted);
+    assert!(inserted > 100_000);
+}
