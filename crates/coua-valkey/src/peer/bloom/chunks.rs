@@ -1,0 +1,149 @@
+//! `BF.SCANDUMP` and `BF.LOADCHUNK`: a header, then the arrays of bits in pieces.
+
+use super::super::chunks::{Chunk, ChunkError, piece, put};
+use super::super::error::LoadError;
+use super::super::fields::Fields;
+use super::super::limits::Limits;
+use super::super::memory::{reserve, zeroed};
+use super::link::{Link, check};
+use super::options::Options;
+use super::sizing::Numbers;
+use super::{PeerBloom, check_count, check_growth};
+
+const HEADER_BYTES: u64 = 20;
+/// Bytes that a filter is described with, and were when its entries had 32 bits.
+const LINK_BYTES: u64 = 53;
+const NARROW_LINK_BYTES: u64 = 49;
+const SEED_BYTES: u64 = 8;
+/// Set in the options where a seed follows the filters.
+const HAS_SEED: u32 = 1 << 31;
+
+impl PeerBloom {
+    /// A chain as its header describes it, still without bits.
+    ///
+    /// # Errors
+    /// The header is not one of the peer's, or the filter is too large.
+    pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
+        let found = header.len() as u64;
+        if found < HEADER_BYTES {
+            return Err(wrong_length(found, HEADER_BYTES));
+        }
+        let mut fields = Fields(header);
+        let (items, count) = (fields.u64(), u64::from(fields.u32()));
+        let (flags, growth) = (fields.u32(), fields.u32());
+        check_count(count)?;
+        let seed_bytes = if flags & HAS_SEED == 0 { 0 } else { SEED_BYTES };
+        let expected = HEADER_BYTES + count * LINK_BYTES + seed_bytes;
+        let is_narrow = found == HEADER_BYTES + count * NARROW_LINK_BYTES && seed_bytes == 0;
+        let width = match found {
+            found if found == expected => Entries::Wide,
+            _ if is_narrow => Entries::Narrow,
+            _ => return Err(wrong_length(found, expected)),
+        };
+        let mut list = Vec::new();
+        reserve(&mut list, count as usize)?;
+        let mut total = 0_u64;
+        for _ in 0..count {
+            let (numbers, items) = read_link(&mut fields, width);
+            total = total.saturating_add(numbers.bytes);
+            limits.check(total)?;
+            check(&numbers, items)?;
+            list.push((numbers, items));
+        }
+        let mut options = Options::new(u64::from(flags & !HAS_SEED))?;
+        if seed_bytes > 0 {
+            options = options.with_seed(fields.u64())?;
+        }
+        check_growth(options, growth)?;
+        let links = with_arrays(&list)?;
+        Self { options, growth, items, links }.checked()
+    }
+
+    /// The header, from which the same chain without bits can be made.
+    pub fn header(&self) -> Vec<u8> {
+        let seed = self.options.seed();
+        let flags = self.options.bits() | if seed.is_some() { HAS_SEED } else { 0 };
+        let mut header = self.items.to_le_bytes().to_vec();
+        for field in [self.filters(), flags, self.growth] {
+            header.extend_from_slice(&field.to_le_bytes());
+        }
+        for link in &self.links {
+            write_link(&mut header, link);
+        }
+        if let Some(seed) = seed {
+            header.extend_from_slice(&seed.to_le_bytes());
+        }
+        header
+    }
+
+    /// The piece of the arrays at `position`, which is 1 for the first one; none behind the last.
+    ///
+    /// # Errors
+    /// Not a position.
+    pub fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
+        piece(self.links.iter().map(Link::array), position)
+    }
+
+    /// Puts a piece into its place.
+    ///
+    /// # Errors
+    /// It has none; nothing has changed.
+    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
+        put(self.links.iter_mut().map(Link::array_mut), position, bytes)
+    }
+
+    /// The chain, if it has as many items as its filters.
+    pub(super) fn checked(self) -> Result<Self, LoadError> {
+        let sum = self.links.iter().map(Link::items).fold(0, u64::saturating_add);
+        if sum == self.items {
+            return Ok(self);
+        }
+        let expected = "the sum of the items of its filters";
+        Err(LoadError::Number { name: "number of items", found: self.items, expected })
+    }
+}
+
+/// How wide the entries of a filter are in a header; the narrow ones are those of RedisBloom 2.0.
+#[derive(Clone, Copy)]
+enum Entries {
+    Wide,
+    Narrow,
+}
+
+fn wrong_length(found: u64, expected: u64) -> LoadError {
+    LoadError::Length { what: "the header", found, expected }
+}
+
+/// Empty arrays for filters whose sizes were checked.
+fn with_arrays(list: &[(Numbers, u64)]) -> Result<Vec<Link>, LoadError> {
+    let mut links = Vec::new();
+    reserve(&mut links, list.len())?;
+    for (numbers, items) in list {
+        links.push(Link::over(*numbers, *items, zeroed(numbers.bytes)?));
+    }
+    Ok(links)
+}
+
+fn read_link(fields: &mut Fields<'_>, width: Entries) -> (Numbers, u64) {
+    let (bytes, bits, items) = (fields.u64(), fields.u64(), fields.u64());
+    let (error, bits_per_entry, hashes) = (fields.f64(), fields.f64(), fields.u32());
+    let entries = match width {
+        Entries::Wide => fields.u64(),
+        Entries::Narrow => u64::from(fields.u32()),
+    };
+    let log2_bits = fields.u8();
+    (Numbers { entries, error, bits_per_entry, hashes, bits, log2_bits, bytes }, items)
+}
+
+fn write_link(header: &mut Vec<u8>, link: &Link) {
+    let numbers = link.numbers();
+    for field in [numbers.bytes, numbers.bits, link.items()] {
+        header.extend_from_slice(&field.to_le_bytes());
+    }
+    for field in [numbers.error, numbers.bits_per_entry] {
+        header.extend_from_slice(&field.to_le_bytes());
+    }
+    header.extend_from_slice(&numbers.hashes.to_le_bytes());
+    header.extend_from_slice(&numbers.entries.to_le_bytes());
+    header.push(numbers.log2_bits);
+}

@@ -1,0 +1,45 @@
+//! What a Bloom filter of the peer tells about itself.
+
+use super::PeerBloom;
+use super::link::Link;
+
+impl PeerBloom {
+    /// Items that set a bit when they were added.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Items it takes before it grows again.
+    pub fn capacity(&self) -> u64 {
+        let entries = self.links.iter().map(|link| link.numbers().entries);
+        entries.fold(0, u64::saturating_add)
+    }
+
+    /// Filters it has grown to.
+    pub fn filters(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    /// How many times more items each filter takes than the one before; none if it does not grow.
+    pub fn expansion(&self) -> Option<u32> {
+        self.options.scales().then_some(self.growth)
+    }
+
+    /// Bytes of the arrays of bits.
+    pub fn array_bytes(&self) -> u64 {
+        self.links.iter().map(|link| link.array().len() as u64).sum()
+    }
+
+    /// Bytes of memory it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        let list = self.links.capacity() * size_of::<Link>();
+        self.array_bytes() + (size_of::<Self>() + list) as u64
+    }
+
+    /// The `Size` that the peer states for such a filter.
+    pub fn peer_size(&self) -> u64 {
+        const CHAIN_BYTES: u64 = 32;
+        const LINK_BYTES: u64 = 64;
+        CHAIN_BYTES + LINK_BYTES * u64::from(self.filters()) + self.array_bytes()
+    }
+}

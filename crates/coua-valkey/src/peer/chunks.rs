@@ -1,0 +1,115 @@
+//! The pieces of `SCANDUMP` and `LOADCHUNK`: arrays one after the other, cut every 16 MiB.
+//!
+//! A position is 1 + an offset into all arrays laid end to end. Each piece travels with the position of
+//! its *end*, and no piece reaches over the end of an array.
+
+use std::error::Error;
+use std::fmt;
+
+/// No piece is longer.
+pub const CHUNK_BYTES: usize = 16 << 20;
+
+/// A piece of the arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// The position of its end: it goes with the piece, and asks for the next one.
+    pub next: i64,
+    /// The piece; never empty.
+    pub bytes: &'a [u8],
+}
+
+/// A piece is refused; the filter is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChunkError {
+    /// Not a position, or one that lies before the end of the piece.
+    Position {
+        /// The position.
+        found: i64,
+        /// Bytes of the piece.
+        bytes: usize,
+    },
+    /// A piece without bytes.
+    Empty,
+    /// The piece is not inside one array.
+    Outside {
+        /// The position.
+        found: i64,
+        /// Bytes of the piece.
+        bytes: usize,
+        /// The last position of the filter.
+        last: u64,
+    },
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Position { found, bytes } => write!(
+                f,
+                "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk \
+                 with the iterator it came with"
+            ),
+            Self::Empty => write!(f, "the chunk is empty: leave it out"),
+            Self::Outside { found, bytes, last } => write!(
+                f,
+                "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter \
+                 (the last one ends at {last}): pass on each chunk with the iterator it came with"
+            ),
+        }
+    }
+}
+
+impl Error for ChunkError {}
+
+/// The piece of `arrays` at `position`; none behind the last one.
+pub(super) fn piece<'a>(
+    arrays: impl Iterator<Item = &'a [u8]>,
+    position: i64,
+) -> Result<Option<Chunk<'a>>, ChunkError> {
+    let mut offset = offset(position, 0)?;
+    for array in arrays {
+        if offset < array.len() as u64 {
+            let rest = &array[offset as usize..];
+            let bytes = &rest[..rest.len().min(CHUNK_BYTES)];
+            return Ok(position
+                .checked_add_unsigned(bytes.len() as u64)
+                .map(|next| Chunk { next, bytes }));
+        }
+        offset -= array.len() as u64;
+    }
+    Ok(None)
+}
+
+/// Writes `piece`, which ends at `position`, into its place in `arrays`.
+pub(super) fn put<'a>(
+    arrays: impl Iterator<Item = &'a mut [u8]>,
+    position: i64,
+    piece: &[u8],
+) -> Result<(), ChunkError> {
+    if piece.is_empty() {
+        return Err(ChunkError::Empty);
+    }
+    let mut offset = offset(position, piece.len())?;
+    let mut last = 1;
+    for array in arrays {
+        last += array.len() as u64;
+        if offset < array.len() as u64 {
+            let rest = &mut array[offset as usize..];
+            if let Some(place) = rest.get_mut(..piece.len()) {
+                place.copy_from_slice(piece);
+                return Ok(());
+            }
+            break;
+        }
+        offset -= array.len() as u64;
+    }
+    Err(ChunkError::Outside { found: position, bytes: piece.len(), last })
+}
+
+/// Where a piece of `bytes` begins that ends at `position`.
+fn offset(position: i64, bytes: usize) -> Result<u64, ChunkError> {
+    let refused = ChunkError::Position { found: position, bytes };
+    let end = u64::try_from(position).ok().and_then(|end| end.checked_sub(1)).ok_or(refused)?;
+    end.checked_sub(bytes as u64).ok_or(refused)
+}

@@ -1,0 +1,110 @@
+//! The dump of a value of type `MBbloomCF`.
+
+use super::super::error::{LoadError, number};
+use super::super::limits::Limits;
+use super::super::memory::{copied, reserve};
+use super::super::rdb::{Sink, Source};
+use super::shape::{DEFAULT_SEED, Shape, Size};
+use super::sub_filter::SubFilter;
+use super::{PeerCuckoo, check_sizes};
+
+/// The first encoding with parameters; before, all filters had the same ones.
+const WITH_PARAMETERS: u32 = 4;
+/// The first encoding with a seed, and the newest.
+const WITH_SEED: u32 = 5;
+/// Parameters of filters from before they could be chosen.
+const OLD_BUCKET_SIZE: u16 = 2;
+const OLD_MAX_ITERATIONS: u16 = 20;
+const OLD_EXPANSION: u16 = 1;
+
+impl PeerCuckoo {
+    /// Reads a filter that was dumped in `encoding`.
+    ///
+    /// # Errors
+    /// The encoding is not known, the dump is not one of the peer's, or the filter is too large.
+    pub fn read(
+        source: &mut impl Source,
+        encoding: u32,
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
+        if encoding > WITH_SEED {
+            return Err(LoadError::Encoding { found: encoding, newest: WITH_SEED });
+        }
+        let has_parameters = encoding >= WITH_PARAMETERS;
+        let (sub_filters, buckets) = (source.read_u64()?, source.read_u64()?);
+        let items = source.read_u64()?;
+        let deletes = if has_parameters { source.read_u64()? } else { 0 };
+        let mut shape = Shape {
+            buckets,
+            bucket_size: OLD_BUCKET_SIZE,
+            max_iterations: OLD_MAX_ITERATIONS,
+            expansion: OLD_EXPANSION,
+            seed: DEFAULT_SEED,
+        };
+        if has_parameters {
+            shape.bucket_size = read_u16(source, "bucket size")?;
+            shape.max_iterations = read_u16(source, "max iterations")?;
+            shape.expansion = read_u16(source, "expansion")?;
+        }
+        let count = check_sizes(&shape, sub_filters, limits)?;
+        let mut list = Vec::new();
+        for size in (0..count).filter_map(|index| shape.size_of(index)) {
+            if has_parameters {
+                check_buckets(source.read_u64()?, size)?;
+            }
+            reserve(&mut list, 1)?;
+            list.push(read_sub_filter(source, &shape, size)?);
+        }
+        if encoding >= WITH_SEED {
+            shape.seed = source.read_u64()?;
+        }
+        Self { shape, items: 0, deletes: 0, sub_filters: list }.with_counts(items, deletes)
+    }
+
+    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
+    pub fn encoding(&self) -> u32 {
+        if self.shape.seed == DEFAULT_SEED { WITH_PARAMETERS } else { WITH_SEED }
+    }
+
+    /// Dumps the filter in its encoding.
+    pub fn write(&self, sink: &mut impl Sink) {
+        let shape = &self.shape;
+        for field in [u64::from(self.sub_filters()), shape.buckets, self.items, self.deletes] {
+            sink.write_u64(field);
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            sink.write_u64(u64::from(field));
+        }
+        for sub_filter in &self.sub_filters {
+            sink.write_u64(sub_filter.buckets());
+            sink.write_bytes(sub_filter.slots());
+        }
+        if self.encoding() >= WITH_SEED {
+            sink.write_u64(shape.seed);
+        }
+    }
+}
+
+/// Sub-filters state their buckets; a dump of chunks could not say that they differ from the rule.
+fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
+    let name = "number of buckets of a sub-filter";
+    number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
+}
+
+fn read_sub_filter(
+    source: &mut impl Source,
+    shape: &Shape,
+    size: Size,
+) -> Result<SubFilter, LoadError> {
+    let slots = source.read_bytes()?;
+    let found = slots.as_ref().len() as u64;
+    if found != size.bytes {
+        return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
+    }
+    Ok(SubFilter::over(shape, size, copied(slots.as_ref())?))
+}
+
+fn read_u16(source: &mut impl Source, name: &'static str) -> Result<u16, LoadError> {
+    let found = source.read_u64()?;
+    u16::try_from(found).map_err(|_| LoadError::Number { name, found, expected: "at most 65535" })
+}

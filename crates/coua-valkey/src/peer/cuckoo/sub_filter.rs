@@ -1,0 +1,142 @@
+//! One table of buckets of 8-bit fingerprints.
+
+use super::super::memory::{OutOfMemory, copied, zeroed};
+use super::shape::{Place, Shape, Size, partner};
+
+const EMPTY: u8 = 0;
+
+/// A sub-filter.
+#[derive(Debug)]
+pub(super) struct SubFilter {
+    slots: Vec<u8>,
+    /// One less than the number of buckets, a power of two.
+    mask: u64,
+    bucket_size: usize,
+}
+
+impl SubFilter {
+    /// An empty one.
+    pub(super) fn empty(shape: &Shape, size: Size) -> Result<Self, OutOfMemory> {
+        Ok(Self::over(shape, size, zeroed(size.bytes)?))
+    }
+
+    /// One with these slots, as many as the size says.
+    pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
+        debug_assert_eq!(size.bytes, slots.len() as u64);
+        Self { slots, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self { slots: copied(&self.slots)?, ..*self })
+    }
+
+    pub(super) fn buckets(&self) -> u64 {
+        self.mask + 1
+    }
+
+    pub(super) fn slots(&self) -> &[u8] {
+        &self.slots
+    }
+
+    pub(super) fn slots_mut(&mut self) -> &mut [u8] {
+        &mut self.slots
+    }
+
+    pub(super) fn contains(&self, place: Place) -> bool {
+        self.find(place, place.fingerprint).is_some()
+    }
+
+    /// Copies of the fingerprint. A bucket that is its own partner is counted once.
+    pub(super) fn count(&self, place: Place) -> u64 {
+        let copies = |bucket| {
+            self.bucket(bucket)
+                .iter()
+                .map(|slot| u64::from(*slot == place.fingerprint))
+                .sum::<u64>()
+        };
+        let (first, second) = (place.hash & self.mask, place.partner() & self.mask);
+        copies(first) + if first == second { 0 } else { copies(second) }
+    }
+
+    /// Puts the fingerprint into an empty slot of its two buckets, if there is one.
+    pub(super) fn place(&mut self, place: Place) -> bool {
+        self.replace(place, EMPTY, place.fingerprint)
+    }
+
+    /// Takes away one copy of the fingerprint, if there is one.
+    pub(super) fn take(&mut self, place: Place) -> bool {
+        self.replace(place, place.fingerprint, EMPTY)
+    }
+
+    /// Makes room by relocating the fingerprints of full buckets, at most `max_steps` of them, as the
+    /// peer does: from the first bucket on, the victims' slots taken in turns. Without success the
+    /// steps are taken back, and nothing has changed.
+    pub(super) fn relocate(&mut self, place: Place, max_steps: u16) -> bool {
+        let mut bucket = place.hash & self.mask;
+        let mut fingerprint = place.fingerprint;
+        let mut slot = 0;
+        for _ in 0..max_steps {
+            self.swap(bucket, slot, &mut fingerprint);
+            bucket = partner(bucket, fingerprint) & self.mask;
+            if let Some(empty) = self.find_in(bucket, EMPTY) {
+                self.slots[empty] = fingerprint;
+                return true;
+            }
+            slot = (slot + 1) % self.bucket_size;
+        }
+        for _ in 0..max_steps {
+            slot = (slot + self.bucket_size - 1) % self.bucket_size;
+            bucket = partner(bucket, fingerprint) & self.mask;
+            self.swap(bucket, slot, &mut fingerprint);
+        }
+        false
+    }
+
+    /// Moves all fingerprints it can into the `older` sub-filters, which have no more buckets than this
+    /// one. True if none is left.
+    pub(super) fn drain_into(&mut self, older: &mut [Self]) -> bool {
+        let mut is_empty = true;
+        for bucket in 0..self.buckets() {
+            let start = self.start(bucket);
+            for slot in &mut self.slots[start..start + self.bucket_size] {
+                let place = Place::of_slot(bucket, *slot);
+                if *slot != EMPTY && older.iter_mut().any(|sub_filter| sub_filter.place(place)) {
+                    *slot = EMPTY;
+                }
+                is_empty &= *slot == EMPTY;
+            }
+        }
+        is_empty
+    }
+
+    fn replace(&mut self, place: Place, old: u8, new: u8) -> bool {
+        let found = self.find(place, old);
+        if let Some(slot) = found {
+            self.slots[slot] = new;
+        }
+        found.is_some()
+    }
+
+    fn find(&self, place: Place, content: u8) -> Option<usize> {
+        self.find_in(place.hash, content).or_else(|| self.find_in(place.partner(), content))
+    }
+
+    fn find_in(&self, bucket: u64, content: u8) -> Option<usize> {
+        let slot = self.bucket(bucket).iter().position(|slot| *slot == content)?;
+        Some(self.start(bucket) + slot)
+    }
+
+    fn swap(&mut self, bucket: u64, slot: usize, fingerprint: &mut u8) {
+        let slot = self.start(bucket) + slot;
+        std::mem::swap(&mut self.slots[slot], fingerprint);
+    }
+
+    fn bucket(&self, bucket: u64) -> &[u8] {
+        let start = self.start(bucket);
+        &self.slots[start..start + self.bucket_size]
+    }
+
+    fn start(&self, bucket: u64) -> usize {
+        (bucket & self.mask) as usize * self.bucket_size
+    }
+}
