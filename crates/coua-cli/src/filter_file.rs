@@ -7,7 +7,7 @@ use crate::args::filter::{FilterArgs, SecretArgs};
 use crate::args::run::Manners;
 use crate::input::Survey;
 use crate::message::{self, Failure};
-use coua::{BatchFull, CuckooFilter, Insertion, KeyHash, LoadError};
+use coua::{BatchFull, Generations, Insertion, KeyHash, LoadError, When};
 use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const SHORT_RECORD: u64 = 4;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
-pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<CuckooFilter, Failure> {
+pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<Generations, Failure> {
     let options = Options::new().access(Access::Load);
     Ok(view(path, options, secret)?.filter)
 }
@@ -88,7 +88,7 @@ impl FilterFile {
         let name = self.name();
         if is_there(&self.path)? {
             let kept = self.open(&wanted.secret, inputs)?;
-            wanted.agree_with(kept.filter(), &name)?;
+            wanted.agree_with(kept.filter().mould(), &name)?;
             return Ok(kept);
         }
         let filter = wanted.build()?;
@@ -112,12 +112,12 @@ impl FilterFile {
             return Err(Failure::io(self.name(), &Errno::NOENT.into()));
         }
         let options = with_key(options, secret)?;
-        let store = options.write_locked(self.lock, None::<fn() -> CuckooFilter>);
+        let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         Ok(Kept { store: store.map_err(|error| failure(&error))? })
     }
 
     /// Replaces whatever filter is there.
-    pub(crate) fn save(self, filter: CuckooFilter) -> Result<(), Failure> {
+    pub(crate) fn save(self, filter: Generations) -> Result<(), Failure> {
         is_there(&self.path)?;
         let name = self.name();
         Options::new().replace(self.lock, filter).map_err(|error| not_saved(&name, &error))
@@ -135,7 +135,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn filter(&self) -> &CuckooFilter {
+    pub(crate) fn filter(&self) -> &Generations {
         self.store.filter()
     }
 
@@ -143,13 +143,8 @@ impl Kept {
         self.store.path().display().to_string()
     }
 
-    /// Keeps all changes: this is the end of the work. Gives the filter back.
-    pub(crate) fn finish(self) -> Result<CuckooFilter, Failure> {
-        self.finish_at(&Progress::default())
-    }
-
-    /// As [`finish`](Self::finish), and keeps how far the work is.
-    pub(crate) fn finish_at(self, progress: &Progress) -> Result<CuckooFilter, Failure> {
+    /// Keeps all changes, with how far the work is: this is its end. Gives the filter back.
+    pub(crate) fn finish_at(self, progress: &Progress) -> Result<Generations, Failure> {
         let name = self.name();
         self.store.finish_at(progress).map_err(|error| not_saved(&name, &error))
     }
@@ -167,7 +162,7 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) enum Memory {
     Kept(Box<Kept>),
-    Fleeting(Box<CuckooFilter>),
+    Fleeting(Box<Generations>),
 }
 
 impl Memory {
@@ -187,7 +182,7 @@ impl Memory {
         }
     }
 
-    pub(crate) fn filter(&self) -> &CuckooFilter {
+    pub(crate) fn filter(&self) -> &Generations {
         match self {
             Self::Kept(kept) => kept.filter(),
             Self::Fleeting(filter) => filter,
@@ -201,7 +196,9 @@ impl Memory {
     ) -> Result<(), BatchFull> {
         match self {
             Self::Kept(kept) => kept.store.insert_unique_hash_batch(hashes, outcomes),
-            Self::Fleeting(filter) => filter.insert_unique_hash_batch(hashes, outcomes),
+            Self::Fleeting(filter) => {
+                filter.insert_unique_hash_batch(hashes, When::Now, outcomes, &mut ())
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::signals::{self, Stop};
 use crate::startup::Stream;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, Figures, FilterFigures};
-use coua::{CuckooFilter, KeyHasher};
+use coua::{Generations, KeyHasher};
 use std::io;
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ impl Session {
     pub(crate) fn print_figures(
         &self,
         answers: Answers,
-        filter: &CuckooFilter,
+        filter: &Generations,
     ) -> Result<(), Failure> {
         let Some(format) = self.stats else { return Ok(()) };
         let figures = Figures {

@@ -1,11 +1,12 @@
 //! Changing the filter, and noting what was changed.
 
 use std::mem;
+use std::ops::Range;
 
-use coua::{BatchFull, CuckooFilter, Full, Insertion, KeyHash};
+use coua::{BatchFull, Full, Generations, Insertion, KeyHash, When};
 
 use crate::journal::Journal;
-use crate::log::Change;
+use crate::log::Notes;
 use crate::store::{Need, Store};
 
 impl Store {
@@ -46,11 +47,22 @@ impl Store {
     ///
     /// [`BatchFull`] at the first key without room: it tells how many are in.
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.memory.touch(&mut self.filter, hashes.len());
-        let result = self.filter.insert_hash_batch(hashes);
-        let done = result.as_ref().map_or_else(|stopped| stopped.done, |()| hashes.len());
-        self.note(Change::Insert, hashes[..done].iter().copied());
-        result
+        self.insert_hash_batch_at(hashes, When::Now)
+    }
+
+    /// [`insert_hash_batch`](Self::insert_hash_batch) for keys that may have times of their own.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room.
+    pub fn insert_hash_batch_at(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+    ) -> Result<(), BatchFull> {
+        self.in_pieces(hashes.len(), |filter, notes, piece| {
+            filter.insert_hash_batch(&hashes[piece.clone()], when.part(piece), notes)
+        })
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys that are hashed already; `outcomes` is
@@ -64,46 +76,86 @@ impl Store {
         hashes: &[KeyHash],
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        self.memory.touch(&mut self.filter, hashes.len());
-        let result = self.filter.insert_unique_hash_batch(hashes, outcomes);
-        // A key that is absent is inserted in the same way as any copy.
-        let inserted = hashes.iter().zip(&*outcomes);
-        let inserted = inserted.filter(|(_, outcome)| **outcome == Insertion::Inserted);
-        self.note(Change::Insert, inserted.map(|(hash, _)| *hash));
-        result
+        self.insert_unique_hash_batch_at(hashes, When::Now, outcomes)
+    }
+
+    /// [`insert_unique_hash_batch`](Self::insert_unique_hash_batch) for keys that may have times of
+    /// their own.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room.
+    pub fn insert_unique_hash_batch_at(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        outcomes.clear();
+        let mut of_piece = Vec::new();
+        self.in_pieces(hashes.len(), |filter, notes, piece| {
+            let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
+            let result = filter.insert_unique_hash_batch(hashes, when, &mut of_piece, notes);
+            outcomes.append(&mut of_piece);
+            result
+        })
     }
 
     /// [`remove`](Self::remove) for many keys that are hashed already; `removed` is cleared and then
     /// holds one answer each.
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.memory.touch(&mut self.filter, hashes.len());
-        self.filter.remove_hash_batch(hashes, removed);
-        let taken = hashes.iter().zip(&*removed).filter(|(_, removed)| **removed);
-        self.note(Change::Remove, taken.map(|(hash, _)| *hash));
+        removed.clear();
+        let mut of_piece = Vec::new();
+        let never_full = self.in_pieces(hashes.len(), |filter, notes, piece| {
+            filter.remove_hash_batch(&hashes[piece], &mut of_piece, notes);
+            removed.append(&mut of_piece);
+            Ok(())
+        });
+        debug_assert!(never_full.is_ok());
+    }
+
+    /// Tells a filter that forgets the time: what its window has left goes.
+    pub fn advance(&mut self, time: u64) {
+        let window = self.filter.window();
+        let log = (self.need == Need::Journal).then_some(&mut self.log);
+        self.filter.advance(time, &mut Notes { log, window });
     }
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
     /// writes a new snapshot.
-    pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut CuckooFilter) -> R) -> R {
+    pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
         let result = change(&mut self.filter);
         self.outgrow();
         result
     }
 
-    fn note(&mut self, change: Change, hashes: impl Iterator<Item = KeyHash>) {
-        if self.need != Need::Journal {
-            return;
-        }
-        for hash in hashes {
-            self.log.push(change, hash);
-            if self.log.bytes().len() >= self.options.piece && self.hand_on() == Need::Snapshot {
-                return;
+    /// Makes changes in pieces, so that the log, which is handed on after each, stays small.
+    fn in_pieces(
+        &mut self,
+        keys: usize,
+        mut change: impl FnMut(&mut Generations, &mut Notes<'_>, Range<usize>) -> Result<(), BatchFull>,
+    ) -> Result<(), BatchFull> {
+        self.memory.touch(&mut self.filter, keys);
+        let most = (self.options.piece / size_of::<KeyHash>()).max(1);
+        for begin in (0..keys).step_by(most) {
+            let window = self.filter.window();
+            let log = (self.need == Need::Journal).then_some(&mut self.log);
+            let mut notes = Notes { log, window };
+            let end = keys.min(begin + most);
+            let result = change(&mut self.filter, &mut notes, begin..end);
+            if self.log.bytes().len() >= self.options.piece {
+                self.hand_on();
             }
+            result.map_err(|mut stopped| {
+                stopped.done += begin;
+                stopped
+            })?;
         }
+        Ok(())
     }
 
     /// Hands a piece of the log to the journal, which bounds the memory for it.
-    fn hand_on(&mut self) -> Need {
+    fn hand_on(&mut self) {
         let mut log = mem::take(&mut self.log);
         let is_written = !self.is_outgrown_by(log.bytes())
             && self.journal().is_ok()
@@ -117,7 +169,6 @@ impl Store {
             // Whatever the reason: the snapshot that is written instead will meet it again and say.
             self.outgrow();
         }
-        self.need
     }
 
     /// Whether the journal with these changes would be larger than it may be.

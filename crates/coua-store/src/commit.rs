@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::mem;
 
-use coua::CuckooFilter;
+use coua::Generations;
 
 use crate::error::StoreError;
 use crate::journal::{Identity, Journal};
@@ -74,7 +74,7 @@ impl Store {
     /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(self) -> Result<CuckooFilter, StoreError> {
+    pub fn finish(self) -> Result<Generations, StoreError> {
         self.finish_at(&Progress::default())
     }
 
@@ -84,7 +84,7 @@ impl Store {
     /// # Errors
     ///
     /// As [`commit`](Self::commit).
-    pub fn finish_at(mut self, progress: &Progress) -> Result<CuckooFilter, StoreError> {
+    pub fn finish_at(mut self, progress: &Progress) -> Result<Generations, StoreError> {
         self.end(progress)?;
         Ok(mem::take(&mut self.filter))
     }

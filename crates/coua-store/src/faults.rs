@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, Generations, KeyHash};
 
 use crate::disk::{Disk, FileSystem};
 use crate::{Options, Progress, Store, StoreError};
@@ -133,9 +133,26 @@ impl Disk for Faulty {
     }
 }
 
-fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+/// What has bytes.
+trait Written {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()>;
+}
+
+impl Written for CuckooFilter {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.write_to(out)
+    }
+}
+
+impl Written for Generations {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.write_to(out)
+    }
+}
+
+fn bytes_of(filter: &impl Written) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).unwrap();
+    filter.write(&mut bytes).unwrap();
     bytes
 }
 
@@ -158,7 +175,7 @@ fn change(store: &mut Store, round: u64) {
     store.insert_unique_hash_batch(&hashes(round.saturating_sub(1)), &mut outcomes).unwrap();
     store.remove_hash_batch(&hashes(round)[..5], &mut removed);
     if round == 4 {
-        store.rewrite(CuckooFilter::compact);
+        store.rewrite(Generations::compact);
     }
 }
 

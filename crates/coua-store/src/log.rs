@@ -1,17 +1,16 @@
 //! Changes of a filter, as the journal keeps them.
 
-use coua::{BatchFull, CuckooFilter, KeyHash};
+use coua::{BatchFull, Change, Generations, KeyHash, Ledger, Window};
 
-use crate::fields::{Fields, put_u32};
+use crate::fields::{Fields, put_u32, put_u64};
 
-/// What was done with a hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// A copy was added.
-    Insert,
-    /// A copy was taken away.
-    Remove,
-}
+// What a run is (docs/journal.md).
+const INSERT: u32 = 1;
+const REMOVE: u32 = 2;
+/// The one number of such a run is where the clock stands from here on.
+const TURN: u32 = 3;
+/// The one number of such a run is the generation that the next ones concern.
+const GENERATION: u32 = 4;
 
 /// Hashes in one run of changes at most.
 const MOST_IN_RUN: usize = 1 << 16;
@@ -22,6 +21,8 @@ pub(crate) struct Log {
     bytes: Vec<u8>,
     /// The kind of the last run, and where its count stands.
     run: Option<(Change, usize)>,
+    /// The generation that the last runs concern.
+    generation: Option<u64>,
 }
 
 impl Log {
@@ -31,7 +32,7 @@ impl Log {
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        self.run = None;
+        (self.run, self.generation) = (None, None);
     }
 
     pub(crate) fn push(&mut self, change: Change, hash: KeyHash) {
@@ -48,8 +49,8 @@ impl Log {
         put_u32(
             &mut self.bytes,
             match change {
-                Change::Insert => 1,
-                Change::Remove => 2,
+                Change::Insert => INSERT,
+                Change::Remove => REMOVE,
             },
         );
         let at = self.bytes.len();
@@ -58,8 +59,40 @@ impl Log {
         at
     }
 
+    fn push_number(&mut self, kind: u32, number: u64) {
+        put_u32(&mut self.bytes, kind);
+        put_u32(&mut self.bytes, 1);
+        put_u64(&mut self.bytes, number);
+        self.run = None;
+    }
+
     fn count(&self, at: usize) -> usize {
         Fields::new(&self.bytes[at..]).u32().unwrap_or(0) as usize
+    }
+}
+
+/// What a filter does, on its way into the log.
+pub(crate) struct Notes<'a> {
+    /// None if nothing is to be noted.
+    pub(crate) log: Option<&'a mut Log>,
+    /// Without a window nothing is said of generations.
+    pub(crate) window: Option<Window>,
+}
+
+impl Ledger for Notes<'_> {
+    fn turned(&mut self, clock: u64) {
+        if let Some(log) = &mut self.log {
+            log.push_number(TURN, clock);
+        }
+    }
+
+    fn changed(&mut self, change: Change, generation: u64, hash: KeyHash) {
+        let Some(log) = &mut self.log else { return };
+        if self.window.is_some() && log.generation != Some(generation) {
+            log.push_number(GENERATION, generation);
+            log.generation = Some(generation);
+        }
+        log.push(change, hash);
     }
 }
 
@@ -73,23 +106,37 @@ pub(crate) enum Unrepeatable {
 }
 
 /// Does logged changes again. On the filter they were made on this gives the same bytes.
-pub(crate) fn repeat(filter: &mut CuckooFilter, log: &[u8]) -> Result<(), Unrepeatable> {
-    let (mut fields, mut hashes, mut removed) = (Fields::new(log), Vec::new(), Vec::new());
+pub(crate) fn repeat(filter: &mut Generations, log: &[u8]) -> Result<(), Unrepeatable> {
+    let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
+    let has_window = filter.window().is_some();
+    // Without a window there is but one.
+    let mut generation = if has_window { None } else { Some(0) };
     while !fields.is_at_end() {
-        let change = match fields.u32() {
-            Some(1) => Change::Insert,
-            Some(2) => Change::Remove,
-            _ => return Err(Unrepeatable::Bytes),
-        };
-        let count = fields.u32().filter(|&count| count as usize <= MOST_IN_RUN);
-        let bytes = count.and_then(|count| fields.bytes(8 * count as usize));
-        let Some(mut run) = bytes.map(Fields::new) else { return Err(Unrepeatable::Bytes) };
+        let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
         hashes.clear();
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
-        match change {
-            Change::Insert => filter.insert_hash_batch(&hashes).map_err(Unrepeatable::Full)?,
-            Change::Remove => filter.remove_hash_batch(&hashes, &mut removed),
+        match (kind, &hashes[..], generation) {
+            (INSERT, _, Some(generation)) => {
+                let done = filter.repeat(Change::Insert, generation, &hashes);
+                done.map_err(Unrepeatable::Full)?;
+            }
+            (REMOVE, _, Some(generation)) => {
+                let done = filter.repeat(Change::Remove, generation, &hashes);
+                done.map_err(Unrepeatable::Full)?;
+            }
+            (TURN, [clock], _) if filter.can_turn(clock.to_u64()) => filter.turn(clock.to_u64()),
+            (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
+                generation = Some(number.to_u64());
+            }
+            _ => return Err(Unrepeatable::Bytes),
         }
     }
     Ok(())
+}
+
+fn run_of<'a>(fields: &mut Fields<'a>) -> Option<(u32, Fields<'a>)> {
+    let kind = fields.u32()?;
+    let count = fields.u32().filter(|&count| count as usize <= MOST_IN_RUN)?;
+    let numbers = fields.bytes(size_of::<KeyHash>() * count as usize)?;
+    Some((kind, Fields::new(numbers)))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coua::CuckooFilter;
+use coua::Generations;
 
 use crate::access::Access;
 use crate::disk::{Disk, FileSystem};
@@ -119,7 +119,7 @@ impl Options {
     ///
     /// [`StoreError`] if there is no filter, or one that cannot be read, or it cannot be written.
     pub fn write(&self, path: &Path) -> Result<Store, StoreError> {
-        self.write_locked(Lock::take(path, self.wait)?, None::<fn() -> CuckooFilter>)
+        self.write_locked(Lock::take(path, self.wait)?, None::<fn() -> Generations>)
     }
 
     /// Opens the filter at `path` for writing; if there is none, `build` makes it. It is written with
@@ -128,10 +128,10 @@ impl Options {
     /// # Errors
     ///
     /// As [`write`](Self::write), but a missing filter is none.
-    pub fn create(
+    pub fn create<F: Into<Generations>>(
         &self,
         path: &Path,
-        build: impl FnOnce() -> CuckooFilter,
+        build: impl FnOnce() -> F,
     ) -> Result<Store, StoreError> {
         self.write_locked(Lock::take(path, self.wait)?, Some(build))
     }
@@ -142,7 +142,7 @@ impl Options {
     /// # Errors
     ///
     /// As those.
-    pub fn write_locked<B: FnOnce() -> CuckooFilter>(
+    pub fn write_locked<F: Into<Generations>, B: FnOnce() -> F>(
         &self,
         lock: Lock,
         build: Option<B>,
@@ -151,7 +151,7 @@ impl Options {
         self.clear(&[&files.next_snapshot, &files.next_journal])?;
         match (State::of(self, &files, JournalUse::Append)?, build) {
             (Some(state), _) => Store::go_on(self, (lock, files), state),
-            (None, Some(build)) => Store::begin(self, (lock, files), build()),
+            (None, Some(build)) => Store::begin(self, (lock, files), build().into()),
             (None, None) => Err(missing(&files)),
         }
     }
@@ -172,7 +172,8 @@ impl Options {
     /// assert!(CuckooFilter::read(&path)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn replace(&self, lock: Lock, filter: CuckooFilter) -> Result<(), StoreError> {
+    pub fn replace<F: Into<Generations>>(&self, lock: Lock, filter: F) -> Result<(), StoreError> {
+        let filter = filter.into();
         let files = Files::of(lock.target());
         self.clear(&[&files.next_snapshot, &files.next_journal])?;
         let old = if files.journal.exists() { State::journal_of(&files).ok() } else { None };

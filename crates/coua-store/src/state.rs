@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 
-use coua::{CuckooFilter, LoadError};
+use coua::{Generations, LoadError};
 
 use crate::error::{Damage, StoreError};
 use crate::files::{Files, JournalUse};
@@ -93,7 +93,7 @@ impl Look {
         if scan.header.snapshot != snapshot && !is_turned {
             // A damaged snapshot is not itself any more.
             (&file).rewind().map_err(|source| StoreError::io(&files.snapshot, "read", source))?;
-            CuckooFilter::check_file(&file).map_err(unreadable)?;
+            Generations::check_file(&file).map_err(unreadable)?;
             return Err(StoreError::Foreign { path: files.journal.clone() });
         }
         Ok(Self { file, snapshot, journal: Some((journal, contents)) })
@@ -107,13 +107,16 @@ impl Look {
         let is_mapped = options.access.maps(snapshot.bytes, expected);
         (&file).rewind().map_err(|error| unreadable(error.into()))?;
         let filter = if is_mapped {
-            CuckooFilter::map_file(&file, options.key)
+            Generations::map_file(&file, options.key)
         } else {
-            CuckooFilter::read_file(&file, options.key)
+            Generations::read_file(&file, options.key)
         };
+        let filter = filter.map_err(unreadable)?;
+        // Generations are always read, and so checked.
+        let is_mapped = is_mapped && filter.window().is_none();
         let (access, bytes) = (options.access, snapshot.bytes);
         let memory = Memory { access, bytes, is_mapped, touched: 0 };
-        let view = View { filter: filter.map_err(unreadable)?, progress: None, memory };
+        let view = View { filter, progress: None, memory };
         let mut state = State { view, file, snapshot, journal: None };
         if let Some((journal, contents)) = journal {
             state.take_over(files, journal, contents)?;
@@ -179,6 +182,8 @@ fn has_moved(files: &Files, before: [Seen; 2]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use coua::CuckooFilter;
+
     use super::*;
     use crate::{Progress, Store};
 

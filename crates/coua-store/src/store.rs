@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use coua::CuckooFilter;
+use coua::Generations;
 
 use crate::error::StoreError;
 use crate::files::Files;
@@ -38,7 +38,7 @@ use crate::view::{Memory, View};
 pub struct Store {
     pub(crate) options: Options,
     pub(crate) files: Files,
-    pub(crate) filter: CuckooFilter,
+    pub(crate) filter: Generations,
     pub(crate) progress: Option<Progress>,
     pub(crate) snapshot: Snapshot,
     pub(crate) journal: Option<Journal>,
@@ -90,7 +90,10 @@ impl Store {
     /// # Errors
     ///
     /// As [`Options::create`].
-    pub fn create(path: &Path, build: impl FnOnce() -> CuckooFilter) -> Result<Self, StoreError> {
+    pub fn create<F: Into<Generations>>(
+        path: &Path,
+        build: impl FnOnce() -> F,
+    ) -> Result<Self, StoreError> {
         Options::new().wait(Wait::UntilFree).create(path, build)
     }
 
@@ -107,7 +110,7 @@ impl Store {
     pub(crate) fn begin(
         options: &Options,
         place: (Lock, Files),
-        filter: CuckooFilter,
+        filter: Generations,
     ) -> Result<Self, StoreError> {
         let identity = Identity::default();
         let snapshot = Snapshot { file: None, identity, is_unchecked: false };
@@ -171,7 +174,7 @@ impl Store {
     }
 
     /// The filter with all changes, also those not committed.
-    pub fn filter(&self) -> &CuckooFilter {
+    pub fn filter(&self) -> &Generations {
         &self.filter
     }
 

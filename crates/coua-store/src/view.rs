@@ -1,6 +1,6 @@
 //! Asking without writing.
 
-use coua::CuckooFilter;
+use coua::Generations;
 
 use crate::access::Access;
 use crate::progress::Progress;
@@ -9,7 +9,7 @@ use crate::progress::Progress;
 #[derive(Debug)]
 pub struct View {
     /// The filter. Changes to it stay in memory.
-    pub filter: CuckooFilter,
+    pub filter: Generations,
     /// What was committed with it last, if anything was since the file was made.
     pub progress: Option<Progress>,
     pub(crate) memory: Memory,
@@ -28,7 +28,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Goes over to memory with large pages once so much is touched that it pays.
-    pub(crate) fn touch(&mut self, filter: &mut CuckooFilter, more: usize) {
+    pub(crate) fn touch(&mut self, filter: &mut Generations, more: usize) {
         self.touched = self.touched.saturating_add(more as u64);
         if self.is_mapped && !self.access.maps(self.bytes, self.touched) {
             self.is_mapped = false;
@@ -43,7 +43,7 @@ impl Memory {
 impl View {
     /// The filter, to be asked about `questions` more keys: after very many questions to a mapped
     /// filter it is read into memory, where answers are faster.
-    pub fn asked(&mut self, questions: usize) -> &CuckooFilter {
+    pub fn asked(&mut self, questions: usize) -> &Generations {
         self.memory.touch(&mut self.filter, questions);
         &self.filter
     }

@@ -17,6 +17,13 @@ pub(crate) struct CheckpointArgs {
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,
 
+    /// Forget an interrupted run of `add` or `remove`, and begin another
+    ///
+    /// Without this option a filter file with such a run is changed by nothing but its --resume: what
+    /// it has dealt with would count twice if it were begun again.
+    #[arg(long, conflicts_with = "resume", requires = "filter_file")]
+    pub(crate) anew: bool,
+
     /// Seconds after which output and filter are brought to the disk together
     ///
     /// Only in runs that --resume can go on with; others are recorded at their end alone. Less often

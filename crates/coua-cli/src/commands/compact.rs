@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::message::Failure;
 use crate::stats::text::size;
-use coua::CuckooFilter;
+use coua::Generations;
 use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow
@@ -31,8 +31,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let name = file.name();
     let mut kept = file.open_whole(&args.secret)?;
     let before = kept.filter().memory_bytes() as u64;
-    kept.store.rewrite(CuckooFilter::compact);
-    let filter = kept.finish()?;
+    kept.store.rewrite(Generations::compact);
+    // A run that was interrupted can be gone on with as before.
+    let progress = kept.store.progress().cloned().unwrap_or_default();
+    let filter = kept.finish_at(&progress)?;
     if !args.manners.quiet.quiet {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;

@@ -67,8 +67,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let output = FilterFile::lock(&args.output, &args.manners)?;
     let filter = filter_file::read(&args.file, &args.secret)?;
+    let filter = filter.endless().ok_or_else(|| {
+        let reason = "has a window (--window): only filters that never forget can be converted";
+        Failure::at(args.file.display(), reason)
+    })?;
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
-    output.save(converted)?;
+    output.save(converted.into())?;
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use crate::filter_file;
 use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
-use coua::{CuckooFilter, HashAlgorithm};
+use coua::{Generations, HashAlgorithm};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ struct Info {
 }
 
 impl Info {
-    fn of(filter: &CuckooFilter, path: &Path) -> Result<Self, Failure> {
+    fn of(filter: &Generations, path: &Path) -> Result<Self, Failure> {
         let file = path.display().to_string();
         let metadata = fs::metadata(path).map_err(|error| Failure::io(&file, &error))?;
         let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
@@ -96,18 +96,18 @@ impl Info {
             load: filter.load(),
             memory_bytes,
             bits_per_item: 8.0 * memory_bytes as f64 / filter.len().max(1) as f64,
-            layout: layout_name(filter.layout()),
+            layout: layout_name(filter.mould().layout()),
             slots: filter.slots(),
-            slots_per_bucket: filter.slots_per_bucket(),
+            slots_per_bucket: filter.mould().slots_per_bucket(),
             slot_bits: filter.slot_bits(),
-            segments: filter.segments() as u64,
-            when_full: when_full_name(filter.when_full()),
+            segments: filter.segments(),
+            when_full: when_full_name(filter.mould().when_full()),
             hash,
             seed,
         })
     }
 
-    fn table(&self, filter: &CuckooFilter) -> String {
+    fn table(&self, filter: &Generations) -> String {
         let mut table = Table::default();
         table.row("file", &self.file);
         table.row("file size", size(self.file_bytes));

@@ -1,6 +1,7 @@
 //! The outputs of a command: none, one, or one for each kind of answer.
 
 use super::{Opening, Output, Settled};
+use crate::input;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::pipeline::Deliver;
@@ -46,6 +47,13 @@ impl<'a> Destinations<'a> {
     /// The names of the outputs; standard output has none.
     pub(crate) fn paths(self) -> Vec<&'a Path> {
         self.all().filter_map(Destination::path).collect()
+    }
+
+    /// Whether all of them are, or will be, files with names.
+    pub(crate) fn are_files(self) -> bool {
+        self.all().all(|output| {
+            output.path().is_some_and(|path| !path.exists() || input::regular_file(path).is_some())
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What happens if a record that was dealt with is dealt with again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Again {
     /// The filter stays as it is.
     Harmless,
@@ -21,7 +21,6 @@ pub(crate) enum Again {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(super) description: Description,
-    pub(super) again: Again,
     /// If all of them are files with names.
     pub(super) inputs: Option<Vec<PathBuf>>,
 }
@@ -32,6 +31,7 @@ pub(super) struct Description {
     command: Cow<'static, str>,
     /// The options on which the answers depend.
     options: Map<String, Value>,
+    pub(super) again: Again,
 }
 
 impl Job {
@@ -40,8 +40,9 @@ impl Job {
             Ok(Value::Object(options)) => options,
             _ => Map::new(),
         };
-        let description = Description { command: command.into(), options };
-        Self { description, again: Again::Harmless, inputs: inputs.files() }
+        let again = Again::Harmless;
+        let description = Description { command: command.into(), options, again };
+        Self { description, inputs: inputs.files() }
     }
 
     /// With one more option on which the answers depend.
@@ -51,23 +52,20 @@ impl Job {
         self
     }
 
-    pub(crate) fn again(self, again: Again) -> Self {
-        Self { again, ..self }
+    pub(crate) fn again(mut self, again: Again) -> Self {
+        self.description.again = again;
+        self
     }
 }
 
 impl Description {
-    pub(super) fn is_of_command(&self, other: &Self) -> bool {
-        self.command == other.command
-    }
-
     pub(super) fn command(&self) -> &str {
         &self.command
     }
 
     /// Complains if the job at hand is not `self`, the one of the interrupted run.
     pub(super) fn agree_with(&self, job: &Self) -> Result<(), Failure> {
-        if !self.is_of_command(job) {
+        if self.command != job.command {
             let reason = format!("the interrupted run was one of `coua {}`", self.command);
             return Err(Failure::at("--resume", reason));
         }
@@ -90,7 +88,8 @@ mod tests {
 
     fn description(command: &'static str, options: &[(&str, u32)]) -> Description {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        Description { command: command.into(), options: options.collect() }
+        let (command, options) = (command.into(), options.collect());
+        Description { command, options, again: Again::Harmless }
     }
 
     #[test]

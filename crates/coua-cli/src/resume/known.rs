@@ -18,6 +18,13 @@ pub(super) struct Note {
     pub(super) owes_separator: Vec<bool>,
 }
 
+/// Whether a run may be forgotten whose records must not count twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anew {
+    Refused,
+    Wanted,
+}
+
 /// A run that the filter knows.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
@@ -72,44 +79,42 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// Refuses to begin anew what would spoil a run that was interrupted: to empty a file that holds
-    /// records which the filter remembers, or to count what it has counted.
-    pub(super) fn keep(&self, job: &Job, outputs: &[&Path]) -> Result<(), Failure> {
+    /// Refuses what would spoil a run that was interrupted: to empty a file that holds records which the
+    /// filter remembers, or to forget how far a run is whose records must not count twice.
+    pub(super) fn keep(&self, name: &str, outputs: &[&Path], anew: Anew) -> Result<(), Failure> {
         let records = self.progress.records;
         if self.note.has_ended || records == 0 {
             return Ok(());
         }
-        if let Some(path) = self.spoilt(Role::Output, outputs) {
+        if let Some(path) = self.spoilt(outputs) {
             let reason = format!(
                 "holds what an interrupted run found in {records} records, which the filter \
                  remembers: go on with it by --resume, or name another output"
             );
             return Err(Failure::at(path.display(), reason));
         }
-        let counts = job.again == Again::Counts && self.note.job.is_of_command(&job.description);
-        let inputs: Vec<&Path> = job.inputs.iter().flatten().map(|path| &**path).collect();
-        if counts && let Some(path) = self.spoilt(Role::Input, &inputs) {
+        if anew == Anew::Refused && self.note.job.again == Again::Counts {
             let command = self.note.job.command();
+            let input = self.places(Role::Input).next().map(|place| place.path.display());
+            let input = input.map_or_else(String::new, |path| format!(" of {path}"));
             let reason = format!(
-                "an interrupted run of `coua {command}` has dealt with records of it, which would \
-                 count twice: go on with it by --resume, or give them by standard input"
+                "an interrupted `coua {command}`{input} has dealt with {records} records, which \
+                 would count twice: go on with it by --resume, or forget it by --anew"
             );
-            return Err(Failure::at(path.display(), reason));
+            return Err(Failure::at(name, reason));
         }
         Ok(())
     }
 
     /// The first of these files in which the run is beyond the beginning.
-    fn spoilt<'b>(&self, role: Role, given: &[&'b Path]) -> Option<&'b Path> {
-        let is_spoilt =
-            |path: &&Path| self.places(role).any(|place| place.offset > 0 && is_file(place, path));
-        given.iter().copied().find(is_spoilt)
+    fn spoilt<'b>(&self, outputs: &[&'b Path]) -> Option<&'b Path> {
+        let is_spoilt = |path: &&Path| {
+            let now = Place::of(Role::Output, path, 0);
+            let mut places = self.places(Role::Output).filter(|place| place.offset > 0);
+            now.is_ok_and(|now| places.any(|place| place.inode == now.inode))
+        };
+        outputs.iter().copied().find(is_spoilt)
     }
-}
-
-/// Whether a path names the file of a place, or its name is the same.
-fn is_file(place: &Place, path: &Path) -> bool {
-    place.path == path || Place::of(place.role, path, 0).is_ok_and(|now| now.inode == place.inode)
 }
 
 /// Whether these are the files of the interrupted run, in its order.

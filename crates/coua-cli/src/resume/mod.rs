@@ -16,10 +16,10 @@ use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::{Destinations, Opening, Outputs, Settled};
 use crate::pipeline::Deliver;
-use coua::CuckooFilter;
+use coua::Generations;
 use coua_store::Progress;
 use job::Description;
-use known::{Known, Note};
+use known::{Anew, Known, Note};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -82,8 +82,7 @@ impl CheckpointArgs {
             let outputs = Outputs::open(fresh.to, fresh.opening)?;
             return Ok(Begun { course: Course::new(None), outputs, counts: fresh.counts });
         };
-        let paths = fresh.to.paths();
-        let known = self.interrupted(kept.store.progress(), &job, &paths)?;
+        let known = self.interrupted(kept, &job, fresh.to)?;
         let (mut outputs, counts, passed) = match &known {
             Some(run) => {
                 let places = run.outputs();
@@ -117,20 +116,28 @@ impl CheckpointArgs {
     /// The run to go on with, if there is one and it is asked for.
     fn interrupted<'a>(
         &self,
-        progress: Option<&'a Progress>,
+        kept: &'a Kept,
         job: &Job,
-        outputs: &[&Path],
+        to: Destinations<'_>,
     ) -> Result<Option<Known<'a>>, Failure> {
-        let known = Known::of(progress);
+        let outputs = &to.paths()[..];
+        let known = Known::of(kept.store.progress());
         if !self.resume {
             // What cannot be understood is not spoilt by a new run more than by the old one.
-            known.and_then(Result::ok).map_or(Ok(()), |run| run.keep(job, outputs))?;
+            let anew = if self.anew { Anew::Wanted } else { Anew::Refused };
+            known
+                .and_then(Result::ok)
+                .map_or(Ok(()), |run| run.keep(&kept.name(), outputs, anew))?;
             return Ok(None);
         }
         let Some(inputs) = &job.inputs else {
             let reason = "needs inputs that are files with names: others cannot be read again";
             return Err(Failure::at("--resume", reason));
         };
+        if !to.are_files() {
+            let reason = "needs outputs that are files with names (-o): others cannot be cut";
+            return Err(Failure::at("--resume", reason));
+        }
         let inputs: Vec<&Path> = inputs.iter().map(|path| &**path).collect();
         if let Some(run) = known.transpose()? {
             match run.agree(job, &inputs, outputs) {
@@ -223,7 +230,7 @@ impl Course {
         kept: Kept,
         settled: Settled,
         counts: &impl Serialize,
-    ) -> Result<CuckooFilter, Failure> {
+    ) -> Result<Generations, Failure> {
         if self.over > 0 {
             let reason = format!(
                 "the inputs have {} records, {} less than the interrupted run has dealt with: they \

@@ -5,7 +5,7 @@ pub(crate) mod text;
 use crate::args::run::StatsFormat;
 use crate::message::Failure;
 use crate::startup::Stream;
-use coua::CuckooFilter;
+use coua::Generations;
 use serde::Serialize;
 use std::io::{self, Write};
 use text::{grouped, significant, size};
@@ -55,7 +55,7 @@ pub(crate) struct FilterFigures {
 }
 
 impl FilterFigures {
-    pub(crate) fn of(filter: &CuckooFilter) -> Self {
+    pub(crate) fn of(filter: &Generations) -> Self {
         let memory_bytes = filter.memory_bytes() as u64;
         Self {
             items: filter.len(),

@@ -111,7 +111,7 @@ fn a_checkpoint_counts_if_its_snapshot_came() {
     let journal = fs::read(path.with_extension("coua.journal")).unwrap();
     let mut next = Store::read(&path).unwrap().filter;
     let committed = bytes_of(&next);
-    next.insert("one more").unwrap();
+    next.insert_unique("one more").unwrap();
     let next = bytes_of(&next);
     let named = numbers(&[whole_checksum(&next), next.len() as u64]);
     let checkpoint = frame(3, 4, &old, &[named, no_places(9)].concat());

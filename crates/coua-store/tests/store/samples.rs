@@ -1,13 +1,31 @@
 //! What the tests share: hashes, filters, and work done in rounds.
 
+use std::io;
 use std::path::Path;
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, Generations, KeyHash};
 use coua_store::{Options, Progress, Store};
 
-pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+/// What has bytes.
+pub(crate) trait Written {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()>;
+}
+
+impl Written for CuckooFilter {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.write_to(out)
+    }
+}
+
+impl Written for Generations {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.write_to(out)
+    }
+}
+
+pub(crate) fn bytes_of(filter: &impl Written) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).expect("memory takes every byte");
+    filter.write(&mut bytes).expect("memory takes every byte");
     bytes
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, Generations, KeyHash};
 use coua_store::{Options, Store, Wait};
 
 use crate::samples::{hashes, progress};
@@ -12,7 +12,7 @@ use crate::samples::{hashes, progress};
 /// Hashes of a commit.
 const HASHES: u64 = 300;
 
-fn has(filter: &CuckooFilter, hashes: &[KeyHash]) -> bool {
+fn has(filter: &Generations, hashes: &[KeyHash]) -> bool {
     let mut present = Vec::new();
     filter.contains_hash_batch(hashes, &mut present);
     present.iter().all(|present| *present)

@@ -4,7 +4,7 @@ use crate::KeyHash;
 use crate::error::{BatchFull, Full, FullReason};
 use crate::filter::CuckooFilter;
 use crate::window::generations::Live;
-use crate::window::{Clock, Generations};
+use crate::window::{Clock, Generations, Window};
 
 /// What was done with a key's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,12 @@ impl Generations {
             self.turn(begin);
             ledger.turned(begin);
         }
+    }
+
+    /// Whether a [`Ledger`] may have noted this clock next.
+    pub fn can_turn(&self, clock: u64) -> bool {
+        let is_place = |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
+        clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
     /// Sets the clock as a [`Ledger`] noted it; it never goes back.

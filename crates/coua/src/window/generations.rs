@@ -147,6 +147,12 @@ impl Generations {
         self.sum(CuckooFilter::slots)
     }
 
+    /// Bits of a slot in the segments that were split most.
+    pub fn slot_bits(&self) -> u32 {
+        let least = self.filters().map(CuckooFilter::slot_bits).min();
+        least.unwrap_or_else(|| self.mould().slot_bits())
+    }
+
     /// Segments of all generations.
     pub fn segments(&self) -> u64 {
         self.sum(|filter| filter.segments() as u64)

@@ -190,7 +190,12 @@ impl Generations {
 }
 
 impl When<'_> {
-    fn part(self, items: Range<usize>) -> Self {
+    /// Of some of the items.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    pub fn part(self, items: Range<usize>) -> Self {
         match self {
             Self::Now => Self::Now,
             Self::Each(times) => Self::Each(&times[items]),

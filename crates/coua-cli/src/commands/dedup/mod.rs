@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
     let mut memory = match file {
         Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs)?)),
-        None => Memory::Fleeting(Box::new(args.filter.build()?)),
+        None => Memory::Fleeting(Box::new(args.filter.build()?.into())),
     };
     let wanted = args.output.wanted();
     let job = Job::new("dedup", &args.input, &reading.inputs)
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
     let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
-    let forecast =
-        Forecast::new(inputs.total_bytes).filter(|_| open_ended && memory.filter().is_resizable());
+    let forecast = Forecast::new(inputs.total_bytes)
+        .filter(|_| open_ended && memory.filter().mould().is_resizable());
     let outcomes = Vec::new();
     let mut dedup =
         Dedup { memory, counts, forecast, wanted, tee, session, course, outcomes, refused: None };
@@ -206,7 +206,7 @@ impl Dedup {
         if let Some(more) = more {
             let limit = filter.max_items().saturating_sub(filter.len());
             // Without memory for all at once, it still grows bit by bit.
-            filter.reserve(more.min(limit)).ok();
+            filter.endless_mut().map(|filter| filter.reserve(more.min(limit)).ok());
         }
     }
 
