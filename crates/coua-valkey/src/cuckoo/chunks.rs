@@ -1,0 +1,301 @@
+//! A value in chunks: CF.SCANDUMP, CF.LOADCHUNK, and the append-only file.
+//!
+//! The chunks of a filter's image follow each other without gaps. The position that comes with a
+//! chunk is its end, plus one so that it is never 0, and above that some bits of the number of changes
+//! that the filter has seen: so a dump notices that the filter changed under it. Positions stay below
+//! 2^53, which every client can hold.
+
+use std::io::{self, Write};
+
+use super::image;
+use super::own::OwnFilter;
+use crate::refusal::{LoadRefusal, Refusal};
+
+/// Bytes of a chunk.
+const CHUNK: usize = 16 << 20;
+/// Bits of a position that tell where: up to 1 TiB.
+const END_BITS: u32 = 40;
+/// Bits of a position that tell after how many changes.
+const CHANGE_BITS: u32 = 12;
+
+/// A position in a dump.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Position {
+    end: u64,
+    changes: u64,
+}
+
+impl Position {
+    /// Of the number that a client sends: where the chunk before ended.
+    pub(crate) fn decode(number: i64) -> Option<Self> {
+        let number =
+            u64::try_from(number).ok().filter(|number| number >> (END_BITS + CHANGE_BITS) == 0)?;
+        let end = (number & ((1 << END_BITS) - 1)).checked_sub(1)?;
+        Some(Self { end, changes: number >> END_BITS })
+    }
+
+    fn encode(end: u64, changes: u64) -> i64 {
+        let changes = changes & ((1 << CHANGE_BITS) - 1);
+        ((changes << END_BITS) | (end + 1)).cast_signed()
+    }
+}
+
+/// The chunk behind a position, `None` for the first one; and its own position. Nothing at the end.
+pub(crate) fn chunk_behind(
+    own: &OwnFilter,
+    position: Option<Position>,
+) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
+    let mut start = 0;
+    if let Some(position) = position {
+        if Position::decode(Position::encode(position.end, own.changes())) != Some(position) {
+            return Err(Refusal::ChangedSince);
+        }
+        start = position.end;
+    }
+    let mut window = Window::new(start)?;
+    match image::write(own, &mut window) {
+        Err(error) if error.kind() != io::ErrorKind::WriteZero => return Err(Refusal::Defect),
+        _ => {}
+    }
+    if window.skip > 0 {
+        return Err(Refusal::Position);
+    }
+    let end = start + window.bytes.len() as u64;
+    let chunk = (Position::encode(end, own.changes()), window.bytes);
+    Ok(if chunk.1.is_empty() { None } else { Some(chunk) })
+}
+
+/// Writes a filter as chunks of an append-only file.
+pub(crate) fn for_each(own: &OwnFilter, each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+    let mut cutter = Cutter { end: 0, bytes: Vec::with_capacity(CHUNK), each };
+    image::write(own, &mut cutter)?;
+    cutter.put();
+    Ok(())
+}
+
+/// Keeps a chunk's worth of a stream, and stops it then.
+struct Window {
+    skip: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    fn new(skip: u64) -> Result<Self, Refusal> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(CHUNK).map_err(|_| Refusal::NoMemory)?;
+        Ok(Self { skip, bytes })
+    }
+}
+
+impl Write for Window {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped = self.skip.min(bytes.len() as u64);
+        self.skip -= skipped;
+        let wanted = &bytes[skipped as usize..];
+        let taken = wanted.len().min(CHUNK - self.bytes.len());
+        self.bytes.extend_from_slice(&wanted[..taken]);
+        // 0, which ends the stream, once the chunk is full.
+        Ok(skipped as usize + taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Cuts a stream.
+struct Cutter<F> {
+    end: u64,
+    bytes: Vec<u8>,
+    each: F,
+}
+
+impl<F: FnMut(i64, &[u8])> Cutter<F> {
+    fn put(&mut self) {
+        if !self.bytes.is_empty() {
+            self.end += self.bytes.len() as u64;
+            (self.each)(Position::encode(self.end, 0), &self.bytes);
+            self.bytes.clear();
+        }
+    }
+}
+
+impl<F: FnMut(i64, &[u8])> Write for Cutter<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(CHUNK - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        if self.bytes.len() == CHUNK {
+            self.put();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A filter of which not all chunks have arrived.
+pub(crate) struct Incomplete {
+    bytes: Vec<u8>,
+}
+
+impl Incomplete {
+    /// Of which nothing has arrived.
+    pub(crate) fn new() -> Self {
+        Self::of(Vec::new())
+    }
+
+    /// Of which this has arrived.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// Writes what has arrived, for [`image::read`].
+    pub(crate) fn write(&self, mut out: impl Write) -> io::Result<()> {
+        out.write_all(&image::PART_MAGIC)?;
+        out.write_all(&self.bytes)
+    }
+
+    /// What has arrived, as chunks.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
+        let mut end = 0;
+        for chunk in self.bytes.chunks(CHUNK) {
+            end += chunk.len() as u64;
+            each(Position::encode(end, 0), chunk);
+        }
+    }
+
+    /// A copy, if there is memory for it.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(self.bytes.len()).ok()?;
+        bytes.extend_from_slice(&self.bytes);
+        Some(Self { bytes })
+    }
+
+    /// What has arrived.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes the next chunk; the filter if it was the last one. Refused chunks change nothing.
+    pub(crate) fn take(
+        &mut self,
+        position: Position,
+        chunk: &[u8],
+        limit: Option<u64>,
+    ) -> Result<Option<OwnFilter>, Refusal> {
+        let before = self.bytes.len();
+        let end = before + chunk.len();
+        if position.end != end as u64 || chunk.is_empty() {
+            return Err(Refusal::Position);
+        }
+        if let Some(limit) = limit.filter(|&limit| end as u64 > limit) {
+            return Err(Refusal::KeyMemory { limit });
+        }
+        self.bytes.try_reserve(chunk.len()).map_err(|_| Refusal::NoMemory)?;
+        self.bytes.extend_from_slice(chunk);
+        let taken = match image::length(&self.bytes) {
+            Some(length) if length <= end as u64 => self.complete().map(Some),
+            _ => Ok(None),
+        };
+        if taken.is_err() {
+            self.bytes.truncate(before);
+        }
+        taken
+    }
+
+    fn complete(&self) -> Result<OwnFilter, Refusal> {
+        image::from_bytes(&self.bytes).map_err(|refusal| match refusal {
+            LoadRefusal::Filter(coua::LoadError::OutOfMemory(_)) => Refusal::NoMemory,
+            LoadRefusal::KeyMemory { limit } => Refusal::KeyMemory { limit },
+            _ => Refusal::NotLoaded,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::request::Request;
+
+    fn filter(items: u32) -> OwnFilter {
+        let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
+        let mut own =
+            Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap().build().unwrap();
+        for item in 0..items {
+            own.filter_mut().insert(item.to_le_bytes()).unwrap();
+        }
+        own
+    }
+
+    fn dump(own: &OwnFilter) -> Vec<(i64, Vec<u8>)> {
+        let mut chunks: Vec<(i64, Vec<u8>)> = Vec::new();
+        loop {
+            let position = chunks.last().map(|(end, _)| Position::decode(*end).unwrap());
+            let Some(chunk) = chunk_behind(own, position).unwrap() else { return chunks };
+            assert!(chunk.1.len() <= CHUNK && (1..1 << 53).contains(&chunk.0));
+            chunks.push(chunk);
+        }
+    }
+
+    #[test]
+    fn chunks_put_together_are_the_filter() {
+        // 5 M items of 6 bytes are two chunks.
+        let own = filter(5_000_000);
+        let chunks = dump(&own);
+        assert!(chunks.len() >= 2);
+        let mut incomplete = Incomplete::new();
+        let mut loaded = None;
+        for (end, chunk) in &chunks {
+            assert!(loaded.is_none());
+            loaded = incomplete.take(Position::decode(*end).unwrap(), chunk, None).unwrap();
+        }
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        image::write(&own, &mut first).unwrap();
+        image::write(&loaded.unwrap(), &mut second).unwrap();
+        assert!(first == second);
+        let mut rewritten = Vec::new();
+        for_each(&own, |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
+        assert!(rewritten.concat() == first);
+    }
+
+    #[test]
+    fn a_dump_notices_that_the_filter_changed() {
+        let mut own = filter(100);
+        let (first, _) = chunk_behind(&own, None).unwrap().unwrap();
+        own.filter_mut().insert("more").unwrap();
+        let refused = chunk_behind(&own, Position::decode(first));
+        assert_eq!(refused, Err(Refusal::ChangedSince));
+    }
+
+    #[test]
+    fn positions_that_no_dump_has_are_refused() {
+        for number in [0, -1, i64::MIN, i64::MAX, 1 << 52, 1 << 40] {
+            assert_eq!(Position::decode(number), None, "{number}");
+        }
+        let own = filter(100);
+        let beyond = Position::encode(1 << 39, own.changes());
+        assert_eq!(chunk_behind(&own, Position::decode(beyond)), Err(Refusal::Position));
+    }
+
+    #[test]
+    fn chunks_that_are_cut_repeated_or_damaged_are_refused_and_change_nothing() {
+        let own = filter(10_000);
+        let (end, chunk) = dump(&own).remove(0);
+        let position = Position::decode(end).unwrap();
+        let mut incomplete = Incomplete::new();
+        let cut = incomplete.take(position, &chunk[..chunk.len() - 1], None).err();
+        assert_eq!(cut, Some(Refusal::Position));
+        for at in [9, 70, 200, chunk.len() - 1] {
+            let mut damaged = chunk.clone();
+            damaged[at] ^= 1;
+            let refused = incomplete.take(position, &damaged, None).err();
+            assert_eq!(refused, Some(Refusal::NotLoaded), "{at}");
+        }
+        let limited = incomplete.take(position, &chunk, Some(1_000)).err();
+        assert_eq!(limited, Some(Refusal::KeyMemory { limit: 1_000 }));
+        assert!(incomplete.take(position, &chunk, None).unwrap().is_some());
+    }
+}

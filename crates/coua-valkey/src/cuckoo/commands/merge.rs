@@ -1,0 +1,56 @@
+//! CF.MERGE.
+
+use std::ffi::{CStr, c_int};
+
+use super::reserve::limit_of;
+use crate::cuckoo::CuckooValue;
+use crate::cuckoo::own::OwnFilter;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Access, Call, Command};
+
+/// `CF.MERGE destination source [source ...]`
+pub(super) struct Merge;
+
+impl Command for Merge {
+    const NAME: &'static CStr = c"cf.merge";
+    const ACCESS: Access = Access::Grow;
+    const LAST_KEY: c_int = -1;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        if call.words().len() < 3 {
+            return Err(Refusal::Arity);
+        }
+        let merged = merged(call)?;
+        if let Some(limit) = limit_of(call)
+            && merged.memory_bytes() > limit
+        {
+            return Err(Refusal::KeyMemory { limit });
+        }
+        let mut destination = call.key_to_change::<CuckooValue>(1)?;
+        match destination.value_mut() {
+            Some(value) => value.own_mut()?.replace(merged),
+            None => drop(destination.set(CuckooValue::Own(merged))?),
+        }
+        destination.has_changed(c"cuckoo.merge");
+        call.replicate_as_called();
+        Ok(Reply::Ok)
+    }
+}
+
+/// What the destination will be. It is not changed before all sources are in.
+fn merged(call: &Call<'_>) -> Result<OwnFilter, Refusal> {
+    let destination = call.key::<CuckooValue>(1)?;
+    // A missing destination becomes a copy of the first source.
+    let first = if destination.value().is_some() { 1 } else { 2 };
+    let mut union: Option<OwnFilter> = None;
+    for word in first..call.words().len() {
+        let key = call.key::<CuckooValue>(word)?;
+        let own = key.value().ok_or(Refusal::NotFound)?.own()?;
+        match &mut union {
+            None => union = Some(own.try_clone().map_err(|_| Refusal::NoMemory)?),
+            Some(union) => union.merge(own)?,
+        }
+    }
+    union.ok_or(Refusal::NotFound)
+}

@@ -1,0 +1,58 @@
+//! CF.DEL and CF.MDEL.
+
+use std::ffi::CStr;
+
+use super::look::items_of;
+use crate::cuckoo::CuckooValue;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Access, Call, Command, Word};
+
+/// `CF.DEL key item`
+pub(super) struct Delete;
+/// `CF.MDEL key item [item ...]`
+pub(super) struct DeleteMany;
+
+impl Command for Delete {
+    const NAME: &'static CStr = c"cf.del";
+    const ACCESS: Access = Access::Shrink;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        if call.words().len() != 3 {
+            return Err(Refusal::Arity);
+        }
+        let removed = remove(call, &call.words()[2..])?;
+        Ok(Reply::Truth(removed.first() == Some(&true)))
+    }
+}
+
+impl Command for DeleteMany {
+    const NAME: &'static CStr = c"cf.mdel";
+    const ACCESS: Access = Access::Shrink;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        remove(call, items_of(call)?).map(Reply::Truths)
+    }
+}
+
+/// Removes items, here and on replicas.
+fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
+    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let value = key.value_mut().ok_or(Refusal::NothingToRemoveFrom)?;
+    let removed = value.own_mut()?.remove(items);
+    let count = removed.iter().filter(|&&removed| removed).count();
+    if count == 0 {
+        return Ok(removed);
+    }
+    key.has_changed(c"cuckoo.del");
+    if count == removed.len() {
+        call.replicate_as_called();
+        return Ok(removed);
+    }
+    let first = call.words().len() - items.len();
+    let mut words = vec![Word::Same(1)];
+    let there = (first..).zip(&removed).filter(|(_, removed)| **removed);
+    words.extend(there.map(|(number, _)| Word::Same(number)));
+    call.replicate(DeleteMany::NAME, &words);
+    Ok(removed)
+}

@@ -1,0 +1,192 @@
+//! A cuckoo filter of the library as the value of a key.
+
+use std::mem::size_of;
+
+use coua::{CuckooFilter, Insertion, MergeError, OutOfMemory};
+
+use crate::refusal::Refusal;
+
+/// Items that are inserted between two looks at the limit of memory.
+const STEP_UNDER_LIMIT: usize = 64;
+/// Growth of a filter of more than one segment takes as much at a time, or a hundredth of its size.
+const GROWTH_STEP: u64 = 2 << 20;
+
+/// What was asked for at creation and only reported since: the geometry follows from capacity and
+/// rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hints {
+    /// BUCKETSIZE.
+    pub(crate) bucket_size: u32,
+    /// MAXITERATIONS.
+    pub(crate) max_iterations: u32,
+    /// EXPANSION. 0, and only 0, has a meaning: the filter does not grow.
+    pub(crate) expansion: u32,
+}
+
+/// Which items an insert takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// Every item: one that is there gets another copy.
+    Add,
+    /// Only absent ones.
+    Keep,
+}
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// It is in.
+    Inserted,
+    /// It was there.
+    Present,
+    /// It is not in.
+    Refused(Refusal),
+}
+
+/// A filter of the library.
+pub(crate) struct OwnFilter {
+    filter: CuckooFilter,
+    hints: Hints,
+    /// Removals since the filter was created or compacted.
+    pub(super) deleted: u64,
+    /// Changes since the filter was created or loaded, modulo 2^64; not saved.
+    changes: u64,
+}
+
+impl OwnFilter {
+    /// A new value.
+    pub(crate) fn new(filter: CuckooFilter, hints: Hints) -> Self {
+        Self { filter, hints, deleted: 0, changes: 0 }
+    }
+
+    /// The filter.
+    pub(crate) fn filter(&self) -> &CuckooFilter {
+        &self.filter
+    }
+
+    /// The filter, to be changed.
+    pub(crate) fn filter_mut(&mut self) -> &mut CuckooFilter {
+        self.changes = self.changes.wrapping_add(1);
+        &mut self.filter
+    }
+
+    /// What was asked for at creation.
+    pub(crate) fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    /// Removals since the filter was created or compacted.
+    pub(crate) fn deleted(&self) -> u64 {
+        self.deleted
+    }
+
+    /// A number that is another one after every change.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.filter.memory_bytes() + size_of::<Self>() - size_of::<CuckooFilter>()) as u64
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(crate) fn insert(
+        &mut self,
+        items: &[&[u8]],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Vec<Outcome> {
+        let step = if limit.is_some() { STEP_UNDER_LIMIT } else { items.len() };
+        let mut outcomes = Vec::with_capacity(items.len());
+        while outcomes.len() < items.len() {
+            let rest = &items[outcomes.len()..];
+            let some = &rest[..rest.len().min(step)];
+            match limit.filter(|&limit| self.would_exceed(some.len(), limit)) {
+                Some(limit) => {
+                    let refused = Outcome::Refused(Refusal::KeyMemory { limit });
+                    outcomes.resize(outcomes.len() + some.len(), refused);
+                }
+                None => self.insert_some(some, copies, &mut outcomes),
+            }
+        }
+        outcomes
+    }
+
+    /// Inserts items up to the first that is refused, or all.
+    fn insert_some(&mut self, items: &[&[u8]], copies: Copies, outcomes: &mut Vec<Outcome>) {
+        let expansion = u64::from(self.hints.expansion);
+        let inserted = match copies {
+            Copies::Add => self.filter_mut().insert_batch(items).map_err(|stopped| {
+                outcomes.resize(outcomes.len() + stopped.done, Outcome::Inserted);
+                stopped.full
+            }),
+            Copies::Keep => {
+                let mut insertions = Vec::new();
+                let result = self.filter_mut().insert_unique_batch(items, &mut insertions);
+                outcomes.extend(insertions.into_iter().map(|insertion| match insertion {
+                    Insertion::Inserted => Outcome::Inserted,
+                    Insertion::AlreadyPresent => Outcome::Present,
+                }));
+                result.map_err(|stopped| stopped.full)
+            }
+        };
+        match (inserted, copies) {
+            (Ok(()), Copies::Add) => {
+                outcomes.resize(outcomes.len() + items.len(), Outcome::Inserted);
+            }
+            (Ok(()), Copies::Keep) => {}
+            (Err(full), _) => {
+                outcomes.push(Outcome::Refused(Refusal::of_full(full.reason, expansion)));
+            }
+        }
+    }
+
+    /// Whether room for as many more items would take more than `limit` bytes.
+    fn would_exceed(&self, items: usize, limit: u64) -> bool {
+        if self.filter.len().saturating_add(items as u64) <= self.filter.capacity() {
+            return false;
+        }
+        let bytes = self.memory_bytes();
+        let more = if self.filter.segments() == 1 { bytes } else { GROWTH_STEP.max(bytes / 100) };
+        bytes + more > limit
+    }
+
+    /// Takes a copy of each item away, and tells of which there was one.
+    pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
+        let mut removed = Vec::new();
+        self.filter_mut().remove_batch(items, &mut removed);
+        self.deleted += removed.iter().filter(|&&removed| removed).count() as u64;
+        removed
+    }
+
+    /// Gives memory back, and forgets how many items were removed; tells whether anything changed.
+    pub(crate) fn compact(&mut self) -> bool {
+        let before = (self.filter.memory_bytes(), self.deleted);
+        self.filter_mut().compact();
+        self.deleted = 0;
+        before != (self.filter.memory_bytes(), 0)
+    }
+
+    /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
+    /// copy.
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
+        let expansion = u64::from(self.hints.expansion);
+        self.filter_mut().merge(&other.filter).map_err(|error| match error {
+            MergeError::Full(full) => Refusal::of_full(full.reason, expansion),
+            error => Refusal::Merge(error),
+        })
+    }
+
+    /// Takes on what another filter is, as a change of this one.
+    pub(crate) fn replace(&mut self, other: Self) {
+        let changes = self.changes.wrapping_add(1);
+        *self = Self { changes, ..other };
+    }
+
+    /// A copy in memory of its own.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let filter = self.filter.try_clone()?;
+        Ok(Self { filter, hints: self.hints, deleted: self.deleted, changes: 0 })
+    }
+}

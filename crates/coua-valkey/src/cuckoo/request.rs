@@ -1,0 +1,273 @@
+//! What a new cuckoo filter is to be: from the words of a command to the library's builder, and to
+//! the words with which replicas build the same.
+
+use coua::{BuildError, CuckooFilter, KeyHasher, WhenFull};
+
+use super::own::{Hints, OwnFilter};
+use crate::parse::{Options, Range, integer, key_of_hash, once, real};
+use crate::refusal::Refusal;
+use crate::settings;
+
+/// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it errs
+/// with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and 1,
+/// because it rounds up to a power of two: so b / 255 is at least as accurate in every case.
+const PEER_FINGERPRINTS: f64 = 255.0;
+/// A filter with EXPANSION 1 keeps its rate up to this many times its capacity: the other module
+/// stops there.
+const LINEAR_ROOM: f64 = 32.0;
+/// With a larger EXPANSION, up to this many times.
+const GEOMETRIC_ROOM: f64 = 1024.0;
+/// Any filter that grows keeps its rate up to as many items at least. Small filters pay for this with
+/// a few bytes.
+const LEAST_ROOM: f64 = (1 << 21) as f64;
+
+const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
+const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };
+const EXPANSION: Range = Range { least: 0, most: 32_768, shown: "[0, 32768]" };
+const HASH_BITS: Range = Range { least: 8, most: 64, shown: "[8, 64]" };
+
+/// What the words of a command say.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Request {
+    capacity: Option<i64>,
+    bucket_size: Option<i64>,
+    max_iterations: Option<i64>,
+    expansion: Option<i64>,
+    rate: Option<f64>,
+    hash_bits: Option<i64>,
+    hash_key: Option<[u8; 16]>,
+}
+
+/// How exact a filter is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Precision {
+    /// A filter of fixed size has this false-positive rate when it is full.
+    Rate(f64),
+    /// Bits of every key's hash that are remembered.
+    HashBits(u32),
+}
+
+/// A filter, described to the last bit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Blueprint {
+    capacity: u64,
+    hints: Hints,
+    precision: Precision,
+    hash_key: [u8; 16],
+}
+
+impl Request {
+    /// Of the words behind the key of CF.RESERVE.
+    pub(crate) fn of_reserve(words: &[&[u8]]) -> Result<Self, Refusal> {
+        const KNOWN: [&str; 6] =
+            ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION", "ERROR", "HASHBITS", "SEED"];
+        let (&capacity, rest) = words.split_first().ok_or(Refusal::Arity)?;
+        let capacity = integer(capacity).ok_or(Refusal::BadCapacity)?;
+        let mut request = Self { capacity: Some(capacity), ..Self::default() };
+        let mut options = Options::new(rest);
+        while let Some(option) = options.keyword(&KNOWN)? {
+            request.take(option, &mut options)?;
+        }
+        Ok(request)
+    }
+
+    /// Takes the value of an option that says how a filter is created.
+    pub(crate) fn take(
+        &mut self,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), Refusal> {
+        let (place, range) = match option {
+            "CAPACITY" => {
+                let capacity = integer(options.value()?).ok_or(Refusal::BadCapacity)?;
+                return once(&mut self.capacity, option, capacity);
+            }
+            "ERROR" => {
+                let rate = real(options.value()?).ok_or(Refusal::NotANumber(option))?;
+                if rate <= 0.0 || rate >= 1.0 {
+                    return Err(Refusal::OutOfRange(option, "(0, 1)"));
+                }
+                return once(&mut self.rate, option, rate);
+            }
+            "SEED" => {
+                let key = key_of_hash(options.value()?);
+                let key = key.ok_or(Refusal::OutOfRange(option, "of 32 hexadecimal digits"))?;
+                return once(&mut self.hash_key, option, key);
+            }
+            "BUCKETSIZE" => (&mut self.bucket_size, BUCKET_SIZE),
+            "MAXITERATIONS" => (&mut self.max_iterations, MAX_ITERATIONS),
+            "EXPANSION" => (&mut self.expansion, EXPANSION),
+            _ => (&mut self.hash_bits, HASH_BITS),
+        };
+        once(place, option, options.number(option, &range)?)
+    }
+
+    /// Fills in what was not said; `random` is the key of the hash then.
+    pub(crate) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
+        let or = |said: Option<i64>, setting: &crate::server::Setting| {
+            said.unwrap_or_else(|| setting.value())
+        };
+        let capacity = or(self.capacity, &settings::CF_INITIAL_SIZE);
+        let bucket_size = or(self.bucket_size, &settings::CF_BUCKET_SIZE);
+        // A capacity that nobody asked for gives way to the bucket size.
+        let least = 2 * bucket_size;
+        let capacity = if self.capacity.is_none() { capacity.max(least) } else { capacity };
+        if !(least..=settings::MOST_CAPACITY).contains(&capacity) {
+            return Err(Refusal::CapacityRange);
+        }
+        let hints = Hints {
+            bucket_size: bucket_size as u32,
+            max_iterations: or(self.max_iterations, &settings::CF_MAX_ITERATIONS) as u32,
+            expansion: or(self.expansion, &settings::CF_EXPANSION_FACTOR) as u32,
+        };
+        let capacity = capacity.unsigned_abs();
+        let precision = match (self.hash_bits, self.rate) {
+            (Some(_), Some(_)) => return Err(Refusal::Contradiction("ERROR", "HASHBITS")),
+            (Some(bits), None) => Precision::HashBits(bits as u32),
+            (None, rate) => {
+                let rate = rate.unwrap_or(f64::from(bucket_size as u32) / PEER_FINGERPRINTS);
+                precision_for(capacity, hints.expansion, rate.min(0.5))?
+            }
+        };
+        Ok(Blueprint { capacity, hints, precision, hash_key: self.hash_key.unwrap_or(random) })
+    }
+}
+
+/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others.
+fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, Refusal> {
+    let items = capacity as f64;
+    let room = match expansion {
+        0 => return Ok(Precision::Rate(rate)),
+        1 => items * LINEAR_ROOM,
+        _ => items * GEOMETRIC_ROOM,
+    };
+    if (items / rate).log2() > 64.0 {
+        let smallest = items * (-64f64).exp2();
+        return Err(Refusal::Impossible(format!(
+            "error rate {rate:e} is too small for {capacity} items: a 64-bit hash allows {smallest:e}"
+        )));
+    }
+    let bits = (room.max(LEAST_ROOM) / rate).log2().ceil();
+    Ok(Precision::HashBits((bits as u32).clamp(8, 64)))
+}
+
+impl Blueprint {
+    /// Builds the filter.
+    pub(crate) fn build(&self) -> Result<OwnFilter, Refusal> {
+        let builder = CuckooFilter::builder()
+            .capacity(self.capacity)
+            .hasher(KeyHasher::siphash13(self.hash_key));
+        let builder = match self.precision {
+            Precision::Rate(rate) => builder.rate(rate),
+            Precision::HashBits(bits) => builder.hash_bits(bits),
+        };
+        let when_full = if self.hints.expansion == 0 { WhenFull::Refuse } else { WhenFull::Grow };
+        match builder.when_full(when_full).build() {
+            Ok(filter) => Ok(OwnFilter::new(filter, self.hints)),
+            Err(BuildError::OutOfMemory(_)) => Err(Refusal::NoMemoryToCreate),
+            Err(error) => Err(Refusal::Impossible(error.to_string())),
+        }
+    }
+
+    /// The words behind the key with which CF.RESERVE builds the same filter anywhere.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let (precision, value) = match self.precision {
+            Precision::Rate(rate) => ("ERROR", rate.to_string()),
+            Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
+        };
+        let seed = format!("{:032x}", u128::from_le_bytes(self.hash_key).swap_bytes());
+        let Hints { bucket_size, max_iterations, expansion } = self.hints;
+        [
+            self.capacity.to_string(),
+            "BUCKETSIZE".to_owned(),
+            bucket_size.to_string(),
+            "MAXITERATIONS".to_owned(),
+            max_iterations.to_string(),
+            "EXPANSION".to_owned(),
+            expansion.to_string(),
+            precision.to_owned(),
+            value,
+            "SEED".to_owned(),
+            seed,
+        ]
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: [u8; 16] = *b"sixteen letters!";
+
+    fn of(text: &str) -> Result<Blueprint, Refusal> {
+        let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+        Request::of_reserve(&words)?.complete(SEED)
+    }
+
+    #[test]
+    fn the_words_for_replicas_describe_the_same_filter() {
+        for text in [
+            "1000",
+            "1000 EXPANSION 0",
+            "1000 EXPANSION 0 HASHBITS 20",
+            "1000000 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 2 ERROR 0.000123",
+            "1000 EXPANSION 0 ERROR 1e-7 SEED 000102030405060708090a0b0c0d0e0f",
+        ] {
+            let blueprint = of(text).unwrap();
+            assert_eq!(of(&blueprint.words().join(" ")), Ok(blueprint), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_those_of_the_table() {
+        for (text, refusal) in [
+            ("x", Refusal::BadCapacity),
+            ("3", Refusal::CapacityRange),
+            ("1073741825", Refusal::CapacityRange),
+            ("-5", Refusal::CapacityRange),
+            ("7 BUCKETSIZE 4", Refusal::CapacityRange),
+            ("1024 BUCKETSIZE x", Refusal::NotANumber("BUCKETSIZE")),
+            ("1024 BUCKETSIZE 0", Refusal::OutOfRange("BUCKETSIZE", "[1, 255]")),
+            ("1024 BUCKETSIZE 256", Refusal::OutOfRange("BUCKETSIZE", "[1, 255]")),
+            ("1024 MAXITERATIONS 65536", Refusal::OutOfRange("MAXITERATIONS", "[1, 65535]")),
+            ("1024 EXPANSION -1", Refusal::OutOfRange("EXPANSION", "[0, 32768]")),
+            ("1024 EXPANSION", Refusal::Arity),
+            ("1024 EXPANSION 1 expansion 1", Refusal::Twice("EXPANSION")),
+            ("1024 ERROR 0", Refusal::OutOfRange("ERROR", "(0, 1)")),
+            ("1024 ERROR nan", Refusal::NotANumber("ERROR")),
+            ("1024 ERROR 0.1 HASHBITS 20", Refusal::Contradiction("ERROR", "HASHBITS")),
+            ("1024 BUCKET 4", Refusal::unknown(b"BUCKET")),
+        ] {
+            assert_eq!(of(text), Err(refusal), "{text}");
+        }
+        assert!(of("4").is_ok() && of("510 BUCKETSIZE 255").is_ok());
+    }
+
+    #[test]
+    fn without_a_rate_the_filter_is_as_accurate_as_the_other_module_and_stays_so() {
+        for (text, most, items) in [
+            ("1024 EXPANSION 2", 0.015, 1_000_000.0),
+            ("1024", 0.015, 1_000_000.0),
+            ("1000000", 0.0147, 1_000_000.0),
+            ("1000000 BUCKETSIZE 4", 0.0291, 1_000_000.0),
+            ("1048576 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 0", 0.0291, 1_000_000.0),
+            ("1000000 BUCKETSIZE 1", 0.0078, 10_000_000.0),
+        ] {
+            let filter = of(text).unwrap().build().unwrap();
+            let rate = items / filter.filter().hash_bits().exp2();
+            assert!(rate <= most, "{text}: {rate}");
+        }
+    }
+
+    #[test]
+    fn expansion_zero_never_grows() {
+        let mut own = of("1000 EXPANSION 0").unwrap().build().unwrap();
+        let before = own.memory_bytes();
+        let keys: Vec<[u8; 4]> = (0..5_000u32).map(u32::to_le_bytes).collect();
+        let items: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        let accepted = own.filter_mut().insert_batch(&items).unwrap_err().done;
+        assert!((1_000..1_100).contains(&accepted), "{accepted}");
+        assert!(own.memory_bytes() < before + 4_096);
+    }
+}

@@ -1,0 +1,27 @@
+//! Cuckoo and Bloom filters as a module for Valkey and Redis.
+//!
+//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands`
+//! (words to a checked request, and to an answer) -> the value of the key -> the library.
+//! `docs/valkey.md` describes the commands.
+
+mod cuckoo;
+mod parse;
+mod refusal;
+mod reply;
+mod server;
+mod settings;
+
+use std::ffi::{CStr, c_int};
+
+/// What `MODULE LIST` tells: major * 10,000 + minor * 100 + patch.
+const VERSION: c_int = 100;
+
+/// The commands, by their prefix.
+const FAMILIES: [server::Family; 1] = [cuckoo::commands::FAMILY];
+
+/// What the module tells in the answer to `INFO`.
+const INFO: server::InfoSection = info;
+
+fn info() -> Vec<(&'static CStr, u64)> {
+    Vec::new()
+}

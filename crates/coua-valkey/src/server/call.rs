@@ -1,0 +1,147 @@
+//! One call of a command: its words, and the server that it runs in.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::slice;
+
+use valkey_module::raw;
+
+use super::server_function;
+
+/// A command being run.
+pub(crate) struct Call<'a> {
+    pub(super) context: *mut raw::RedisModuleCtx,
+    strings: &'a [*mut raw::RedisModuleString],
+    words: Vec<&'a [u8]>,
+}
+
+/// A word of a command that is sent on to replicas and the append-only file.
+pub(crate) enum Word<'a> {
+    /// The word of the call with this number.
+    Same(usize),
+    /// Other text.
+    Text(&'a str),
+}
+
+impl<'a> Call<'a> {
+    /// # Safety
+    ///
+    /// `words` holds `count` strings of the server that live as long as the command runs.
+    pub(super) unsafe fn new(
+        context: *mut raw::RedisModuleCtx,
+        words: *mut *mut raw::RedisModuleString,
+        count: c_int,
+    ) -> Self {
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: as the caller promises; nobody changes the array meanwhile.
+        let strings = unsafe { slice::from_raw_parts(words.cast_const(), count) };
+        // SAFETY: each is a string of the server that outlives the call.
+        let words = strings.iter().map(|&string| unsafe { bytes_of(string) }).collect();
+        Self { context, strings, words }
+    }
+
+    /// The words, the command's name first.
+    pub(crate) fn words(&self) -> &[&'a [u8]] {
+        &self.words
+    }
+
+    pub(super) fn string(&self, number: usize) -> *mut raw::RedisModuleString {
+        self.strings[number]
+    }
+
+    fn flags(&self) -> c_int {
+        // SAFETY: the context is valid while the command runs.
+        unsafe { server_function!(RedisModule_GetContextFlags)(self.context) }
+    }
+
+    /// Whether the command repeats what another server, or this one before, has decided already: it
+    /// comes from the primary or from the append-only file. Then nothing may be refused.
+    pub(crate) fn is_repetition(&self) -> bool {
+        let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        self.flags() & repeated.cast_signed() != 0
+    }
+
+    /// Whether the client speaks RESP3.
+    pub(crate) fn is_resp3(&self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3.cast_signed() != 0
+    }
+
+    /// Random bytes of the server's, fit for a secret key.
+    #[expect(clippy::unused_self, reason = "there is a server to ask while a command runs")]
+    pub(crate) fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        // SAFETY: writes as many bytes as there are.
+        unsafe { server_function!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        bytes
+    }
+
+    /// Sends the call as it is to replicas and the append-only file.
+    pub(crate) fn replicate_as_called(&self) {
+        // SAFETY: the context is valid while the command runs.
+        unsafe { server_function!(RedisModule_ReplicateVerbatim)(self.context) };
+    }
+
+    /// Sends another command to replicas and the append-only file.
+    pub(crate) fn replicate(&self, command: &CStr, words: &[Word<'_>]) {
+        let mut made = Vec::new();
+        let mut strings: Vec<_> = words
+            .iter()
+            .map(|word| match word {
+                Word::Same(number) => self.strings[*number],
+                Word::Text(text) => {
+                    let create = server_function_of_string();
+                    // SAFETY: the text's bytes are copied.
+                    let string = unsafe { create(self.context, text.as_ptr().cast(), text.len()) };
+                    made.push(string);
+                    string
+                }
+            })
+            .collect();
+        // SAFETY: "v" announces an array of strings and its length; the server takes its own
+        // references to them.
+        unsafe {
+            server_function!(RedisModule_Replicate)(
+                self.context,
+                command.as_ptr(),
+                c"v".as_ptr(),
+                strings.as_mut_ptr(),
+                strings.len(),
+            );
+        }
+        for string in made {
+            // SAFETY: created above, and not used any more here.
+            unsafe { server_function!(RedisModule_FreeString)(self.context, string) };
+        }
+    }
+}
+
+type CreateString = unsafe extern "C" fn(
+    *mut raw::RedisModuleCtx,
+    *const c_char,
+    usize,
+) -> *mut raw::RedisModuleString;
+
+fn server_function_of_string() -> CreateString {
+    // SAFETY: read of a pointer that is set once, before any command is registered.
+    unsafe { server_function!(RedisModule_CreateString) }
+}
+
+/// # Safety
+///
+/// `string` is a string of the server that lives for `'a` and is not changed meanwhile.
+pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: a valid string, as the caller promises; the server tells the length of its bytes.
+    unsafe {
+        let start = server_function!(RedisModule_StringPtrLen)(string, &raw mut length);
+        slice::from_raw_parts(start.cast(), length)
+    }
+}
+
+/// Writes a line to the server's log; `level` is one of the server's.
+pub(super) fn log(context: *mut raw::RedisModuleCtx, level: &CStr, line: &str) {
+    let line = CString::new(line.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: "%s" announces one text; the context may be null.
+    unsafe {
+        server_function!(RedisModule_Log)(context, level.as_ptr(), c"%s".as_ptr(), line.as_ptr());
+    }
+}

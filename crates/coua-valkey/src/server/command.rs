@@ -1,0 +1,144 @@
+//! Commands: what they need, and how the server calls them.
+
+use std::ffi::{CStr, c_int};
+
+use valkey_module::raw;
+
+use super::call::{Call, log};
+use super::catch::caught;
+use super::load::Loader;
+use super::{FAILED, OK, respond, server_function};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+
+/// What a command does to the memory and the keys of the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads.
+    Read,
+    /// Reads, and takes time in proportion to the key.
+    ReadAll,
+    /// Changes, and takes no memory.
+    Shrink,
+    /// Changes, and takes time in proportion to the key.
+    Rebuild,
+    /// Changes, and may take memory: refused when the server has none left.
+    Grow,
+}
+
+impl Access {
+    fn flags(self) -> &'static CStr {
+        match self {
+            Self::Read => c"readonly fast",
+            Self::ReadAll => c"readonly",
+            Self::Shrink => c"write fast",
+            Self::Rebuild => c"write",
+            Self::Grow => c"write deny-oom",
+        }
+    }
+}
+
+/// A command of the module.
+pub(crate) trait Command {
+    /// Its name, in lower case.
+    const NAME: &'static CStr;
+    /// What it does.
+    const ACCESS: Access;
+    /// Which word is the last key; the first is word 1.
+    const LAST_KEY: c_int = 1;
+
+    /// Does it.
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal>;
+}
+
+/// Whether the server has a command of this name, its own or another module's.
+pub(super) fn exists(context: *mut raw::RedisModuleCtx, name: &CStr) -> bool {
+    // SAFETY: asks for a command by its name; null if it is there but belongs to somebody else, which
+    // is why `register` may still fail.
+    let reply = unsafe {
+        server_function!(RedisModule_Call)(
+            context,
+            c"COMMAND".as_ptr(),
+            c"cc".as_ptr(),
+            c"INFO".as_ptr(),
+            name.as_ptr(),
+        )
+    };
+    if reply.is_null() {
+        return false;
+    }
+    // SAFETY: a reply of the server: an array with one element, which is an array if the command is
+    // there, else null; each function checks the type of what it gets.
+    unsafe {
+        let first = server_function!(RedisModule_CallReplyArrayElement)(reply, 0);
+        let found = !first.is_null()
+            && server_function!(RedisModule_CallReplyType)(first) as isize
+                == raw::REDISMODULE_REPLY_ARRAY;
+        server_function!(RedisModule_FreeCallReply)(reply);
+        found
+    }
+}
+
+impl Loader {
+    /// Adds a command, to a category of access control if the server has those of modules.
+    pub(crate) fn command<C: Command>(&self, category: &CStr) -> Result<(), String> {
+        register::<C>(self.context, category)
+            .map_err(|name| format!("command {} cannot be added", name.to_string_lossy()))
+    }
+}
+
+fn register<C: Command>(
+    context: *mut raw::RedisModuleCtx,
+    category: &CStr,
+) -> Result<(), &'static CStr> {
+    // SAFETY: names and flags are C strings, which the server copies.
+    let created = unsafe {
+        server_function!(RedisModule_CreateCommand)(
+            context,
+            C::NAME.as_ptr(),
+            Some(run::<C>),
+            C::ACCESS.flags().as_ptr(),
+            1,
+            C::LAST_KEY,
+            1,
+        )
+    };
+    if created != OK {
+        return Err(C::NAME);
+    }
+    // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is missing
+    // there are no categories of modules.
+    unsafe {
+        if let (Some(find), Some(assign), Some(_)) = (
+            raw::RedisModule_GetCommand,
+            raw::RedisModule_SetCommandACLCategories,
+            raw::RedisModule_AddACLCategory,
+        ) {
+            let command = find(context, C::NAME.as_ptr());
+            if !command.is_null() && assign(command, category.as_ptr()) != OK {
+                log(context, c"notice", "a command could not be put into its category");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the server calls.
+unsafe extern "C" fn run<C: Command>(
+    context: *mut raw::RedisModuleCtx,
+    words: *mut *mut raw::RedisModuleString,
+    count: c_int,
+) -> c_int {
+    let done = caught(None, || {
+        // SAFETY: the server gives the words of the command, which live while it runs.
+        let call = unsafe { Call::new(context, words, count) };
+        let answer = C::run(&call).unwrap_or_else(Reply::Refused);
+        respond::send(&call, &answer);
+        Some(())
+    });
+    if done.is_none() {
+        respond::send_refusal(context, &Refusal::Defect);
+        return FAILED;
+    }
+    OK
+}

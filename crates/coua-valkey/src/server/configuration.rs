@@ -1,0 +1,267 @@
+//! Settings that `CONFIG SET coua.NAME` changes.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
+use std::ptr::from_ref;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
+
+use valkey_module::raw;
+
+use super::call::bytes_of;
+use super::catch::caught;
+use super::{FAILED, OK, server_function};
+
+/// What a setting counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Things.
+    Number,
+    /// Bytes, which may be written as `64mb`.
+    Bytes,
+}
+
+/// A whole number that can be set.
+pub(crate) struct Setting {
+    /// Its name; the server puts `coua.` before it.
+    pub(crate) name: &'static CStr,
+    /// What it counts.
+    pub(crate) unit: Unit,
+    /// If nothing is said.
+    pub(crate) default: i64,
+    /// The smallest permitted value.
+    pub(crate) least: i64,
+    /// The largest permitted value.
+    pub(crate) most: i64,
+    value: AtomicI64,
+}
+
+impl Setting {
+    /// A setting with its default value and its limits.
+    pub(crate) const fn new(
+        name: &'static CStr,
+        unit: Unit,
+        default: i64,
+        (least, most): (i64, i64),
+    ) -> Self {
+        Self { name, unit, default, least, most, value: AtomicI64::new(default) }
+    }
+
+    /// The value now.
+    pub(crate) fn value(&self) -> i64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+/// A probability that can be set.
+pub(crate) struct RateSetting {
+    name: &'static CStr,
+    default: &'static CStr,
+    /// The bits of the number.
+    value: AtomicU64,
+    /// What the server reads: it does not free it.
+    text: AtomicPtr<raw::RedisModuleString>,
+}
+
+impl RateSetting {
+    /// A setting with its default value, as number and as text.
+    pub(crate) const fn new(name: &'static CStr, default: (f64, &'static CStr)) -> Self {
+        Self {
+            name,
+            default: default.1,
+            value: AtomicU64::new(default.0.to_bits()),
+            text: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// The value now.
+    pub(crate) fn value(&self) -> f64 {
+        f64::from_bits(self.value.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, text: &[u8]) -> bool {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+        let Some(rate) = number.filter(|&rate| rate > 0.0 && rate < 1.0) else {
+            return false;
+        };
+        self.value.store(rate.to_bits(), Ordering::Relaxed);
+        let make = server_string(text);
+        let old = self.text.swap(make, Ordering::Relaxed);
+        if !old.is_null() {
+            // SAFETY: made by `server_string` for this setting only.
+            unsafe { server_function!(RedisModule_FreeString)(std::ptr::null_mut(), old) };
+        }
+        true
+    }
+}
+
+fn server_string(text: &[u8]) -> *mut raw::RedisModuleString {
+    // SAFETY: the bytes are copied; without a context the string is the module's to free.
+    unsafe {
+        server_function!(RedisModule_CreateString)(
+            std::ptr::null_mut(),
+            text.as_ptr().cast(),
+            text.len(),
+        )
+    }
+}
+
+/// All settings of the module.
+pub(crate) struct Configuration {
+    /// Whole numbers.
+    pub(crate) numbers: &'static [&'static Setting],
+    /// Probabilities.
+    pub(crate) rates: &'static [&'static RateSetting],
+}
+
+impl Configuration {
+    /// Makes the settings known to the server, and takes the values from its configuration file. The
+    /// module's arguments, `NAME VALUE ...`, are other defaults.
+    pub(super) fn register(
+        &self,
+        context: *mut raw::RedisModuleCtx,
+        arguments: &[&[u8]],
+    ) -> Result<(), String> {
+        let mut pairs = arguments.chunks_exact(2);
+        for setting in self.numbers {
+            register_number(context, setting, argument(arguments, setting.name)?)?;
+        }
+        for setting in self.rates {
+            register_rate(context, setting, argument(arguments, setting.name)?)?;
+        }
+        let known = |name: &[u8]| {
+            self.numbers.iter().any(|setting| setting.name.to_bytes() == name)
+                || self.rates.iter().any(|setting| setting.name.to_bytes() == name)
+        };
+        if let Some(pair) = pairs.find(|pair| !known(pair[0])) {
+            return Err(format!("unknown setting '{}'", pair[0].escape_ascii()));
+        }
+        if let [name] = pairs.remainder() {
+            return Err(format!("setting '{}' has no value", name.escape_ascii()));
+        }
+        // SAFETY: called once, while the module is loaded.
+        let loaded = unsafe { server_function!(RedisModule_LoadConfigs)(context) };
+        if loaded == OK { Ok(()) } else { Err("the server refused a setting".to_owned()) }
+    }
+}
+
+/// The value that stands behind the name.
+fn argument<'a>(arguments: &[&'a [u8]], name: &CStr) -> Result<Option<&'a str>, String> {
+    let found = arguments.chunks_exact(2).find(|pair| pair[0] == name.to_bytes());
+    let text = found.map(|pair| std::str::from_utf8(pair[1])).transpose();
+    text.map_err(|_| format!("setting {} is not text", name.to_string_lossy()))
+}
+
+fn register_number(
+    context: *mut raw::RedisModuleCtx,
+    setting: &'static Setting,
+    argument: Option<&str>,
+) -> Result<(), String> {
+    let name = setting.name.to_string_lossy();
+    let default = match argument {
+        None => setting.default,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|number| (setting.least..=setting.most).contains(number))
+            .ok_or_else(|| {
+                let (least, most) = (setting.least, setting.most);
+                format!("setting {name} is '{text}' but must be a number from {least} to {most}")
+            })?,
+    };
+    let flags = match setting.unit {
+        Unit::Number => raw::REDISMODULE_CONFIG_DEFAULT,
+        Unit::Bytes => raw::REDISMODULE_CONFIG_MEMORY,
+    };
+    // SAFETY: the setting lives for ever, and the two functions take it for what it is.
+    let registered = unsafe {
+        server_function!(RedisModule_RegisterNumericConfig)(
+            context,
+            setting.name.as_ptr(),
+            default,
+            flags,
+            setting.least,
+            setting.most,
+            Some(number),
+            Some(set_number),
+            None,
+            from_ref(setting).cast_mut().cast(),
+        )
+    };
+    if registered == OK { Ok(()) } else { Err(format!("setting {name} cannot be registered")) }
+}
+
+fn register_rate(
+    context: *mut raw::RedisModuleCtx,
+    setting: &'static RateSetting,
+    argument: Option<&str>,
+) -> Result<(), String> {
+    let name = setting.name.to_string_lossy();
+    let default = CString::new(argument.unwrap_or_default()).unwrap_or_default();
+    let default = if argument.is_some() { default.as_c_str() } else { setting.default };
+    if !setting.set(default.to_bytes()) {
+        let found = default.to_string_lossy();
+        return Err(format!("setting {name} is '{found}' but must be between 0 and 1"));
+    }
+    // SAFETY: the setting lives for ever, and the two functions take it for what it is.
+    let registered = unsafe {
+        server_function!(RedisModule_RegisterStringConfig)(
+            context,
+            setting.name.as_ptr(),
+            default.as_ptr(),
+            raw::REDISMODULE_CONFIG_DEFAULT,
+            Some(rate),
+            Some(set_rate),
+            None,
+            from_ref(setting).cast_mut().cast(),
+        )
+    };
+    if registered == OK { Ok(()) } else { Err(format!("setting {name} cannot be registered")) }
+}
+
+unsafe extern "C" fn number(_name: *const c_char, setting: *mut c_void) -> c_longlong {
+    // SAFETY: registered with this setting, which lives for ever.
+    caught(0, || unsafe { &*setting.cast::<Setting>() }.value())
+}
+
+unsafe extern "C" fn set_number(
+    _name: *const c_char,
+    value: c_longlong,
+    setting: *mut c_void,
+    _error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    caught(FAILED, || {
+        // SAFETY: registered with this setting, which lives for ever.
+        let setting = unsafe { &*setting.cast::<Setting>() };
+        setting.value.store(value, Ordering::Relaxed);
+        OK
+    })
+}
+
+unsafe extern "C" fn rate(
+    _name: *const c_char,
+    setting: *mut c_void,
+) -> *mut raw::RedisModuleString {
+    caught(std::ptr::null_mut(), || {
+        // SAFETY: registered with this setting, which lives for ever.
+        let setting = unsafe { &*setting.cast::<RateSetting>() };
+        setting.text.load(Ordering::Relaxed)
+    })
+}
+
+unsafe extern "C" fn set_rate(
+    _name: *const c_char,
+    value: *mut raw::RedisModuleString,
+    setting: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    caught(FAILED, || {
+        // SAFETY: registered with this setting, which lives for ever; a string of the server, which
+        // takes over the one for the error.
+        unsafe {
+            if (*setting.cast::<RateSetting>()).set(bytes_of(value)) {
+                return OK;
+            }
+            *error = server_string(b"the rate must be between 0 and 1 (such as 0.01)");
+        }
+        FAILED
+    })
+}

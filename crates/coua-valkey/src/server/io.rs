@@ -1,0 +1,265 @@
+//! Values on their way into dump files, append-only files and digests, and back.
+//!
+//! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which the
+//! last is empty, so that neither side needs memory for all of it.
+
+use std::ffi::{CStr, c_longlong};
+use std::io::{self, Read, Write};
+
+use valkey_module::raw;
+
+use super::server_function;
+
+/// Bytes of a piece in a dump file.
+const PIECE: usize = 1 << 20;
+
+/// Writes a dump file: numbers and strings, or a stream in pieces.
+pub(crate) struct RdbWriter {
+    io: *mut raw::RedisModuleIO,
+    piece: Vec<u8>,
+}
+
+impl RdbWriter {
+    /// # Safety
+    ///
+    /// `io` is what the server writes to, and outlives the writer.
+    pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self { io, piece: Vec::with_capacity(PIECE) }
+    }
+
+    fn put_piece(&mut self) {
+        // SAFETY: valid as promised to `new`; the bytes are copied.
+        unsafe {
+            server_function!(RedisModule_SaveStringBuffer)(
+                self.io,
+                self.piece.as_ptr().cast(),
+                self.piece.len(),
+            );
+        }
+        self.piece.clear();
+    }
+
+    /// Ends the stream.
+    pub(super) fn finish(mut self) {
+        if !self.piece.is_empty() {
+            self.put_piece();
+        }
+        self.put_piece();
+    }
+}
+
+impl Write for RdbWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.piece.len() == PIECE {
+            self.put_piece();
+        }
+        let taken = bytes.len().min(PIECE - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a dump file: numbers and strings as another module wrote them, or a stream in pieces.
+pub(crate) struct RdbReader {
+    io: *mut raw::RedisModuleIO,
+    piece: Piece,
+    ended: bool,
+}
+
+/// A string that the server has allocated.
+struct Piece {
+    start: *mut u8,
+    length: usize,
+    read: usize,
+}
+
+impl Piece {
+    const EMPTY: Self = Self { start: std::ptr::null_mut(), length: 0, read: 0 };
+
+    fn bytes(&self) -> &[u8] {
+        if self.start.is_null() {
+            return &[];
+        }
+        // SAFETY: the server allocated that many bytes and gave them away.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if !self.start.is_null() {
+            // SAFETY: given away by the server, freed only here.
+            unsafe { server_function!(RedisModule_Free)(self.start.cast()) };
+        }
+    }
+}
+
+impl RdbReader {
+    /// # Safety
+    ///
+    /// `io` is what the server reads from, and outlives the reader.
+    pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self { io, piece: Piece::EMPTY, ended: false }
+    }
+
+    /// Whether the value is being restored by a client, and may be refused: not when the server loads
+    /// its own file or follows its primary.
+    pub(crate) fn is_request(&self) -> bool {
+        let bound = raw::REDISMODULE_CTX_FLAGS_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_SLAVE;
+        // SAFETY: valid as promised to `new`.
+        let flags = unsafe {
+            let context = server_function!(RedisModule_GetContextFromIO)(self.io);
+            server_function!(RedisModule_GetContextFlags)(context)
+        };
+        flags & bound.cast_signed() == 0
+    }
+
+    fn check(&self) -> io::Result<()> {
+        // SAFETY: valid as promised to `new`.
+        let failed = unsafe { server_function!(RedisModule_IsIOError)(self.io) };
+        if failed == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// An unsigned number, as other modules write it.
+    pub(crate) fn unsigned(&mut self) -> io::Result<u64> {
+        // SAFETY: valid as promised to `new`.
+        let number = unsafe { server_function!(RedisModule_LoadUnsigned)(self.io) };
+        self.check().map(|()| number)
+    }
+
+    /// A real number, as other modules write it.
+    pub(crate) fn double(&mut self) -> io::Result<f64> {
+        // SAFETY: valid as promised to `new`.
+        let number = unsafe { server_function!(RedisModule_LoadDouble)(self.io) };
+        self.check().map(|()| number)
+    }
+
+    /// A string, as other modules write it.
+    pub(crate) fn string(&mut self) -> io::Result<Vec<u8>> {
+        let piece = self.next_piece()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(piece.length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.extend_from_slice(piece.bytes());
+        Ok(bytes)
+    }
+
+    fn next_piece(&mut self) -> io::Result<Piece> {
+        let mut length = 0;
+        // SAFETY: valid as promised to `new`; null after an error.
+        let start =
+            unsafe { server_function!(RedisModule_LoadStringBuffer)(self.io, &raw mut length) };
+        let piece = Piece { start: start.cast(), length, read: 0 };
+        self.check()?;
+        if start.is_null() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
+    }
+
+    /// Whether the stream has ended where it should.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        matches!(self.read(&mut [0]), Ok(0))
+    }
+}
+
+impl Read for RdbReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.piece.read == self.piece.length && !self.ended {
+            self.piece = self.next_piece()?;
+            self.ended = self.piece.length == 0;
+        }
+        let rest = &self.piece.bytes()[self.piece.read..];
+        let taken = rest.len().min(buffer.len());
+        buffer[..taken].copy_from_slice(&rest[..taken]);
+        self.piece.read += taken;
+        Ok(taken)
+    }
+}
+
+/// Writes an append-only file: a stream, as calls of one command with the key, a position and bytes.
+pub(crate) struct AppendOnly {
+    io: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    command: &'static CStr,
+}
+
+impl AppendOnly {
+    /// # Safety
+    ///
+    /// `io` is what the server writes to, `key` the name of the key; both outlive this.
+    pub(super) unsafe fn new(
+        io: *mut raw::RedisModuleIO,
+        key: *mut raw::RedisModuleString,
+        command: &'static CStr,
+    ) -> Self {
+        Self { io, key, command }
+    }
+
+    /// Writes a call.
+    pub(crate) fn call(&mut self, position: i64, bytes: &[u8]) {
+        // SAFETY: valid as promised to `new`. "slb" announces a string of the server, a number, and
+        // bytes with their length.
+        unsafe {
+            server_function!(RedisModule_EmitAOF)(
+                self.io,
+                self.command.as_ptr(),
+                c"slb".as_ptr(),
+                self.key,
+                position as c_longlong,
+                bytes.as_ptr(),
+                bytes.len(),
+            );
+        }
+    }
+}
+
+/// Feeds a digest.
+pub(crate) struct Digest {
+    digest: *mut raw::RedisModuleDigest,
+    piece: Vec<u8>,
+}
+
+impl Digest {
+    /// # Safety
+    ///
+    /// `digest` is the server's and outlives this.
+    pub(super) unsafe fn new(digest: *mut raw::RedisModuleDigest) -> Self {
+        Self { digest, piece: Vec::with_capacity(PIECE) }
+    }
+
+    fn put_piece(&mut self) {
+        // SAFETY: valid as promised to `new`; the bytes are only read.
+        unsafe {
+            server_function!(RedisModule_DigestAddStringBuffer)(
+                self.digest,
+                self.piece.as_ptr().cast(),
+                self.piece.len(),
+            );
+        }
+        self.piece.clear();
+    }
+
+    pub(super) fn finish(mut self) {
+        self.put_piece();
+        // SAFETY: valid as promised to `new`.
+        unsafe { server_function!(RedisModule_DigestEndSequence)(self.digest) };
+    }
+}
+
+impl Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.piece.len() == PIECE {
+            self.put_piece();
+        }
+        let taken = bytes.len().min(PIECE - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

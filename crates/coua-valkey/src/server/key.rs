@@ -1,0 +1,120 @@
+//! Keys and their values.
+
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+
+use valkey_module::raw;
+
+use super::native::NativeType;
+use super::{Call, OK, server_function};
+use crate::refusal::Refusal;
+
+/// A key that is open while a command runs. Its value, if there is one, is a `T`.
+pub(crate) struct Key<'a, T> {
+    call: &'a Call<'a>,
+    raw: *mut raw::RedisModuleKey,
+    name: *mut raw::RedisModuleString,
+    value: PhantomData<T>,
+}
+
+impl<'a> Call<'a> {
+    /// Opens the key that is the word with this number, to read.
+    pub(crate) fn key<T: NativeType>(&'a self, word: usize) -> Result<Key<'a, T>, Refusal> {
+        self.open(word, raw::REDISMODULE_READ.cast_signed())
+    }
+
+    /// Opens the key that is the word with this number, to change.
+    pub(crate) fn key_to_change<T: NativeType>(
+        &'a self,
+        word: usize,
+    ) -> Result<Key<'a, T>, Refusal> {
+        self.open(word, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed())
+    }
+
+    fn open<T: NativeType>(&'a self, word: usize, mode: c_int) -> Result<Key<'a, T>, Refusal> {
+        let name = self.string(word);
+        // SAFETY: context and name are valid while the command runs; a key opened for reading may be
+        // null if it is missing.
+        let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
+        let key = Key { call: self, raw: raw.cast(), name, value: PhantomData };
+        if key.is_of_other_type() { Err(Refusal::WrongType) } else { Ok(key) }
+    }
+}
+
+impl<T: NativeType> Key<'_, T> {
+    fn is_empty(&self) -> bool {
+        // SAFETY: an open key, or null, which the function knows.
+        let kind = unsafe { server_function!(RedisModule_KeyType)(self.raw) };
+        kind as isize == raw::REDISMODULE_KEYTYPE_EMPTY
+    }
+
+    fn is_of_other_type(&self) -> bool {
+        // SAFETY: an open key, or null, which the function knows.
+        let kind = unsafe { server_function!(RedisModule_ModuleTypeGetType)(self.raw) };
+        !self.is_empty() && kind != T::slot().pointer()
+    }
+
+    fn pointer(&self) -> *mut T {
+        if self.raw.is_null() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: an open key; null if it has no value.
+        unsafe { server_function!(RedisModule_ModuleTypeGetValue)(self.raw) }.cast()
+    }
+
+    /// The value.
+    pub(crate) fn value(&self) -> Option<&T> {
+        // SAFETY: the type was checked when the key was opened, values of this type are made by `set`
+        // and `native` only, and the borrow of the key keeps others from changing it.
+        unsafe { self.pointer().as_ref() }
+    }
+
+    /// The value, to be changed.
+    pub(crate) fn value_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of the
+        // key makes this the only reference. (A command that opens a key twice reads one before it
+        // changes the other.)
+        unsafe { self.pointer().as_mut() }
+    }
+
+    /// Gives a key that has no value this one.
+    pub(crate) fn set(&mut self, value: T) -> Result<&mut T, Refusal> {
+        let pointer = Box::into_raw(Box::new(value));
+        // SAFETY: the key is open for changes, and the pointer belongs to the server from here on; it
+        // comes back in `free` of the type.
+        let set = unsafe {
+            server_function!(RedisModule_ModuleTypeSetValue)(
+                self.raw,
+                T::slot().pointer(),
+                pointer.cast(),
+            )
+        };
+        if set != OK {
+            // SAFETY: the server did not take it.
+            drop(unsafe { Box::from_raw(pointer) });
+            return Err(Refusal::Defect);
+        }
+        self.value_mut().ok_or(Refusal::Defect)
+    }
+
+    /// Tells clients that watch the key, and those that listen to events, that it has changed.
+    pub(crate) fn has_changed(&self, event: &CStr) {
+        // SAFETY: context and name are valid while the command runs; the server copies the event.
+        unsafe {
+            server_function!(RedisModule_SignalModifiedKey)(self.call.context, self.name);
+            server_function!(RedisModule_NotifyKeyspaceEvent)(
+                self.call.context,
+                raw::REDISMODULE_NOTIFY_MODULE as c_int,
+                event.as_ptr(),
+                self.name,
+            );
+        }
+    }
+}
+
+impl<T> Drop for Key<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: opened in `open`, closed only here; null is allowed.
+        unsafe { server_function!(RedisModule_CloseKey)(self.raw) };
+    }
+}

@@ -1,0 +1,116 @@
+//! The module is loaded.
+
+use std::ffi::{CStr, c_int};
+use std::panic;
+
+use valkey_module::raw;
+
+use super::call::{bytes_of, log};
+use super::catch::caught;
+use super::{FAILED, OK, command, info, server_function};
+
+/// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
+/// all, and keeps them.
+pub(crate) struct Family {
+    /// The prefix.
+    pub(crate) name: &'static str,
+    /// A command whose presence tells.
+    pub(crate) probe: &'static CStr,
+    /// Adds them.
+    pub(crate) add: fn(&Loader) -> Result<(), String>,
+}
+
+/// What adds commands and types while the module is loaded.
+pub(crate) struct Loader {
+    pub(super) context: *mut raw::RedisModuleCtx,
+}
+
+impl Loader {
+    /// Adds a category of access control, where the server has those of modules.
+    pub(crate) fn category(&self, name: &CStr) {
+        // SAFETY: the function came with Redis 7.4 and Valkey 8; a C string, which the server copies.
+        unsafe {
+            if let Some(add) = raw::RedisModule_AddACLCategory
+                && add(self.context, name.as_ptr()) != OK
+            {
+                log(self.context, c"notice", "a category of access control is there already");
+            }
+        }
+    }
+}
+
+/// The module's name, which is global on a server.
+const NAME: &CStr = c"coua";
+
+/// Called by the server, first of all.
+///
+/// # Safety
+///
+/// Only the server calls it.
+#[unsafe(no_mangle)]
+#[expect(unreachable_pub, reason = "the server looks for it by its name")]
+pub unsafe extern "C" fn RedisModule_OnLoad(
+    context: *mut raw::RedisModuleCtx,
+    words: *mut *mut raw::RedisModuleString,
+    count: c_int,
+) -> c_int {
+    // Nothing is allocated before this: the allocator would not be the server's.
+    // SAFETY: the context is the server's.
+    let initialized = unsafe {
+        raw::Export_RedisModule_Init(
+            context,
+            NAME.as_ptr(),
+            crate::VERSION,
+            raw::REDISMODULE_APIVER_1.cast_signed(),
+        )
+    };
+    if initialized != OK {
+        return FAILED;
+    }
+    let loaded = caught(Err("it panicked".to_owned()), || {
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: as many strings of the server as it says, which live during this call.
+        let arguments: Vec<&[u8]> =
+            (0..count).map(|number| unsafe { bytes_of(*words.add(number)) }).collect();
+        load(context, &arguments)
+    });
+    match loaded {
+        Ok(()) => OK,
+        Err(why) => {
+            log(context, c"warning", &format!("the module is not loaded: {why}"));
+            FAILED
+        }
+    }
+}
+
+fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), String> {
+    panic::set_hook(Box::new(|panic| {
+        // The server's own crash report follows if the panic is in the server's way.
+        log(std::ptr::null_mut(), c"warning", &format!("a defect of the module coua: {panic}"));
+    }));
+    // SAFETY: the context is valid while the module is loaded.
+    unsafe {
+        let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+        server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
+    }
+    let loader = Loader { context };
+    for family in crate::FAMILIES {
+        if command::exists(context, family.probe) {
+            let name = family.name;
+            log(
+                context,
+                c"notice",
+                &format!("{name} commands are there already: those of this module are left out"),
+            );
+            continue;
+        }
+        (family.add)(&loader)?;
+    }
+    crate::settings::CONFIGURATION.register(context, arguments)?;
+    if info::register(context) {
+        Ok(())
+    } else {
+        Err("its section of INFO cannot be registered".to_owned())
+    }
+}

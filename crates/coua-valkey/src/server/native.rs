@@ -1,0 +1,231 @@
+//! Types of values: what the server asks of them.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use valkey_module::raw;
+
+use super::call::{bytes_of, log};
+use super::catch::caught;
+use super::io::{AppendOnly, Digest, RdbReader, RdbWriter};
+use super::load::Loader;
+use super::{FAILED, OK, server_function};
+use crate::refusal::LoadRefusal;
+
+/// Where the server's name for a type is kept.
+pub(crate) struct TypeSlot(AtomicPtr<raw::RedisModuleType>);
+
+impl TypeSlot {
+    /// For a type that the server does not know yet.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    pub(super) fn pointer(&self) -> *mut raw::RedisModuleType {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A type of values.
+pub(crate) trait NativeType: Sized + Send + 'static {
+    /// Nine letters that all values of the type are marked with in dump files.
+    const NAME: &'static CStr;
+    /// The encoding that `save` writes, 0..=1023.
+    const ENCODING: c_int;
+    /// The command that an append-only file recreates a value with: name, position, bytes.
+    const LOAD_COMMAND: &'static CStr;
+
+    /// Where the server's name for the type is kept.
+    fn slot() -> &'static TypeSlot;
+
+    /// Writes the value into a dump file.
+    fn save(&self, out: &mut RdbWriter) -> io::Result<()>;
+
+    /// Reads what `save`, or another module of the same type name, has written.
+    fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal>;
+
+    /// Writes the value as calls of [`LOAD_COMMAND`](Self::LOAD_COMMAND).
+    fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()>;
+
+    /// Feeds everything that makes two values equal.
+    fn digest(&self, out: &mut Digest) -> io::Result<()>;
+
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> usize;
+
+    /// How many pieces of memory there are to free; above 64 the server does it in the background.
+    fn free_effort(&self) -> usize;
+
+    /// A copy, if there is memory for it.
+    fn copy(&self) -> Option<Self>;
+}
+
+impl Loader {
+    /// Makes a type known to the server; false if it has one of this name already.
+    pub(crate) fn value_type<T: NativeType>(&self) -> bool {
+        create_type::<T>(self.context)
+    }
+}
+
+fn create_type<T: NativeType>(context: *mut raw::RedisModuleCtx) -> bool {
+    let mut methods = raw::RedisModuleTypeMethods {
+        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        rdb_load: Some(load::<T>),
+        rdb_save: Some(save::<T>),
+        aof_rewrite: Some(rewrite::<T>),
+        mem_usage: Some(memory::<T>),
+        digest: Some(digest::<T>),
+        free: Some(free::<T>),
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: Some(free_effort::<T>),
+        unlink: None,
+        copy: Some(copy::<T>),
+        defrag: Some(defrag::<T>),
+        mem_usage2: None,
+        free_effort2: None,
+        unlink2: None,
+        copy2: None,
+        aux_save2: None,
+    };
+    // SAFETY: a C string of nine letters, and methods that the server copies.
+    let created = unsafe {
+        server_function!(RedisModule_CreateDataType)(
+            context,
+            T::NAME.as_ptr(),
+            T::ENCODING,
+            &raw mut methods,
+        )
+    };
+    T::slot().0.store(created, Ordering::Relaxed);
+    !created.is_null()
+}
+
+/// # Safety
+///
+/// `value` was made by `Key::set`, `load` or `copy` of the same type.
+unsafe fn value_of<'a, T>(value: *const c_void) -> &'a T {
+    // SAFETY: as the caller promises; the server passes it to one function at a time.
+    unsafe { &*value.cast::<T>() }
+}
+
+unsafe extern "C" fn load<T: NativeType>(
+    io: *mut raw::RedisModuleIO,
+    encoding: c_int,
+) -> *mut c_void {
+    let loaded = caught(Err(LoadRefusal::Defect), || {
+        // SAFETY: the server's own, valid during this call.
+        let mut input = unsafe { RdbReader::new(io) };
+        T::load(&mut input, encoding)
+    });
+    match loaded {
+        Ok(value) => Box::into_raw(Box::new(value)).cast(),
+        Err(refusal) => {
+            // SAFETY: the server gives the context of what it reads from.
+            let context = unsafe { server_function!(RedisModule_GetContextFromIO)(io) };
+            let name = T::NAME.to_string_lossy();
+            log(
+                context,
+                c"warning",
+                &format!("a value of type {name} cannot be loaded: {refusal}"),
+            );
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn save<T: NativeType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+    caught((), || {
+        // SAFETY: the server's own, valid during this call; a value of this type.
+        let (mut out, value) = unsafe { (RdbWriter::new(io), value_of::<T>(value)) };
+        // The server knows of errors already, and stops writing.
+        if value.save(&mut out).is_ok() {
+            out.finish();
+        }
+    });
+}
+
+unsafe extern "C" fn rewrite<T: NativeType>(
+    aof: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+) {
+    caught((), || {
+        // SAFETY: the server's own, valid during this call; a value of this type.
+        let (mut out, value) =
+            unsafe { (AppendOnly::new(aof, key, T::LOAD_COMMAND), value_of::<T>(value)) };
+        if let Err(error) = value.rewrite(&mut out) {
+            // SAFETY: the server gives the context of what it writes to, and the name of the key.
+            let (context, name) = unsafe {
+                (server_function!(RedisModule_GetContextFromIO)(aof), bytes_of(key).escape_ascii())
+            };
+            log(context, c"warning", &format!("key {name} cannot be written: {error}"));
+        }
+    });
+}
+
+unsafe extern "C" fn memory<T: NativeType>(value: *const c_void) -> usize {
+    // SAFETY: a value of this type.
+    caught(0, || unsafe { value_of::<T>(value) }.memory_bytes())
+}
+
+unsafe extern "C" fn digest<T: NativeType>(
+    digest: *mut raw::RedisModuleDigest,
+    value: *mut c_void,
+) {
+    caught((), || {
+        // SAFETY: the server's own, valid during this call; a value of this type.
+        let (mut out, value) = unsafe { (Digest::new(digest), value_of::<T>(value)) };
+        if value.digest(&mut out).is_ok() {
+            out.finish();
+        }
+    });
+}
+
+unsafe extern "C" fn free<T: NativeType>(value: *mut c_void) {
+    // SAFETY: made by `Box::into_raw` of this type; the server does not use it any more.
+    caught((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
+}
+
+unsafe extern "C" fn free_effort<T: NativeType>(
+    _key: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> usize {
+    // SAFETY: a value of this type.
+    caught(1, || unsafe { value_of::<T>(value) }.free_effort())
+}
+
+unsafe extern "C" fn copy<T: NativeType>(
+    _from: *mut raw::RedisModuleString,
+    _to: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> *mut c_void {
+    caught(std::ptr::null_mut(), || {
+        // SAFETY: a value of this type.
+        let copy = unsafe { value_of::<T>(value) }.copy();
+        copy.map_or(std::ptr::null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    })
+}
+
+/// Moves the value itself, if the server asks for it. What it points to is one large block or mapping,
+/// which does not fragment the server's memory.
+unsafe extern "C" fn defrag<T: NativeType>(
+    context: *mut raw::RedisModuleDefragCtx,
+    _key: *mut raw::RedisModuleString,
+    value: *mut *mut c_void,
+) -> c_int {
+    const { assert!(align_of::<T>() <= 16, "blocks of the server, not parts of them, can be moved") };
+    caught(FAILED, || {
+        // SAFETY: the block was allocated by the server for the box; it copies the bytes, as a move in
+        // Rust does, and frees the old block.
+        unsafe {
+            let moved = server_function!(RedisModule_DefragAlloc)(context, *value);
+            if !moved.is_null() {
+                *value = moved;
+            }
+        }
+        OK
+    })
+}

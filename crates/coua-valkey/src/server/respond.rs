@@ -1,0 +1,99 @@
+//! Answers on their way to the client.
+
+use std::ffi::{CStr, CString, c_int, c_long};
+
+use valkey_module::raw;
+
+use super::{Call, server_function};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+
+/// Sends an answer.
+pub(super) fn send(call: &Call<'_>, reply: &Reply) {
+    let context = call.context;
+    // SAFETY: the context is valid while the command runs; lengths are those of the data, and arrays
+    // are followed by as many elements as announced.
+    unsafe {
+        match reply {
+            Reply::Ok => simple(context, c"OK"),
+            Reply::Truth(truth) => truth_of(context, c_int::from(*truth)),
+            Reply::Accepted(accepted) => match (accepted, call.is_resp3()) {
+                (false, false) => integer(context, -1),
+                (accepted, _) => truth_of(context, c_int::from(*accepted)),
+            },
+            Reply::Integer(number) => integer(context, *number),
+            Reply::Real(number) => {
+                server_function!(RedisModule_ReplyWithDouble)(context, *number);
+            }
+            Reply::Bytes(bytes) => {
+                server_function!(RedisModule_ReplyWithStringBuffer)(
+                    context,
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                );
+            }
+            Reply::Null => {
+                server_function!(RedisModule_ReplyWithNull)(context);
+            }
+            Reply::Refused(refusal) => send_refusal(context, refusal),
+            Reply::Truths(truths) => {
+                array(context, length_of(truths));
+                for &truth in truths {
+                    truth_of(context, c_int::from(truth));
+                }
+            }
+            Reply::Array(replies) => {
+                array(context, length_of(replies));
+                for reply in replies {
+                    send(call, reply);
+                }
+            }
+            Reply::Map(fields) => {
+                server_function!(RedisModule_ReplyWithMap)(context, length_of(fields));
+                for (name, value) in fields {
+                    simple(context, name);
+                    send(call, value);
+                }
+            }
+        }
+    }
+}
+
+/// Sends an error.
+pub(super) fn send_refusal(context: *mut raw::RedisModuleCtx, refusal: &Refusal) {
+    if matches!(refusal, Refusal::Arity) {
+        // SAFETY: the context is valid while the command runs; the server knows the command's name.
+        unsafe { server_function!(RedisModule_WrongArity)(context) };
+        return;
+    }
+    // An error ends with the line.
+    let text = refusal.to_string().replace(['\r', '\n', '\0'], " ");
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: a C string, which the server copies.
+    unsafe { server_function!(RedisModule_ReplyWithError)(context, text.as_ptr()) };
+}
+
+unsafe fn simple(context: *mut raw::RedisModuleCtx, text: &CStr) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithSimpleString)(context, text.as_ptr()) };
+}
+
+unsafe fn truth_of(context: *mut raw::RedisModuleCtx, truth: c_int) {
+    // SAFETY: as the caller's. The server answers 0 and 1 where the protocol has no booleans.
+    unsafe { server_function!(RedisModule_ReplyWithBool)(context, truth) };
+}
+
+unsafe fn integer(context: *mut raw::RedisModuleCtx, number: i64) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithLongLong)(context, number) };
+}
+
+unsafe fn array(context: *mut raw::RedisModuleCtx, length: c_long) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithArray)(context, length) };
+}
+
+fn length_of<T>(list: &[T]) -> c_long {
+    // No list in memory is longer than half of the address space.
+    list.len().cast_signed() as c_long
+}
