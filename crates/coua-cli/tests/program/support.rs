@@ -72,6 +72,12 @@ where
     Run::of(coua(args).output().expect("the program starts"))
 }
 
+/// Runs the program in a folder, without input.
+#[track_caller]
+pub(crate) fn run_in(folder: &Folder, args: &[&str]) -> Run {
+    run_as_is(coua(args).current_dir(folder.path()))
+}
+
 /// Runs the program with this standard input.
 #[track_caller]
 pub(crate) fn run_with<I: IntoIterator>(input: &[u8], args: I) -> Run
@@ -166,10 +172,15 @@ pub(crate) fn until(mut what: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a signal.
+/// Sends a signal to a child that lives.
 pub(crate) fn send(child: &Child, signal: rustix::process::Signal) {
+    assert!(try_send(child, signal), "it lives");
+}
+
+/// Sends a signal; false if nobody took it. The child was not waited for, so nobody else has its number.
+pub(crate) fn try_send(child: &Child, signal: rustix::process::Signal) -> bool {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    rustix::process::kill_process(id.expect("a process"), signal).expect("it lives");
+    rustix::process::kill_process(id.expect("a process"), signal).is_ok()
 }
 
 /// All that is left on a child's standard error.

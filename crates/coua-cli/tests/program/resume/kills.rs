@@ -1,0 +1,98 @@
+//! Runs killed at any moment, often.
+
+use super::{ADDS, DEDUPS, Kind, REMOVES, Trial};
+use crate::support::{try_send, wait};
+use rustix::process::Signal;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+/// A row of numbers below `bound`, the same every time.
+fn numbers(bound: u64) -> impl Iterator<Item = u64> {
+    (1u64..).map(move |n| {
+        let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) % bound
+    })
+}
+
+/// Kills runs, and those that go on with them, at moments all over their time; some are asked to end.
+fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
+    let references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
+        .iter()
+        .map(|kind| {
+            let (trial, start) = (Trial::new(kind, count), Instant::now());
+            trial.end(&[]);
+            let time = start.elapsed();
+            let quick = Trial::new(kind, count);
+            quick.ended(quick.start_with(&["--checkpoint-every", "1000"]));
+            assert!(trial.results() == quick.results(), "checkpoints change nothing");
+            (time, trial.results())
+        })
+        .collect();
+    let mut killed = 0;
+    for (round, kind) in kinds.iter().cycle().enumerate() {
+        let (time, reference) = &references[round % kinds.len()];
+        let (trial, mut is_first) = (Trial::new(kind, count), true);
+        let most = u64::try_from(time.as_micros()).unwrap();
+        for wait_for in numbers(most).skip(round * 10).take(8) {
+            let mut child = trial.start(if is_first { &[] } else { &["--resume"] });
+            std::thread::sleep(Duration::from_micros(wait_for));
+            if wait_for % 3 == 0 {
+                // It may have ended by itself.
+                try_send(&child, Signal::TERM);
+            } else {
+                child.kill().unwrap();
+            }
+            let status = wait(&mut child);
+            killed += u32::from(status.signal().is_some());
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            assert_eq!(said, "", "{}: round {round}", kind.name);
+            is_first = false;
+            if status.success() {
+                break;
+            }
+            assert!(status.signal().is_some(), "{}: {status}", kind.name);
+        }
+        // Also if it has done all: then this does nothing.
+        trial.end(&["--resume"]);
+        assert!(trial.results() == *reference, "{}: round {round}", kind.name);
+        assert!(trial.is_settled(), "{}: round {round}", kind.name);
+        if killed >= kills {
+            return;
+        }
+    }
+}
+
+#[test]
+fn fifty_kills() {
+    kill_and_resume(&DEDUPS, 50, 60_000);
+}
+
+#[test]
+fn thirty_kills_of_add() {
+    kill_and_resume(&ADDS, 30, 60_000);
+}
+
+#[test]
+fn thirty_kills_of_remove() {
+    kill_and_resume(&REMOVES, 30, 60_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_thousand_kills() {
+    kill_and_resume(&DEDUPS, 1_000, 200_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_thousand_kills_of_add() {
+    kill_and_resume(&ADDS, 1_000, 200_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_thousand_kills_of_remove() {
+    kill_and_resume(&REMOVES, 1_000, 200_000);
+}

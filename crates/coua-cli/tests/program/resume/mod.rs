@@ -1,0 +1,156 @@
+//! Interrupted runs, gone on with: output and filter are those of a run that was not interrupted.
+
+mod counts;
+mod kills;
+mod refused;
+mod stopped;
+
+use crate::support::{Folder, Repeats, coua, lines, run};
+use std::fs;
+use std::process::Stdio;
+
+/// What a run is given.
+struct Kind {
+    name: &'static str,
+    /// The command and what it writes; the filter is `seen.coua`, its output `out`.
+    command: &'static [&'static str],
+    options: &'static [&'static str],
+    inputs: &'static [&'static str],
+    /// What is in the filter before.
+    filled: &'static [&'static str],
+}
+
+const DEDUP: &[&str] = &["dedup", "--filter", "seen.coua", "-o", "out"];
+const ADD: &[&str] = &["add", "seen.coua"];
+const REMOVE: &[&str] = &["remove", "seen.coua"];
+
+/// The input `open` lacks its last newline.
+const DEDUPS: [Kind; 4] = [
+    Kind { name: "plain", command: DEDUP, options: &[], inputs: &["many"], filled: &[] },
+    Kind {
+        name: "filled",
+        command: DEDUP,
+        options: &["-j1"],
+        inputs: &["many"],
+        filled: &["open"],
+    },
+    Kind {
+        name: "two",
+        command: DEDUP,
+        options: &["-j", "2", "--tee-dups", "tee"],
+        inputs: &["open", "many"],
+        filled: &[],
+    },
+    Kind {
+        name: "csv",
+        command: DEDUP,
+        options: &["-j", "5", "--csv", "key"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+];
+
+const ADDS: [Kind; 4] = [
+    Kind { name: "copies", command: ADD, options: &[], inputs: &["many"], filled: &[] },
+    Kind {
+        name: "more copies",
+        command: ADD,
+        options: &["-j", "2"],
+        inputs: &["open", "many"],
+        filled: &["open"],
+    },
+    Kind { name: "unique", command: ADD, options: &["--unique"], inputs: &["many"], filled: &[] },
+    Kind {
+        name: "csv copies",
+        command: ADD,
+        options: &["-j", "1", "--csv", "key"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+];
+
+const REMOVES: [Kind; 4] = [
+    Kind { name: "silent", command: REMOVE, options: &[], inputs: &["open"], filled: &["many"] },
+    Kind {
+        name: "found",
+        command: REMOVE,
+        options: &["-j", "1", "--report", "found", "-o", "out"],
+        inputs: &["open", "many"],
+        filled: &["many"],
+    },
+    Kind {
+        name: "not found",
+        command: REMOVE,
+        options: &["-j", "5", "--report", "not-found", "-o", "out"],
+        inputs: &["many"],
+        filled: &["open"],
+    },
+    Kind {
+        name: "csv not found",
+        command: REMOVE,
+        options: &["--csv", "key", "--report", "not-found", "-o", "out"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &["open"],
+    },
+];
+
+struct Trial {
+    folder: Folder,
+    kind: &'static Kind,
+}
+
+impl Trial {
+    fn new(kind: &'static Kind, count: u64) -> Self {
+        let folder = Folder::new();
+        let text = lines(count, Repeats::Many);
+        folder.file("many", &text);
+        let some = &text[..text.len() / 3];
+        let end = some.iter().rposition(|byte| *byte == b'\n').unwrap();
+        folder.file("open", &some[..end]);
+        for (name, part) in [("one.csv", &text[..end]), ("two.csv", &text[end + 1..])] {
+            let part = String::from_utf8_lossy(part);
+            let rows: Vec<String> = part.lines().map(|line| format!("x,{line}\n")).collect();
+            folder.file(name, ["n,key\n".to_owned(), rows.concat()].concat());
+        }
+        for filling in kind.filled {
+            run(["add", &folder.join("seen.coua"), &folder.join(filling)]).good();
+        }
+        Self { folder, kind }
+    }
+
+    /// Starts the run in its folder, with checkpoints all the time.
+    fn start(&self, extra: &[&str]) -> std::process::Child {
+        let every = [&["--checkpoint-every", "0"], extra].concat();
+        self.start_with(&every)
+    }
+
+    fn start_with(&self, extra: &[&str]) -> std::process::Child {
+        let Kind { command, options, inputs, .. } = self.kind;
+        let mut command = coua([command, options, extra, inputs].concat());
+        command.current_dir(self.folder.path()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Runs to the end.
+    fn end(&self, extra: &[&str]) {
+        self.ended(self.start(extra));
+    }
+
+    fn ended(&self, child: std::process::Child) {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{}", self.kind.name);
+    }
+
+    /// What a run leaves. (Beside the filter may be a journal, which tells that the run has ended.)
+    fn results(&self) -> Vec<Option<Vec<u8>>> {
+        let names = ["out", "tee", "seen.coua"];
+        names.iter().map(|name| fs::read(self.folder.join(name)).ok()).collect()
+    }
+
+    /// Nothing is committed that is not in the snapshot.
+    fn is_settled(&self) -> bool {
+        let copy = self.folder.join("copy.coua");
+        run(["merge", "-o", &copy, &self.folder.join("seen.coua")]).good();
+        self.folder.read("copy.coua") == self.folder.read("seen.coua")
+    }
+}

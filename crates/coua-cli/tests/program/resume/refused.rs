@@ -1,0 +1,61 @@
+//! What is not the interrupted run.
+
+use super::{DEDUPS, Trial};
+use crate::support::{coua, expected, until, wait};
+use std::fs;
+
+/// A run in its middle: killed after a checkpoint.
+fn interrupted() -> Trial {
+    loop {
+        let trial = Trial::new(&DEDUPS[0], 200_000);
+        let mut child = trial.start(&[]);
+        let output = trial.folder.join("out");
+        until(|| fs::metadata(&output).is_ok_and(|output| output.len() > 10_000));
+        child.kill().unwrap();
+        wait(&mut child);
+        // Refused, if there is something in the output that the filter remembers.
+        if !wait(&mut trial.start(&[])).success() {
+            return trial;
+        }
+    }
+}
+
+fn refused(trial: &Trial, arguments: &[&str]) -> String {
+    let before = trial.results();
+    let output = coua(arguments).current_dir(trial.folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(trial.results() == before, "nothing was touched");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_is_not_the_interrupted_run_is_refused() {
+    let trial = interrupted();
+    let resume = ["dedup", "--filter", "seen.coua", "--resume", "-o"];
+    let with = |rest: &[&str]| refused(&trial, &[&resume[..], rest].concat());
+    assert!(with(&["other", "many"]).contains("--resume: the interrupted run had "));
+    assert!(with(&["out", "open"]).starts_with("coua: "), "another input");
+    assert!(with(&["out", "many", "open"]).contains("had 1 input files, this one has 2"));
+    assert!(with(&["out", "-"]).contains("--resume: needs inputs that are files"));
+    let text = trial.folder.read("many");
+    let mut changed = text.clone();
+    changed[3] ^= 1;
+    let end = text.len() - 1;
+    fs::write(trial.folder.join("many"), &text[..end]).unwrap();
+    assert!(with(&["out", "many"]).contains("bytes long but had at least"));
+    fs::write(trial.folder.join("many"), &text).unwrap();
+    let output = trial.folder.read("out");
+    fs::write(trial.folder.join("out"), &output[..10]).unwrap();
+    assert!(with(&["out", "many"]).contains("bytes long but had at least"));
+    fs::write(trial.folder.join("out"), &output).unwrap();
+    // Elsewhere a new run may write: the filter remembers what lies in the first output.
+    let more = ["dedup", "--filter", "seen.coua", "-o", "rest", "many"];
+    let more = coua(more).current_dir(trial.folder.path()).output().unwrap();
+    assert_eq!(more.status.code(), Some(0));
+    assert!(with(&["out", "many"]).contains("knows of no interrupted run into this file"));
+    // The kill may have come in the middle of a line, which was not recorded then.
+    let whole = output.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let found = [&output[..whole], &trial.folder.read("rest")].concat();
+    let wanted = expected(&text);
+    assert!(expected(&found).len() == wanted.len(), "nothing is missing");
+}
