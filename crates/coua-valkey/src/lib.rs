@@ -6,6 +6,7 @@
 
 mod cuckoo;
 mod parse;
+pub mod peer;
 mod refusal;
 mod reply;
 mod server;

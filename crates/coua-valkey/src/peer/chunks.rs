@@ -90,19 +90,19 @@ pub(super) fn put<'a>(
     if piece.is_empty() {
         return Err(ChunkError::Empty);
     }
-    let mut offset = offset(position, piece.len())?;
+    let mut offset = Some(offset(position, piece.len())?);
     let mut last = 1;
     for array in arrays {
-        last += array.len() as u64;
-        if offset < array.len() as u64 {
-            let rest = &mut array[offset as usize..];
-            if let Some(place) = rest.get_mut(..piece.len()) {
-                place.copy_from_slice(piece);
-                return Ok(());
-            }
-            break;
+        let len = array.len() as u64;
+        last += len;
+        let start = offset.filter(|start| *start < len);
+        let rest = start.and_then(|start| array.get_mut(start as usize..));
+        if let Some(place) = rest.and_then(|rest| rest.get_mut(..piece.len())) {
+            place.copy_from_slice(piece);
+            return Ok(());
         }
-        offset -= array.len() as u64;
+        // Behind the array that it begins in, it begins in none.
+        offset = offset.and_then(|offset| offset.checked_sub(len));
     }
     Err(ChunkError::Outside { found: position, bytes: piece.len(), last })
 }

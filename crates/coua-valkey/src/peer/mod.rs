@@ -21,6 +21,7 @@ mod hash;
 mod limits;
 mod memory;
 mod rdb;
+mod stored;
 #[cfg(test)]
 mod tests;
 

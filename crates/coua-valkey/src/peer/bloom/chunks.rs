@@ -1,10 +1,13 @@
 //! `BF.SCANDUMP` and `BF.LOADCHUNK`: a header, then the arrays of bits in pieces.
 
+use std::io::{self, Read, Write};
+
 use super::super::chunks::{Chunk, ChunkError, piece, put};
 use super::super::error::LoadError;
 use super::super::fields::Fields;
 use super::super::limits::Limits;
 use super::super::memory::{reserve, zeroed};
+use super::super::stored::{read_array, read_header, write};
 use super::link::{Link, check};
 use super::options::Options;
 use super::sizing::Numbers;
@@ -24,38 +27,48 @@ impl PeerBloom {
     /// # Errors
     /// The header is not one of the peer's, or the filter is too large.
     pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
-        let found = header.len() as u64;
-        if found < HEADER_BYTES {
-            return Err(wrong_length(found, HEADER_BYTES));
-        }
+        Self::with_header(header, limits, |bytes| Ok(zeroed(bytes)?))
+    }
+
+    /// Reads what [`write_to`](Self::write_to) wrote.
+    ///
+    /// # Errors
+    /// The stream ends early, it is not of such a filter, or the filter is too large.
+    pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
+        let header = read_header(&mut input)?;
+        Self::with_header(&header, limits, |bytes| read_array(&mut input, bytes))
+    }
+
+    /// Writes the chain as one stream of bytes.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_to(&self, out: impl Write) -> io::Result<()> {
+        write(&self.header(), self.links.iter().map(Link::array), out)
+    }
+
+    /// A chain as its header describes it, over arrays that come from `array`.
+    fn with_header(
+        header: &[u8],
+        limits: &Limits,
+        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
         let mut fields = Fields(header);
         let (items, count) = (fields.u64(), u64::from(fields.u32()));
         let (flags, growth) = (fields.u32(), fields.u32());
-        check_count(count)?;
-        let seed_bytes = if flags & HAS_SEED == 0 { 0 } else { SEED_BYTES };
-        let expected = HEADER_BYTES + count * LINK_BYTES + seed_bytes;
-        let is_narrow = found == HEADER_BYTES + count * NARROW_LINK_BYTES && seed_bytes == 0;
-        let width = match found {
-            found if found == expected => Entries::Wide,
-            _ if is_narrow => Entries::Narrow,
-            _ => return Err(wrong_length(found, expected)),
-        };
-        let mut list = Vec::new();
-        reserve(&mut list, count as usize)?;
-        let mut total = 0_u64;
-        for _ in 0..count {
-            let (numbers, items) = read_link(&mut fields, width);
-            total = total.saturating_add(numbers.bytes);
-            limits.check(total)?;
-            check(&numbers, items)?;
-            list.push((numbers, items));
-        }
+        let has_seed = flags & HAS_SEED != 0;
+        let width = check_length(header.len() as u64, count, flags)?;
         let mut options = Options::new(u64::from(flags & !HAS_SEED))?;
-        if seed_bytes > 0 {
+        check_growth(options, growth)?;
+        let list = read_list(&mut fields, count as usize, width, limits)?;
+        if has_seed {
             options = options.with_seed(fields.u64())?;
         }
-        check_growth(options, growth)?;
-        let links = with_arrays(&list)?;
+        let mut links = Vec::new();
+        reserve(&mut links, list.len())?;
+        for (numbers, items) in list {
+            links.push(Link::over(numbers, items, array(numbers.bytes)?));
+        }
         Self { options, growth, items, links }.checked()
     }
 
@@ -110,18 +123,41 @@ enum Entries {
     Narrow,
 }
 
-fn wrong_length(found: u64, expected: u64) -> LoadError {
-    LoadError::Length { what: "the header", found, expected }
+/// Checks the length of a header for so many filters; it tells how wide their entries are.
+fn check_length(found: u64, count: u64, flags: u32) -> Result<Entries, LoadError> {
+    let seed_bytes = if flags & HAS_SEED == 0 { 0 } else { SEED_BYTES };
+    let expected = HEADER_BYTES + count * LINK_BYTES + seed_bytes;
+    let narrow = HEADER_BYTES + count * NARROW_LINK_BYTES;
+    if found >= HEADER_BYTES {
+        check_count(count)?;
+    }
+    if found == expected {
+        Ok(Entries::Wide)
+    } else if found == narrow && seed_bytes == 0 {
+        Ok(Entries::Narrow)
+    } else {
+        Err(LoadError::Length { what: "the header", found, expected })
+    }
 }
 
-/// Empty arrays for filters whose sizes were checked.
-fn with_arrays(list: &[(Numbers, u64)]) -> Result<Vec<Link>, LoadError> {
-    let mut links = Vec::new();
-    reserve(&mut links, list.len())?;
-    for (numbers, items) in list {
-        links.push(Link::over(*numbers, *items, zeroed(numbers.bytes)?));
+/// The numbers and items of all filters, checked.
+fn read_list(
+    fields: &mut Fields<'_>,
+    count: usize,
+    width: Entries,
+    limits: &Limits,
+) -> Result<Vec<(Numbers, u64)>, LoadError> {
+    let mut list = Vec::new();
+    reserve(&mut list, count)?;
+    let mut total = 0_u64;
+    for _ in 0..count {
+        let (numbers, items) = read_link(fields, width);
+        total = total.saturating_add(numbers.bytes);
+        limits.check(total)?;
+        check(&numbers, items)?;
+        list.push((numbers, items));
     }
-    Ok(links)
+    Ok(list)
 }
 
 fn read_link(fields: &mut Fields<'_>, width: Entries) -> (Numbers, u64) {

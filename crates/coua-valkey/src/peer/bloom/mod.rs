@@ -71,7 +71,8 @@ impl PeerBloom {
         if let Some(newest) = self.links.last_mut() {
             newest.insert(hashes);
         }
-        self.items += 1;
+        // Stated items may be as many as there are numbers.
+        self.items = self.items.saturating_add(1);
         Ok(true)
     }
 
@@ -101,6 +102,7 @@ impl PeerBloom {
         let newest = self.links.last().map(Link::numbers);
         let next = newest.and_then(|newest| newest.next(self.growth, self.options.sizing()));
         let sub_filters = self.filters();
+        let next = next.filter(|_| u64::from(sub_filters) < MAX_LINKS);
         let next = next.ok_or(InsertError::CannotGrow { sub_filters })?;
         limits.check(self.array_bytes().saturating_add(next.bytes))?;
         reserve(&mut self.links, 1)?;

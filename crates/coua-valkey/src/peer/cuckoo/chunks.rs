@@ -1,9 +1,13 @@
 //! `CF.SCANDUMP` and `CF.LOADCHUNK`: a header, then the slots in pieces.
 
+use std::io::{self, Read, Write};
+
 use super::super::chunks::{Chunk, ChunkError, piece, put};
 use super::super::error::{LoadError, number};
 use super::super::fields::Fields;
 use super::super::limits::Limits;
+use super::super::memory::zeroed;
+use super::super::stored::{read_array, read_header, write};
 use super::PeerCuckoo;
 use super::shape::{DEFAULT_SEED, Shape};
 use super::sub_filter::SubFilter;
@@ -20,6 +24,32 @@ impl PeerCuckoo {
     /// # Errors
     /// The header is not one of the peer's, or the filter is too large.
     pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
+        Self::with_header(header, limits, |bytes| Ok(zeroed(bytes)?))
+    }
+
+    /// Reads what [`write_to`](Self::write_to) wrote.
+    ///
+    /// # Errors
+    /// The stream ends early, it is not of such a filter, or the filter is too large.
+    pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
+        let header = read_header(&mut input)?;
+        Self::with_header(&header, limits, |bytes| read_array(&mut input, bytes))
+    }
+
+    /// Writes the filter as one stream of bytes.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_to(&self, out: impl Write) -> io::Result<()> {
+        write(&self.header(), self.sub_filters.iter().map(SubFilter::slots), out)
+    }
+
+    /// A filter as its header describes it, over slots that come from `array`.
+    fn with_header(
+        header: &[u8],
+        limits: &Limits,
+        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
         let mut fields = Fields(header);
         let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
         let sub_filters = fields.u64();
@@ -36,7 +66,8 @@ impl PeerCuckoo {
             expansion: fields.u16(),
             seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
         };
-        let filter = Self::empty(shape, sub_filters & !HAS_SEED, limits)?;
+        let sub_filters = sub_filters & !HAS_SEED;
+        let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
         filter.with_counts(items, deletes)
     }
 
@@ -46,7 +77,7 @@ impl PeerCuckoo {
         let has_seed = shape.seed != DEFAULT_SEED;
         let sub_filters = u64::from(self.sub_filters()) | if has_seed { HAS_SEED } else { 0 };
         let mut header = Vec::with_capacity(SEEDED_HEADER_BYTES);
-        for field in [self.items, shape.buckets, self.deletes, sub_filters] {
+        for field in [self.items(), shape.buckets, self.deletes, sub_filters] {
             header.extend_from_slice(&field.to_le_bytes());
         }
         for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {

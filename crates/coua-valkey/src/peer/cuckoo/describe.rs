@@ -4,9 +4,9 @@ use super::PeerCuckoo;
 use super::sub_filter::SubFilter;
 
 impl PeerCuckoo {
-    /// Items in it.
+    /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
     pub fn items(&self) -> u64 {
-        self.items
+        self.items.min(self.slots())
     }
 
     /// Items removed since the last compaction.

@@ -12,8 +12,8 @@ mod sub_filter;
 
 use super::error::{InsertError, LoadError, number};
 use super::limits::Limits;
-use super::memory::{OutOfMemory, reserve};
-use shape::{DEFAULT_SEED, Place, Shape};
+use super::memory::{OutOfMemory, reserve, zeroed};
+use shape::{DEFAULT_SEED, Place, Shape, Size};
 use sub_filter::SubFilter;
 
 /// The peer numbers its sub-filters with 16 bits.
@@ -26,6 +26,7 @@ const MAX_COMPACTION: u64 = 1 << 19;
 #[derive(Debug)]
 pub struct PeerCuckoo {
     shape: Shape,
+    /// As stated and counted; see [`Self::items`].
     items: u64,
     deletes: u64,
     /// At least one, from the oldest to the newest.
@@ -52,16 +53,22 @@ impl PeerCuckoo {
             expansion: rounded.unwrap_or(expansion),
             seed: DEFAULT_SEED,
         };
-        Self::empty(shape, 1, &Limits::default())
+        Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
     }
 
-    /// An empty filter with so many sub-filters, all sizes checked before memory is taken.
-    fn empty(shape: Shape, sub_filters: u64, limits: &Limits) -> Result<Self, LoadError> {
+    /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before the
+    /// first is asked for.
+    fn build(
+        shape: Shape,
+        sub_filters: u64,
+        limits: &Limits,
+        mut array: impl FnMut(Size) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
         let count = check_sizes(&shape, sub_filters, limits)?;
         let mut list = Vec::new();
-        reserve(&mut list, count as usize)?;
         for size in (0..count).filter_map(|index| shape.size_of(index)) {
-            list.push(SubFilter::empty(&shape, size)?);
+            reserve(&mut list, 1)?;
+            list.push(SubFilter::over(&shape, size, array(size)?));
         }
         Ok(Self { shape, items: 0, deletes: 0, sub_filters: list })
     }
@@ -166,14 +173,14 @@ impl PeerCuckoo {
 
     fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {
         if self.shape.expansion == 0 {
-            return Err(InsertError::Full { items: self.items });
+            return Err(InsertError::Full { items: self.items() });
         }
         let index = self.sub_filters();
         let size = self.shape.size_of(index).filter(|_| index < MAX_SUB_FILTERS);
         let size = size.ok_or(InsertError::CannotGrow { sub_filters: index })?;
         limits.check(self.slots().saturating_add(size.bytes))?;
         reserve(&mut self.sub_filters, 1)?;
-        self.sub_filters.push(SubFilter::empty(&self.shape, size)?);
+        self.sub_filters.push(SubFilter::over(&self.shape, size, zeroed(size.bytes)?));
         Ok(())
     }
 

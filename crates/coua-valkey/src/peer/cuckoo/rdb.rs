@@ -2,11 +2,10 @@
 
 use super::super::error::{LoadError, number};
 use super::super::limits::Limits;
-use super::super::memory::{copied, reserve};
+use super::super::memory::copied;
 use super::super::rdb::{Sink, Source};
+use super::PeerCuckoo;
 use super::shape::{DEFAULT_SEED, Shape, Size};
-use super::sub_filter::SubFilter;
-use super::{PeerCuckoo, check_sizes};
 
 /// The first encoding with parameters; before, all filters had the same ones.
 const WITH_PARAMETERS: u32 = 4;
@@ -46,19 +45,16 @@ impl PeerCuckoo {
             shape.max_iterations = read_u16(source, "max iterations")?;
             shape.expansion = read_u16(source, "expansion")?;
         }
-        let count = check_sizes(&shape, sub_filters, limits)?;
-        let mut list = Vec::new();
-        for size in (0..count).filter_map(|index| shape.size_of(index)) {
+        let mut filter = Self::build(shape, sub_filters, limits, |size| {
             if has_parameters {
                 check_buckets(source.read_u64()?, size)?;
             }
-            reserve(&mut list, 1)?;
-            list.push(read_sub_filter(source, &shape, size)?);
-        }
+            read_slots(source, size)
+        })?;
         if encoding >= WITH_SEED {
-            shape.seed = source.read_u64()?;
+            filter.shape.seed = source.read_u64()?;
         }
-        Self { shape, items: 0, deletes: 0, sub_filters: list }.with_counts(items, deletes)
+        filter.with_counts(items, deletes)
     }
 
     /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
@@ -69,7 +65,7 @@ impl PeerCuckoo {
     /// Dumps the filter in its encoding.
     pub fn write(&self, sink: &mut impl Sink) {
         let shape = &self.shape;
-        for field in [u64::from(self.sub_filters()), shape.buckets, self.items, self.deletes] {
+        for field in [u64::from(self.sub_filters()), shape.buckets, self.items(), self.deletes] {
             sink.write_u64(field);
         }
         for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
@@ -91,17 +87,13 @@ fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
     number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
 }
 
-fn read_sub_filter(
-    source: &mut impl Source,
-    shape: &Shape,
-    size: Size,
-) -> Result<SubFilter, LoadError> {
+fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError> {
     let slots = source.read_bytes()?;
     let found = slots.as_ref().len() as u64;
     if found != size.bytes {
         return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
     }
-    Ok(SubFilter::over(shape, size, copied(slots.as_ref())?))
+    Ok(copied(slots.as_ref())?)
 }
 
 fn read_u16(source: &mut impl Source, name: &'static str) -> Result<u16, LoadError> {

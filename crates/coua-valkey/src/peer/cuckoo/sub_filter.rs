@@ -1,6 +1,6 @@
 //! One table of buckets of 8-bit fingerprints.
 
-use super::super::memory::{OutOfMemory, copied, zeroed};
+use super::super::memory::{OutOfMemory, copied};
 use super::shape::{Place, Shape, Size, partner};
 
 const EMPTY: u8 = 0;
@@ -15,11 +15,6 @@ pub(super) struct SubFilter {
 }
 
 impl SubFilter {
-    /// An empty one.
-    pub(super) fn empty(shape: &Shape, size: Size) -> Result<Self, OutOfMemory> {
-        Ok(Self::over(shape, size, zeroed(size.bytes)?))
-    }
-
     /// One with these slots, as many as the size says.
     pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
         debug_assert_eq!(size.bytes, slots.len() as u64);

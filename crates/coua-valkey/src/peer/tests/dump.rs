@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         Self { rest: value }
     }
 
-    pub(in super::super) fn is_at_end(mut self) -> bool {
+    pub(in super::super) fn is_at_end(&mut self) -> bool {
         self.length() == Ok(END) && self.rest.is_empty()
     }
 

@@ -42,7 +42,7 @@ impl Filter {
         )
     }
 
-    fn from_header(&self, header: &[u8]) -> Self {
+    fn like(&self, header: &[u8]) -> Self {
         let limits = &Limits::default();
         match self {
             Self::Cuckoo(_) => Self::Cuckoo(PeerCuckoo::from_header(header, limits).unwrap()),
@@ -218,7 +218,7 @@ fn the_peers_chunks_are_read_as_they_were_written() {
         if chunks.iter().any(|chunk| hex(chunk).starts_with("murmur")) {
             continue;
         }
-        let mut read = made(reserve, &lines).from_header(&bytes(&hex(&chunks[0])));
+        let mut read = made(reserve, &lines).like(&bytes(&hex(&chunks[0])));
         for chunk in &chunks[1..] {
             let position = number(chunk.clone().next());
             let piece = bytes(&hex(chunk));
@@ -249,7 +249,7 @@ fn the_peers_dumps_are_read_and_written_as_they_were() {
 fn a_filter_that_was_read_goes_on_as_one_that_was_made() {
     for (reserve, lines) in cases() {
         let mut filter = made(reserve, &lines);
-        let mut read = filter.from_header(&filter.header());
+        let mut read = filter.like(&filter.header());
         let mut position = 1;
         while let Some(chunk) = filter.chunk(position) {
             either!(&mut read, read => read.load_chunk(chunk.next, chunk.bytes).unwrap());

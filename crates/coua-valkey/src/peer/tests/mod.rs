@@ -4,5 +4,6 @@
 mod dump;
 mod encodings;
 mod golden;
+mod hash;
 mod hostile;
 mod twins;
