@@ -6,7 +6,11 @@
 
 #![no_main]
 
-#[allow(dead_code, reason = "the module as the server part has it; not all of it is needed here")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the module as the server part has it; not all of it is needed here"
+)]
 #[path = "../../crates/coua-valkey/src/peer/mod.rs"]
 mod peer;
 
