@@ -5,6 +5,7 @@
 
 use crate::args::filter::{FilterArgs, SecretArgs};
 use crate::args::run::Manners;
+use crate::clock::{Now, moment_text};
 use crate::input::Survey;
 use crate::message::{self, Failure};
 use coua::{BatchFull, Generations, Insertion, KeyHash, LoadError, When};
@@ -26,6 +27,29 @@ pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<Generations, Fail
 /// Opens a filter that will be asked about the records of `inputs`.
 pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<View, Failure> {
     view(path, expecting(Options::new(), inputs), secret)
+}
+
+/// Tells a filter that is not kept what time it is: what its window has left goes.
+pub(crate) fn tell(now: Now, filter: &mut Generations) {
+    if let Some(time) = now.told_to(filter) {
+        filter.advance(time, &mut ());
+    }
+}
+
+/// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
+/// nothing: the filter's waits.
+fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure> {
+    let (Some(time), Some(window)) = (now.told_to(filter), filter.window()) else { return Ok(()) };
+    if filter.clock() <= time.saturating_add(window.length()) {
+        return Ok(());
+    }
+    let (filters, present) = (moment_text(filter.clock()), moment_text(time));
+    let reason = format!(
+        "was written at {filters}, but now it is {present}, more than a window before: one of these \
+         clocks was wrong, so nothing would be forgotten in time; set the system's clock, or name \
+         another file"
+    );
+    Err(Failure::at(name, reason))
 }
 
 fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
@@ -84,11 +108,12 @@ impl FilterFile {
         self,
         wanted: &FilterArgs,
         inputs: &Survey,
+        now: Now,
     ) -> Result<Kept, Failure> {
         let name = self.name();
         if is_there(&self.path)? {
-            let kept = self.open(&wanted.secret, inputs)?;
-            wanted.agree_with(kept.filter().mould(), &name)?;
+            let kept = self.open(&wanted.secret, inputs, now)?;
+            wanted.agree_with(kept.filter(), &name)?;
             return Ok(kept);
         }
         let filter = wanted.build()?;
@@ -98,8 +123,17 @@ impl FilterFile {
     }
 
     /// The filter in the file, to be changed by the records of `inputs`.
-    pub(crate) fn open(self, secret: &SecretArgs, inputs: &Survey) -> Result<Kept, Failure> {
-        self.open_as(expecting(Options::new(), inputs), secret)
+    pub(crate) fn open(
+        self,
+        secret: &SecretArgs,
+        inputs: &Survey,
+        now: Now,
+    ) -> Result<Kept, Failure> {
+        let name = self.name();
+        let mut kept = self.open_as(expecting(Options::new(), inputs), secret)?;
+        check_clock(now, kept.filter(), &name)?;
+        kept.tell(now);
+        Ok(kept)
     }
 
     /// The filter in the file, read and checked, to be changed all over.
@@ -141,6 +175,13 @@ impl Kept {
 
     pub(crate) fn name(&self) -> String {
         self.store.path().display().to_string()
+    }
+
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(crate) fn tell(&mut self, now: Now) {
+        if let Some(time) = now.told_to(self.filter()) {
+            self.store.advance(time);
+        }
     }
 
     /// Keeps all changes, with how far the work is: this is its end. Gives the filter back.
@@ -189,15 +230,24 @@ impl Memory {
         }
     }
 
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(crate) fn tell(&mut self, now: Now) {
+        match self {
+            Self::Kept(kept) => kept.tell(now),
+            Self::Fleeting(filter) => tell(now, filter),
+        }
+    }
+
     pub(crate) fn insert_unique_hash_batch(
         &mut self,
         hashes: &[KeyHash],
+        when: When<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
         match self {
-            Self::Kept(kept) => kept.store.insert_unique_hash_batch(hashes, outcomes),
+            Self::Kept(kept) => kept.store.insert_unique_hash_batch_at(hashes, when, outcomes),
             Self::Fleeting(filter) => {
-                filter.insert_unique_hash_batch(hashes, When::Now, outcomes, &mut ())
+                filter.insert_unique_hash_batch(hashes, when, outcomes, &mut ())
             }
         }
     }

@@ -5,6 +5,7 @@
 //! `pipeline` (threads), a command's own consumer (hashes to answers) and `output`.
 
 mod args;
+mod clock;
 mod commands;
 mod estimate;
 mod exit;

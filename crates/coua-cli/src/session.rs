@@ -137,6 +137,16 @@ impl Session {
         }
     }
 
+    /// Tells about records that came too late to be remembered.
+    pub(crate) fn tell_outdated(&self, filter: &Generations) {
+        if filter.outdated() > 0 && !self.quiet.quiet {
+            let number = grouped(filter.outdated());
+            message::say(format_args!(
+                "{number} records were older than the window, and are not remembered"
+            ));
+        }
+    }
+
     /// Prints the figures that `--stats` asks for.
     pub(crate) fn print_figures(
         &self,

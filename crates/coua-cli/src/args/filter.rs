@@ -1,17 +1,20 @@
 //! Options that describe a filter to be made.
 
 use crate::args::value;
+use crate::args::window::WindowArgs;
 use crate::message::Failure;
 use crate::stats::text::significant;
 use clap::{Args, ValueEnum};
 use coua::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
+    BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Generations, HashAlgorithm, KeyHasher,
+    Layout, WhenFull, Window,
 };
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How a new filter is to be. For a filter file that exists, whatever is given here must agree with
+/// How a new filter is to be. With a window, what is said of items is meant for all generations
+/// together. For a filter file that exists, whatever is given here must agree with
 /// it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
@@ -55,6 +58,9 @@ pub(crate) struct FilterArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
 }
 
 /// The secret key of a filter's hash.
@@ -122,23 +128,55 @@ impl FilterArgs {
     }
 
     /// A new filter as described.
-    pub(crate) fn build(&self) -> Result<CuckooFilter, Failure> {
+    pub(crate) fn build(&self) -> Result<Generations, Failure> {
+        let window = self.window.window()?;
         let mut builder = self.described(self.hasher()?);
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
-        builder.build().map_err(|error| match error {
+        if let Some(window) = window {
+            builder = self.for_generations(builder, window);
+        }
+        let filter = builder.build().map_err(|error| match error {
             BuildError::RateWithoutItems { .. } => Failure::at(
                 "--rate",
                 "needs the number of items up to which it must hold: give --max-items (or \
                  --capacity) as well",
             ),
             error => Failure::at("new filter", error),
+        })?;
+        Ok(match window {
+            Some(window) => Generations::new(window, filter),
+            None => filter.into(),
         })
     }
 
+    /// What each generation is like: it has room for its share, and remembers as much of every key as
+    /// the rate needs for the items of all of them.
+    fn for_generations(
+        &self,
+        mut builder: CuckooFilterBuilder,
+        window: Window,
+    ) -> CuckooFilterBuilder {
+        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
+        // As without a window: a rate holds up to the capacity if nothing else is said.
+        let most = counted.or(self.rate.and(self.capacity));
+        if let (None, Some(items)) = (self.max_items, most) {
+            builder = builder.max_items(items);
+        }
+        if let Some(capacity) = self.capacity {
+            builder = builder.capacity(capacity.div_ceil(u64::from(window.generations())));
+        }
+        builder
+    }
+
     /// Complains if `filter`, which exists already, is not as described.
-    pub(crate) fn agree_with(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
+    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
+        self.window.agree_with(filter, name)?;
+        self.agree_with_mould(filter.mould(), name)
+    }
+
+    fn agree_with_mould(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
         let differs = |option: &str, found: &str| {
             Err(Failure::at(
                 name,

@@ -1,13 +1,16 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
 use crate::args::value;
+use crate::clock::{Now, TimeFormat};
 use crate::input::{Coding, Inputs, Survey};
 use crate::key::csv::Column;
+use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
 use crate::output::Opening;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
+use coua::Generations;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -127,6 +130,20 @@ impl Bytes {
     }
 }
 
+/// Where the times of records are, and how they are written.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeSource<'a> {
+    pub(crate) field: &'a str,
+    pub(crate) format: TimeFormat,
+}
+
+impl TimeSource<'_> {
+    /// Unless there is --csv.
+    fn is_in_fields(&self) -> bool {
+        !self.field.starts_with('/')
+    }
+}
+
 /// The options above, checked.
 #[derive(Debug)]
 pub(crate) struct Reading {
@@ -137,6 +154,14 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Times of records are believed if they are not later than the present, or only by a generation of
+    /// `filter`: clocks differ.
+    pub(crate) fn believe_times(&mut self, now: Now, filter: &Generations) {
+        if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
+            times.believe(now, window.step());
+        }
+    }
+
     /// What an output of these records needs to know, beside a filter file.
     pub(crate) fn opening<'a>(
         &'a self,
@@ -150,7 +175,14 @@ impl Reading {
 impl InputArgs {
     /// Checks the options.
     pub(crate) fn check(&self) -> Result<Reading, Failure> {
-        let keys = Keys::new(self.keys.finder()?, self.keys.normalize());
+        self.check_timed(None)
+    }
+
+    /// Checks the options of records that may have times.
+    pub(crate) fn check_timed(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
+        let finder = self.keys.finder(time.as_ref())?;
+        let times = time.map(|time| self.keys.times(time)).transpose()?;
+        let keys = Keys::new(finder, self.keys.normalize(), times);
         let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
         Ok(Reading {
             inputs: Inputs::new(&self.files, coding),
@@ -170,17 +202,18 @@ impl InputArgs {
 }
 
 impl KeyArgs {
-    fn finder(&self) -> Result<Finder, Failure> {
+    /// With --csv also of the time, as the last part.
+    fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
         let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
         if let Some(list) = &self.fields {
             return Finder::fields(list, separator);
         }
         if !self.csv.is_empty() {
-            let columns =
-                self.csv.iter().map(|text| Column::parse(text)).collect::<Result<_, _>>()?;
+            let names = self.csv.iter().map(String::as_str).chain(time.map(|time| time.field));
+            let columns = names.map(Column::parse).collect::<Result<_, _>>()?;
             return Finder::csv(columns, separator);
         }
-        if separator.is_some() {
+        if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "has a meaning only with -k or --csv"));
         }
         if !self.json.is_empty() {
@@ -190,6 +223,24 @@ impl KeyArgs {
             Some(pattern) => Finder::regex(pattern),
             None => Ok(Finder::Record),
         }
+    }
+
+    fn times(&self, time: TimeSource<'_>) -> Result<Times, Failure> {
+        if !self.csv.is_empty() {
+            return Ok(Times::in_last_part(time.format));
+        }
+        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        let finder = if time.is_in_fields() {
+            Finder::fields(time.field, separator)
+        } else {
+            Finder::json(&[time.field.to_owned()])
+        };
+        let finder = finder.map_err(|_| {
+            let reason = "is neither a list of fields such as 2 or 1,2, counted from 1, nor a JSON \
+                          pointer such as /time; columns need --csv";
+            Failure::at(format_args!("--time-field {}", time.field), reason)
+        })?;
+        Ok(Times::found_by(finder, time.format))
     }
 
     fn normalize(&self) -> Normalize {

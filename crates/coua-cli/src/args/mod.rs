@@ -6,6 +6,7 @@ pub(crate) mod input;
 pub(crate) mod run;
 pub(crate) mod target;
 pub(crate) mod value;
+pub(crate) mod window;
 
 use crate::commands::{
     add, check, compact, convert, count, dedup, generate, info, merge, plan, remove, verify,

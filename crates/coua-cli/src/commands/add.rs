@@ -3,6 +3,8 @@
 use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::FilterArgs;
 use crate::args::target::TargetArgs;
+use crate::args::window::NowArgs;
+use crate::clock::Now;
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Kept, Memory};
 use crate::input::block::Block;
@@ -38,18 +40,23 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
     work: WorkArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
-    let reading = args.target.input.check()?;
+    let now = args.now.now();
+    let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open_or_build(&args.filter, &inputs)?;
+    let mut filter = file.open_or_build(&args.filter, &inputs, now)?;
+    reading.believe_times(now, filter.filter());
     let again = if args.unique { Again::Harmless } else { Again::Counts };
     let job = Job::new("add", &args.target.input, &reading.inputs);
-    let job = job.with("unique", args.unique).again(again);
+    let job = job.with("unique", args.unique).with("window", &args.filter.window).again(again);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
     let fresh = Yield { to: Destinations::default(), opening, counts: Counts::default() };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
@@ -58,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let outcomes = Vec::new();
-    let mut add = Add { filter, copies, session, course, counts, outcomes, refused: None };
+    let mut add = Add { filter, now, copies, session, course, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
     add.session.end();
     read?;
@@ -75,6 +82,7 @@ enum Copies {
 #[derive(Debug)]
 struct Add {
     filter: Kept,
+    now: Now,
     copies: Copies,
     session: Session,
     course: Course,
@@ -94,13 +102,15 @@ impl Answer for Add {
         self.session.note(block);
         let known = self.course.enter(block);
         let known = block.hashes_before(known);
-        let hashes = &block.hashes[known..];
-        let before = self.filter.filter().len();
+        let (hashes, when) = (&block.hashes[known..], block.when_from(known));
+        self.filter.tell(self.now);
+        let before = self.ever_held();
+        let outcomes = &mut self.outcomes;
         let result = match self.copies {
-            Copies::Add => self.filter.store.insert_hash_batch(hashes),
-            Copies::Keep => self.filter.store.insert_unique_hash_batch(hashes, &mut self.outcomes),
+            Copies::Add => self.filter.store.insert_hash_batch_at(hashes, when),
+            Copies::Keep => self.filter.store.insert_unique_hash_batch_at(hashes, when, outcomes),
         };
-        self.counts.added += self.filter.filter().len() - before;
+        self.counts.added += self.ever_held() - before;
         if let Err(stopped) = result {
             let place = block.record_of_hash(known + stopped.done);
             self.session.take_back(block, place);
@@ -123,9 +133,16 @@ impl Answer for Add {
 }
 
 impl Add {
+    /// Items that are in the filter, or were in this run.
+    fn ever_held(&self) -> u64 {
+        let filter = self.filter.filter();
+        filter.len() + filter.forgotten()
+    }
+
     fn finish(self) -> Result<Exit, Failure> {
         let answers = Answers { added: Some(self.counts.added), ..Answers::default() };
         let name = self.filter.name();
+        self.session.tell_outdated(self.filter.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = Memory::Kept(Box::new(self.filter));
         let memory = self.course.end(ending, memory, Settled::default(), &self.counts)?;

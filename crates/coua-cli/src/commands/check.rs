@@ -3,6 +3,8 @@
 use crate::args::filter::SecretArgs;
 use crate::args::run::{Quiet, RunArgs};
 use crate::args::target::TargetArgs;
+use crate::args::window::NowArgs;
+use crate::clock::Now;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
@@ -28,6 +30,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
 
     #[command(flatten)]
     run: RunArgs,
@@ -62,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut check = Check {
         view,
+        now: args.now.now(),
         printing: args.printing,
         session,
         found: 0,
@@ -78,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 #[derive(Debug)]
 struct Check {
     view: View,
+    now: Now,
     printing: PrintArgs,
     session: Session,
     found: u64,
@@ -89,6 +96,7 @@ struct Check {
 impl Answer for Check {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
+        filter_file::tell(self.now, &mut self.view.filter);
         self.view.asked(block.hashes.len()).contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
         self.found += found as u64;

@@ -4,6 +4,8 @@ use crate::args::filter::SecretArgs;
 use crate::args::input::OnMissing;
 use crate::args::run::{Quiet, RunArgs};
 use crate::args::target::TargetArgs;
+use crate::args::window::NowArgs;
+use crate::clock::Now;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
@@ -28,6 +30,9 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
     run: RunArgs,
 
     #[command(flatten)]
@@ -43,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, on_missing };
-    let mut count = Count { view, session, found: 0, not_found: 0 };
+    let mut count = Count { view, now: args.now.now(), session, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
     count.session.end();
     read?;
@@ -53,6 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 #[derive(Debug)]
 struct Count {
     view: View,
+    now: Now,
     session: Session,
     found: u64,
     not_found: u64,
@@ -61,6 +67,7 @@ struct Count {
 impl Answer for Count {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
+        filter_file::tell(self.now, &mut self.view.filter);
         self.view.asked(block.hashes.len()).count_hash_batch(&block.hashes, &mut block.counts);
         let found = block.counts.iter().filter(|count| **count > 0).count();
         self.found += found as u64;

@@ -1,13 +1,15 @@
 //! `coua info`.
 
 use crate::args::filter::{SecretArgs, hasher_name, layout_name, when_full_name};
+use crate::args::window::{NowArgs, window_text};
+use crate::clock::moment_text;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
-use coua::{Generations, HashAlgorithm};
+use coua::{Clock, Generations, HashAlgorithm};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,13 @@ use std::path::{Path, PathBuf};
 /// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
 /// `layout` (buckets, windows), `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full`
 /// (grow, error, exceed), `hash` (xxh3, siphash13), `seed` (null for siphash13).
+///
+/// A filter with --window has also `window`: `clock` (arrival, time-field, items), `length` and
+/// `generation_length` (milliseconds, or items: the first is how long a record is remembered at least,
+/// both together how long at most), `generations` that the window is long, `present` (milliseconds since
+/// 1970, or items so far); and `generations`, the oldest first, each with its `number`, `from` and
+/// `until` (in the same units), `items`, `load`, `memory_bytes`. All other figures are those of all
+/// generations together.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The filter file
@@ -32,10 +41,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let filter = filter_file::read(&args.file, &args.secret)?;
+    let mut filter = filter_file::read(&args.file, &args.secret)?;
+    filter_file::tell(args.now.now(), &mut filter);
     let info = Info::of(&filter, &args.file)?;
     let text = if args.json {
         serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"
@@ -70,6 +83,77 @@ struct Info {
     when_full: &'static str,
     hash: &'static str,
     seed: Option<u64>,
+    #[serde(flatten)]
+    aging: Option<Aging>,
+}
+
+/// What there is to say about a window.
+#[derive(Debug, Serialize)]
+struct Aging {
+    window: WindowInfo,
+    generations: Vec<GenerationInfo>,
+}
+
+#[derive(Debug, Serialize)]
+struct WindowInfo {
+    clock: &'static str,
+    length: u64,
+    generation_length: u64,
+    generations: u32,
+    present: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct GenerationInfo {
+    number: u64,
+    from: u64,
+    until: u64,
+    items: u64,
+    load: f64,
+    memory_bytes: u64,
+}
+
+impl Aging {
+    fn of(filter: &Generations) -> Option<Self> {
+        let window = filter.window()?;
+        let info = |generation: coua::Generation<'_>| GenerationInfo {
+            number: generation.number,
+            from: generation.from,
+            until: generation.until,
+            items: generation.filter.len(),
+            load: generation.filter.load(),
+            memory_bytes: generation.filter.memory_bytes() as u64,
+        };
+        Some(Self {
+            window: WindowInfo {
+                clock: clock_name(window.clock()),
+                length: window.length(),
+                generation_length: window.step(),
+                generations: window.generations(),
+                present: filter.clock(),
+            },
+            generations: filter.generations().map(info).collect(),
+        })
+    }
+
+    fn rows(&self, table: &mut Table) {
+        let counts = self.window.clock == clock_name(Clock::Count);
+        let place = |at: u64| if counts { grouped(at) } else { moment_text(at) };
+        table.row("present", place(self.window.present));
+        for generation in &self.generations {
+            let GenerationInfo { from, until, items, memory_bytes, .. } = generation;
+            let name = format!("{} to {}", place(*from), place(*until));
+            table.row(name, format!("{} items, {}", grouped(*items), size(*memory_bytes)));
+        }
+    }
+}
+
+fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Arrival => "arrival",
+        Clock::Given => "time-field",
+        Clock::Count => "items",
+    }
 }
 
 impl Info {
@@ -104,6 +188,7 @@ impl Info {
             when_full: when_full_name(filter.mould().when_full()),
             hash,
             seed,
+            aging: Aging::of(filter),
         })
     }
 
@@ -132,6 +217,11 @@ impl Info {
         table.row("segments", grouped(self.segments));
         table.row("when full", self.when_full);
         table.row("hash", hasher_name(filter.hasher()));
+        if let (Some(window), Some(aging)) = (filter.window(), &self.aging) {
+            table.row("window", window_text(window));
+            table.row("time", aging.window.clock);
+            aging.rows(&mut table);
+        }
         table.text()
     }
 }

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Write a filter file that holds what several hold together
 ///
 /// Copies add up: a record that is in two of them is in the result twice. All must remember the same
-/// number of hash bits and use the same hash and seed.
+/// number of hash bits and use the same hash and seed. Filters with a window must have the same one
+/// (and no --window-items); each record keeps its age, and the latest clock counts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The file to write; it may be one of the inputs, and is replaced in one step

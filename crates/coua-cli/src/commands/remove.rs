@@ -3,6 +3,8 @@
 use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::SecretArgs;
 use crate::args::target::TargetArgs;
+use crate::args::window::NowArgs;
+use crate::clock::Now;
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Kept, Memory};
 use crate::input::block::{Block, Why};
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
     work: WorkArgs,
 }
 
@@ -74,12 +79,12 @@ impl ReportArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let work = &args.work;
+    let (work, now) = (&args.work, args.now.now());
     let report = args.report.report;
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open(&args.secret, &inputs)?;
+    let mut filter = file.open(&args.secret, &inputs, now)?;
     let job = Job::new("remove", &args.target.input, &reading.inputs);
     let job = job.with("report", report).again(Again::Counts);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
@@ -89,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let removed = Vec::new();
-    let mut remove = Remove { filter, report, session, course, counts, removed };
+    let mut remove = Remove { filter, now, report, session, course, counts, removed };
     let read = pipeline.run(&mut remove, &mut outputs);
     remove.session.end();
     read?;
@@ -100,6 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 #[derive(Debug)]
 struct Remove {
     filter: Kept,
+    now: Now,
     report: Option<Which>,
     session: Session,
     course: Course,
@@ -119,6 +125,7 @@ impl Answer for Remove {
         self.session.note(block);
         let over = self.course.enter(block);
         let known = block.hashes_before(over);
+        self.filter.tell(self.now);
         self.filter.store.remove_hash_batch(&block.hashes[known..], &mut self.removed);
         let found = self.removed.iter().filter(|removed| **removed).count();
         self.counts.found += found as u64;

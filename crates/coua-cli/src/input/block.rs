@@ -2,7 +2,7 @@
 
 use crate::key::Missing;
 use crate::message::Failure;
-use coua::KeyHash;
+use coua::{KeyHash, When};
 use std::mem;
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub(crate) struct Block {
     pub(crate) ends: Vec<usize>,
     /// The hashes of the records that have a key, in their order.
     pub(crate) hashes: Vec<KeyHash>,
+    /// The times of the same records, where records have times.
+    pub(crate) times: Vec<u64>,
     /// The records without a key, in their order.
     pub(crate) keyless: Vec<Keyless>,
     /// The records to write, by place; may end early, as answers do.
@@ -141,6 +143,11 @@ impl Block {
             all.push(keyless(&exception.why));
         }
         all.extend(answers);
+    }
+
+    /// When the records happened from the `nth` one with a key (from 0) on.
+    pub(crate) fn when_from(&self, nth: usize) -> When<'_> {
+        if self.times.is_empty() { When::Now } else { When::Each(&self.times[nth..]) }
     }
 
     /// Forgets the records from this place on.

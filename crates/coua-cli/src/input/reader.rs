@@ -251,6 +251,7 @@ impl Block {
         }
         self.ends.clear();
         self.hashes.clear();
+        self.times.clear();
         self.keyless.clear();
         self.name = name.clone();
         self.records_before = 0;

@@ -21,12 +21,13 @@ impl Hashing {
     pub(crate) fn hash(&mut self, block: &mut Block) {
         // The vectors are lent out, because the records borrow the block.
         let mut hashes = std::mem::take(&mut block.hashes);
+        let mut times = std::mem::take(&mut block.times);
         if self.keys.is_whole_record() {
             let hash = |record| self.hasher.hash(self.format.content(record));
             hashes.extend(block.records().map(hash));
         } else {
             let mut keyless = std::mem::take(&mut block.keyless);
-            let broken = self.hash_keys(block, &mut hashes, &mut keyless);
+            let broken = self.hash_keys(block, (&mut hashes, &mut times), &mut keyless);
             block.keyless = keyless;
             if let Some((place, missing)) = broken {
                 let number = block.record_number(place);
@@ -35,22 +36,28 @@ impl Hashing {
                 block.cut(place);
             }
         }
-        block.hashes = hashes;
+        (block.hashes, block.times) = (hashes, times);
     }
 
     /// Stops at a record without a key if such are errors, and tells where and why.
     fn hash_keys(
         &mut self,
         block: &Block,
-        hashes: &mut Vec<KeyHash>,
+        (hashes, times): (&mut Vec<KeyHash>, &mut Vec<u64>),
         keyless: &mut Vec<Keyless>,
     ) -> Option<(usize, Missing)> {
         if let Some(columns) = &block.columns {
             self.keys.use_columns(columns);
         }
+        if let Some(times) = self.keys.times() {
+            times.look_up();
+        }
         for (place, record) in block.records().enumerate() {
             match self.hash_record(block, place, record) {
-                Ok(hash) => hashes.push(hash),
+                Ok((hash, time)) => {
+                    hashes.push(hash);
+                    times.extend(time);
+                }
                 Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
                     return Some((place, missing));
                 }
@@ -60,7 +67,12 @@ impl Hashing {
         None
     }
 
-    fn hash_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<KeyHash, Why> {
+    fn hash_record(
+        &mut self,
+        block: &Block,
+        place: usize,
+        record: &[u8],
+    ) -> Result<(KeyHash, Option<u64>), Why> {
         match block.header {
             Some(header) if place == 0 => return Err(Why::Header(header)),
             _ => {}

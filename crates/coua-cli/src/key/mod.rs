@@ -10,12 +10,14 @@ pub(crate) mod hashing;
 mod json;
 mod normalize;
 mod regex;
+pub(crate) mod time;
 
 use crate::message::Failure;
 use coua::{KeyHash, KeyHasher};
 pub(crate) use normalize::Normalize;
 use std::fmt;
 use std::sync::Arc;
+use time::Times;
 
 /// Where the key is in a record.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ pub(crate) enum Missing {
     BrokenJson,
     Pointer(Arc<str>),
     Match,
+    Time(String),
+    TimeAhead(String),
 }
 
 impl fmt::Display for Missing {
@@ -82,6 +86,10 @@ impl fmt::Display for Missing {
             Self::BrokenJson => f.write_str("no valid JSON"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("no match of the regular expression"),
+            Self::Time(text) => write!(f, "its time \"{}\" cannot be read", text.escape_debug()),
+            Self::TimeAhead(text) => {
+                write!(f, "its time \"{}\" has not come yet", text.escape_debug())
+            }
         }
     }
 }
@@ -104,6 +112,14 @@ impl Parts {
         self.ends.clear();
     }
 
+    /// Moves the last part, if there is one, to `to`.
+    fn pop(&mut self, to: &mut Vec<u8>) {
+        if self.ends.pop().is_some() {
+            let begin = self.ends.last().copied().unwrap_or(0);
+            to.extend(self.bytes.drain(begin..));
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
@@ -115,18 +131,25 @@ impl Parts {
 pub(crate) struct Keys {
     finder: Finder,
     normalize: Normalize,
+    times: Option<Times>,
     parts: Parts,
     key: Vec<u8>,
 }
 
 impl Keys {
-    pub(crate) fn new(finder: Finder, normalize: Normalize) -> Self {
-        Self { finder, normalize, parts: Parts::default(), key: Vec::new() }
+    pub(crate) fn new(finder: Finder, normalize: Normalize, times: Option<Times>) -> Self {
+        Self { finder, normalize, times, parts: Parts::default(), key: Vec::new() }
     }
 
-    /// Whether the key is the record's content as it is.
+    /// Whether the key is the record's content as it is, and nothing else is to be found.
     pub(crate) fn is_whole_record(&self) -> bool {
-        matches!(self.finder, Finder::Record) && self.normalize.does_nothing()
+        let is_plain = matches!(self.finder, Finder::Record) && self.normalize.does_nothing();
+        is_plain && self.times.is_none()
+    }
+
+    /// What finds the times of records, if they have some.
+    pub(crate) fn times(&mut self) -> Option<&mut Times> {
+        self.times.as_mut()
     }
 
     /// The CSV columns, if the key is made of such.
@@ -144,10 +167,16 @@ impl Keys {
         }
     }
 
-    /// The hash of the key of a record's content.
-    pub(crate) fn hash(&mut self, content: &[u8], hasher: KeyHasher) -> Result<KeyHash, Missing> {
+    /// The hash of the key of a record's content, and the record's time, if it has one.
+    pub(crate) fn hash(
+        &mut self,
+        content: &[u8],
+        hasher: KeyHasher,
+    ) -> Result<(KeyHash, Option<u64>), Missing> {
         self.parts.clear();
         self.finder.find(content, &mut self.parts)?;
+        let times = self.times.as_mut();
+        let time = times.map(|times| times.find(content, &mut self.parts)).transpose()?;
         self.key.clear();
         let several = self.parts.ends.len() > 1;
         for part in self.parts.iter() {
@@ -161,7 +190,7 @@ impl Keys {
                 self.key[start..start + 8].copy_from_slice(&length.to_le_bytes());
             }
         }
-        Ok(hasher.hash(&self.key))
+        Ok((hasher.hash(&self.key), time))
     }
 }
 
@@ -170,7 +199,7 @@ mod tests {
     use super::*;
 
     fn key(finder: Finder, record: &[u8]) -> Vec<u8> {
-        let mut keys = Keys::new(finder, Normalize::default());
+        let mut keys = Keys::new(finder, Normalize::default(), None);
         keys.hash(record, KeyHasher::default()).unwrap();
         keys.key
     }

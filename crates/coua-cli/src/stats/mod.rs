@@ -52,6 +52,17 @@ pub(crate) struct FilterFigures {
     memory_bytes: u64,
     hash_bits: f64,
     false_positive_rate: f64,
+    /// What a window has done.
+    #[serde(flatten)]
+    window: Option<WindowFigures>,
+}
+
+/// What only filters that forget have.
+#[derive(Debug, Serialize)]
+struct WindowFigures {
+    generations: usize,
+    forgotten: u64,
+    outdated: u64,
 }
 
 impl FilterFigures {
@@ -64,6 +75,11 @@ impl FilterFigures {
             memory_bytes,
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
+            window: filter.window().map(|_| WindowFigures {
+                generations: filter.generations().count(),
+                forgotten: filter.forgotten(),
+                outdated: filter.outdated(),
+            }),
         }
     }
 }
@@ -107,6 +123,11 @@ impl Figures {
         table.row("memory", size(filter.memory_bytes));
         table.row("hash bits", significant(filter.hash_bits));
         table.row("false-positive rate", significant(filter.false_positive_rate));
+        if let Some(window) = &filter.window {
+            table.row("generations", grouped(window.generations as u64));
+            table.row("items forgotten", grouped(window.forgotten));
+            table.row("records too old", grouped(window.outdated));
+        }
         table.row("seconds", format!("{:.3}", self.seconds));
         table.text()
     }

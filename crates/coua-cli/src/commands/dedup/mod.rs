@@ -5,6 +5,8 @@ mod outputs;
 use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
+use crate::args::window::NowArgs;
+use crate::clock::Now;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Memory};
@@ -16,7 +18,7 @@ use crate::resume::{Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ArgGroup;
-use coua::{Full, Insertion};
+use coua::{CuckooFilter, Full, Insertion};
 use outputs::OutputArgs;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -57,26 +59,32 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
     work: WorkArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
-    let reading = args.input.check()?;
+    let now = args.now.now();
+    let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
     let file = args.filter_file.as_deref();
     let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
     let mut memory = match file {
-        Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs)?)),
-        None => Memory::Fleeting(Box::new(args.filter.build()?.into())),
+        Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs, now)?)),
+        None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
+    reading.believe_times(now, memory.filter());
     let wanted = args.output.wanted();
     let job = Job::new("dedup", &args.input, &reading.inputs)
-        .with("repeats", wanted == Insertion::AlreadyPresent);
+        .with("repeats", wanted == Insertion::AlreadyPresent)
+        .with("window", &args.filter.window);
     let fresh = Yield {
         to: args.output.destinations(),
         opening: reading.opening(&inputs, args.filter_file.as_deref()),
-        counts: Counts { items_before: memory.filter().len(), ..Counts::default() },
+        counts: Counts::default(),
     };
     let tee = fresh.to.tee.is_some();
     let Begun { course, mut outputs, counts } =
@@ -85,11 +93,22 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
     let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
-    let forecast = Forecast::new(inputs.total_bytes)
-        .filter(|_| open_ended && memory.filter().mould().is_resizable());
+    let forecast = Forecast::new(inputs.total_bytes).filter(|_| {
+        open_ended && memory.filter().endless().is_some_and(CuckooFilter::is_resizable)
+    });
     let outcomes = Vec::new();
-    let mut dedup =
-        Dedup { memory, counts, forecast, wanted, tee, session, course, outcomes, refused: None };
+    let mut dedup = Dedup {
+        memory,
+        now,
+        counts,
+        forecast,
+        wanted,
+        tee,
+        session,
+        course,
+        outcomes,
+        refused: None,
+    };
     let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.session.end();
     read?;
@@ -103,6 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 #[derive(Debug)]
 struct Dedup {
     memory: Memory,
+    now: Now,
     counts: Counts,
     forecast: Option<Forecast>,
     /// What goes to the main output.
@@ -120,8 +140,7 @@ struct Dedup {
 struct Counts {
     unique: u64,
     repeats: u64,
-    /// Items in the filter when the run began.
-    items_before: u64,
+    expected_wrongly_dropped: f64,
 }
 
 /// The record for which there was no room.
@@ -136,9 +155,12 @@ impl Answer for Dedup {
         self.session.note(block);
         let over = self.course.enter(block);
         let known = block.hashes_before(over);
-        let hashes = &block.hashes[known..];
-        let result = self.memory.insert_unique_hash_batch(hashes, &mut self.outcomes);
+        let (hashes, when) = (&block.hashes[known..], block.when_from(known));
+        self.memory.tell(self.now);
+        let before = self.memory.filter().len();
+        let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
         let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
+        self.expect_wrongly_dropped(before, fresh);
         self.counts.unique += fresh as u64;
         self.counts.repeats += (self.outcomes.len() - fresh) as u64;
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
@@ -217,6 +239,7 @@ impl Dedup {
             Memory::Fleeting(_) => "",
         };
         let name = self.memory.name();
+        self.session.tell_outdated(self.memory.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = self.course.end(ending, self.memory, settled, &self.counts)?;
         let printed = self.session.print_figures(answers, memory.filter());
@@ -235,16 +258,16 @@ impl Dedup {
         Answers {
             unique: Some(self.counts.unique),
             repeats: Some(self.counts.repeats),
-            expected_wrongly_dropped: Some(self.expected_wrongly_dropped()),
+            expected_wrongly_dropped: Some(self.counts.expected_wrongly_dropped),
             ..Answers::default()
         }
     }
 
     /// Every record that is really new is taken for a repeat with probability n / 2^H, where n items
     /// are there already: the sum over the n of this run.
-    fn expected_wrongly_dropped(&self) -> f64 {
+    fn expect_wrongly_dropped(&mut self, items_before: u64, fresh: usize) {
         let filter = self.memory.filter();
-        let (before, now) = (self.counts.items_before as f64, filter.len() as f64);
-        (now * now - before * before) / 2.0 / filter.hash_bits().exp2()
+        let mean = f64::midpoint(items_before as f64, filter.len() as f64);
+        self.counts.expected_wrongly_dropped += fresh as f64 * mean / filter.hash_bits().exp2();
     }
 }

@@ -1,0 +1,222 @@
+//! The present, and how times and lengths of time are written.
+
+use coua::{Clock, Generations};
+use jiff::civil::DateTime;
+use jiff::fmt::{strtime, temporal::DateTimeParser};
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
+use serde::Serialize;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+static PARSER: DateTimeParser = DateTimeParser::new();
+/// Plain numbers below are seconds (to the year 5138), others milliseconds (from 1973 on).
+const FIRST_MILLISECONDS: f64 = 1e11;
+
+/// What the program takes for the present.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Now {
+    /// What the system's clock says.
+    #[default]
+    System,
+    /// This, in milliseconds since 1970, all the time.
+    Fixed(u64),
+}
+
+impl Now {
+    /// Milliseconds since 1970.
+    pub(crate) fn millis(self) -> u64 {
+        match self {
+            Self::System => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            }
+            Self::Fixed(millis) => millis,
+        }
+    }
+
+    /// The time to be told to a filter, if it goes by the system's clock.
+    pub(crate) fn told_to(self, filter: &Generations) -> Option<u64> {
+        let clock = filter.window()?.clock();
+        (clock == Clock::Arrival).then(|| self.millis())
+    }
+}
+
+/// How the time in a record is written.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) enum TimeFormat {
+    /// RFC 3339, or a number of seconds or milliseconds.
+    #[default]
+    Any,
+    Rfc3339,
+    Seconds,
+    Milliseconds,
+    /// As `strptime` knows it.
+    Pattern(String),
+}
+
+impl TimeFormat {
+    /// As on the command line.
+    pub(crate) fn named(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "rfc3339" => Self::Rfc3339,
+            "seconds" => Self::Seconds,
+            "milliseconds" => Self::Milliseconds,
+            pattern if pattern.contains('%') => {
+                let some_time = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
+                strtime::format(pattern, &some_time)
+                    .map_err(|error| format!("is no format: {error}"))?;
+                Self::Pattern(pattern.into())
+            }
+            _ => {
+                return Err(
+                    "is none of rfc3339, seconds, milliseconds, or a format with %".to_owned()
+                );
+            }
+        })
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn parse(&self, text: &[u8]) -> Option<u64> {
+        let text = text.trim_ascii();
+        match self {
+            Self::Any => match number(text) {
+                Some(number) if number < FIRST_MILLISECONDS => millis(number * 1000.0),
+                Some(number) => millis(number),
+                None => Self::Rfc3339.parse(text),
+            },
+            Self::Seconds => millis(number(text)? * 1000.0),
+            Self::Milliseconds => millis(number(text)?),
+            Self::Rfc3339 => {
+                let of_utc = || in_utc(PARSER.parse_datetime(text).ok()?);
+                PARSER.parse_timestamp(text).ok().or_else(of_utc).and_then(since_1970)
+            }
+            Self::Pattern(pattern) => {
+                let found = strtime::parse(pattern.as_bytes(), text).ok()?;
+                let of_utc = || in_utc(found.to_datetime().ok()?);
+                found.to_timestamp().ok().or_else(of_utc).and_then(since_1970)
+            }
+        }
+    }
+}
+
+/// A time without an offset is one in UTC.
+fn in_utc(time: DateTime) -> Option<Timestamp> {
+    Offset::UTC.to_timestamp(time).ok()
+}
+
+fn since_1970(time: Timestamp) -> Option<u64> {
+    u64::try_from(time.as_millisecond()).ok()
+}
+
+/// Digits, perhaps with a fraction. Up to the year 9999 a float tells milliseconds apart.
+fn number(text: &[u8]) -> Option<f64> {
+    let is_plain = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    std::str::from_utf8(text).ok().filter(|_| is_plain)?.parse().ok()
+}
+
+fn millis(number: f64) -> Option<u64> {
+    (number < FIRST_MILLISECONDS * 1e4).then_some(number.round() as u64)
+}
+
+/// A length of time in milliseconds: `7d`, `36h`, `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
+    let wanted =
+        "is not a length of time such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)";
+    let span: Option<Span> = text.parse().ok();
+    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    let millis = length.and_then(|length| u64::try_from(length.as_millis()).ok());
+    millis.filter(|millis| *millis > 0).ok_or_else(|| wanted.to_owned())
+}
+
+/// A moment in milliseconds, as records write it.
+pub(crate) fn moment(text: &str) -> Result<u64, String> {
+    let wanted = "is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970";
+    TimeFormat::Any.parse(text.as_bytes()).ok_or_else(|| wanted.to_owned())
+}
+
+/// A moment for people and programs.
+pub(crate) fn moment_text(millis: u64) -> String {
+    let time =
+        i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.map_or_else(|| format!("{millis} ms after 1970"), |time| time.to_string())
+}
+
+/// A length of time for people.
+pub(crate) fn duration_text(millis: u64) -> String {
+    let length = i64::try_from(millis).ok().map(SignedDuration::from_millis);
+    let days = SpanRound::new().largest(Unit::Day).days_are_24_hours();
+    let span = length.and_then(|length| Span::try_from(length).ok()?.round(days).ok());
+    span.map_or_else(|| format!("{millis} ms"), |span| format!("{span:#}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        let day = 86_400_000;
+        for (text, millis) in [
+            ("7d", 7 * day),
+            ("36h", day * 3 / 2),
+            ("1d 12h", day * 3 / 2),
+            ("90m", day / 16),
+            ("2 weeks", 14 * day),
+            ("1500ms", 1500),
+        ] {
+            assert_eq!(duration(text), Ok(millis), "{text}");
+        }
+        for text in ["", "0s", "7", "-1h", "1 month", "1y", "d", "99999999999999w"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!([7 * day, day / 8, 1500].map(duration_text), ["7d", "3h", "1s 500ms"]);
+    }
+
+    #[test]
+    fn times_in_records() {
+        let any = |text: &str| TimeFormat::Any.parse(text.as_bytes());
+        for text in [
+            "2026-11-21T04:00:00Z",
+            "2026-11-21T05:00:00+01:00",
+            "2026-11-21 04:00:00",
+            " 2026-11-21T04:00:00.0004Z ",
+            "1795233600",
+            "1795233600.0",
+            "1795233600000",
+        ] {
+            assert_eq!(any(text), Some(1_795_233_600_000), "{text}");
+        }
+        assert_eq!(any("1795233600.123"), Some(1_795_233_600_123));
+        for text in [
+            "",
+            ".",
+            "yesterday",
+            "-5",
+            "1e9",
+            "1969-12-31T23:59:59Z",
+            "2026-13-01T00:00:00Z",
+            "nan",
+            "99999999999999999999",
+        ] {
+            assert_eq!(any(text), None, "{text}");
+        }
+        assert_eq!(moment_text(1_795_233_600_123), "2026-11-21T04:00:00.123Z");
+        assert_eq!(moment_text(u64::MAX), format!("{} ms after 1970", u64::MAX));
+    }
+
+    #[test]
+    fn named_formats() {
+        let parse =
+            |format: &str, text: &str| TimeFormat::named(format).unwrap().parse(text.as_bytes());
+        assert_eq!(parse("seconds", "200000000000"), Some(200_000_000_000_000));
+        assert_eq!(parse("milliseconds", "5"), Some(5));
+        assert_eq!(parse("rfc3339", "5"), None);
+        let apache = "%d/%b/%Y:%H:%M:%S %z";
+        assert_eq!(parse(apache, "10/Oct/2000:13:55:36 -0700"), Some(971_211_336_000));
+        assert_eq!(parse("%Y%m%d", "20261121"), Some(1_795_219_200_000));
+        assert_eq!(parse("%H:%M", "10:00"), None, "no day");
+        for text in ["iso", "%", "%Q%!", ""] {
+            assert!(TimeFormat::named(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The time that stands in a record.
+
+use crate::clock::{Now, TimeFormat};
+use crate::key::{Finder, Missing, Parts};
+
+/// Bytes of a broken time that are shown.
+const SHOWN: usize = 40;
+
+/// Finds and reads the times of records.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    place: Place,
+    format: TimeFormat,
+    parts: Parts,
+    text: Vec<u8>,
+    now: Now,
+    /// How much later than the present a time may be, in milliseconds.
+    ahead: u64,
+    /// The latest time that is believed.
+    latest: u64,
+}
+
+/// Where the time is.
+#[derive(Clone, Debug)]
+enum Place {
+    /// The key's finder finds it behind the key.
+    LastPart,
+    /// It has a finder of its own; its parts belong together, with blanks between them.
+    Own(Box<Finder>),
+}
+
+impl Times {
+    /// In what the key's finder finds last.
+    pub(crate) fn in_last_part(format: TimeFormat) -> Self {
+        Self::new(Place::LastPart, format)
+    }
+
+    /// Where a finder of its own finds it.
+    pub(crate) fn found_by(finder: Finder, format: TimeFormat) -> Self {
+        Self::new(Place::Own(Box::new(finder)), format)
+    }
+
+    fn new(place: Place, format: TimeFormat) -> Self {
+        let (parts, text) = (Parts::default(), Vec::new());
+        Self { place, format, parts, text, now: Now::default(), ahead: 0, latest: 0 }
+    }
+
+    /// Times up to `ahead` milliseconds after the present are believed.
+    pub(crate) fn believe(&mut self, now: Now, ahead: u64) {
+        (self.now, self.ahead) = (now, ahead);
+    }
+
+    /// Looks at the clock.
+    pub(crate) fn look_up(&mut self) {
+        self.latest = self.now.millis().saturating_add(self.ahead);
+    }
+
+    /// The time of a record, of which the key's finder has found `parts`.
+    pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<u64, Missing> {
+        self.text.clear();
+        match &mut self.place {
+            Place::LastPart => parts.pop(&mut self.text),
+            Place::Own(finder) => {
+                self.parts.clear();
+                finder.find(record, &mut self.parts)?;
+                for part in self.parts.iter() {
+                    if !self.text.is_empty() {
+                        self.text.push(b' ');
+                    }
+                    self.text.extend_from_slice(part);
+                }
+            }
+        }
+        match self.format.parse(&self.text) {
+            Some(time) if time <= self.latest => Ok(time),
+            Some(_) => Err(Missing::TimeAhead(self.shown())),
+            None => Err(Missing::Time(self.shown())),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text);
+        if text.chars().count() <= SHOWN {
+            return text.into_owned();
+        }
+        text.chars().take(SHOWN).chain("...".chars()).collect()
+    }
+}
