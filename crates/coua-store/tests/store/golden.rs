@@ -3,55 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use coua::{CuckooFilter, KeyHash, KeyHasher};
+use coua::{CuckooFilter, KeyHash};
 use coua_store::{Place, Progress, Role, Store};
 
 use crate::samples::{bytes_of, progress};
-
-fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::default().hash(bytes).to_u64()
-}
-
-fn numbers(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn small(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-/// Section 1.
-fn header(snapshot: &[u8]) -> Vec<u8> {
-    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[1, 0, 0, 0, 64, 0, 0, 0]].concat();
-    out.extend(numbers(&[whole_checksum(snapshot), snapshot.len() as u64, 0, 0, 0]));
-    let sum = checksum(&out);
-    out.extend(numbers(&[sum]));
-    out
-}
-
-/// The last bytes of the trailer: this, and the end mark.
-fn whole_checksum(snapshot: &[u8]) -> u64 {
-    let begin = snapshot.len() - 16;
-    u64::from_le_bytes(snapshot[begin..begin + 8].try_into().unwrap())
-}
-
-/// Section 2.
-fn frame(kind: u32, sequence: u64, snapshot: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut out = [&b"FRAM"[..], &small(&[kind])].concat();
-    let length = payload.len() as u64;
-    out.extend(numbers(&[sequence, whole_checksum(snapshot), length, checksum(payload)]));
-    let sum = checksum(&out);
-    out.extend(numbers(&[sum]));
-    [&out, payload, b"FRAM-END"].concat()
-}
-
-fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
-    [small(&[change, hashes.len() as u32]), numbers(hashes)].concat()
-}
-
-fn no_places(records: u64) -> Vec<u8> {
-    [numbers(&[records]), small(&[0, 0])].concat()
-}
+use crate::text::{frame, header, no_places, numbers, run, small, whole_checksum};
 
 const HASHES: [u64; 3] = [1 << 63, 7 << 50, u64::MAX];
 

@@ -8,4 +8,5 @@ mod files;
 mod golden;
 mod kill;
 mod samples;
+mod text;
 mod together;
