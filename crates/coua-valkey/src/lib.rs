@@ -1,9 +1,10 @@
 //! Cuckoo and Bloom filters as a module for Valkey and Redis.
 //!
-//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands`
+//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands` or `bloom::commands`
 //! (words to a checked request, and to an answer) -> the value of the key -> the library.
 //! `docs/valkey.md` describes the commands.
 
+mod bloom;
 mod cuckoo;
 mod parse;
 pub mod peer;
@@ -11,6 +12,7 @@ mod refusal;
 mod reply;
 mod server;
 mod settings;
+mod value;
 
 use std::ffi::{CStr, c_int};
 
@@ -18,7 +20,7 @@ use std::ffi::{CStr, c_int};
 const VERSION: c_int = 100;
 
 /// The commands, by their prefix.
-const FAMILIES: [server::Family; 1] = [cuckoo::commands::FAMILY];
+const FAMILIES: [server::Family; 2] = [cuckoo::commands::FAMILY, bloom::commands::FAMILY];
 
 /// What the module tells in the answer to `INFO`.
 const INFO: server::InfoSection = info;

@@ -43,6 +43,11 @@ pub(crate) fn key_of_hash(word: &[u8]) -> Option<[u8; 16]> {
     Some(key)
 }
 
+/// The word that [`key_of_hash`] reads as this key.
+pub(crate) fn word_of_key(key: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
+}
+
 /// The words behind the fixed ones, read from left to right.
 pub(crate) struct Options<'a> {
     rest: &'a [&'a [u8]],

@@ -8,6 +8,8 @@ use std::io;
 
 use coua::{FullReason, LoadError, MergeError};
 
+use crate::peer::{self, InsertError};
+
 /// Bytes of a foreign word that an error repeats.
 const MOST_REPEATED: usize = 64;
 
@@ -51,6 +53,32 @@ pub(crate) enum Refusal {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The error rate of a Bloom filter is not a number.
+    BloomRate,
+    /// The error rate of a Bloom filter is out of range.
+    BloomRateRange,
+    /// The capacity of a Bloom filter is not a number, or too large.
+    BloomCapacity,
+    /// The capacity of a Bloom filter is out of range.
+    BloomCapacityRange,
+    /// The growth of a Bloom filter is not a number, or out of range.
+    BloomExpansion,
+    /// The growth of a Bloom filter that does not grow.
+    NonScalingExpansion,
+    /// A Bloom filter that does not grow is full.
+    NonScalingFull,
+    /// A Bloom filter cannot grow to as many items within its error rate.
+    ScaleBeyondRate {
+        /// The items.
+        items: u64,
+    },
+    /// A Bloom filter cannot grow to as many items within the limit of memory.
+    ScaleBeyondMemory {
+        /// The items.
+        items: u64,
+    },
+    /// A field that a Bloom filter does not tell.
+    InformationValue,
     /// A filter as asked for cannot be.
     Impossible(String),
     /// A position that no dump has, or not this one.
@@ -59,10 +87,14 @@ pub(crate) enum Refusal {
     ChangedSince,
     /// The first bytes of a dump are not such.
     Header,
+    /// The first bytes of a dump describe no filter that can be created.
+    NotCreated,
     /// The bytes of a dump cannot be loaded.
     NotLoaded,
     /// The filter is being loaded, chunk by chunk.
     Incomplete,
+    /// Filters of the other module cannot do this.
+    Imported,
     /// The filters cannot be merged.
     Merge(MergeError),
     /// A defect of this module.
@@ -88,6 +120,16 @@ impl fmt::Display for Refusal {
                 "ERR the filter would take more than {limit} bytes, the limit set by \
                  coua.key-memory-limit"
             ),
+            Self::ScaleBeyondRate { items } => {
+                write!(
+                    f,
+                    "ERR the filter cannot grow to {items} items: its error rate is too small"
+                )
+            }
+            Self::ScaleBeyondMemory { items } => write!(
+                f,
+                "ERR the filter cannot grow to {items} items within coua.key-memory-limit"
+            ),
             Self::Impossible(why) => write!(f, "ERR {why}"),
             Self::Merge(error) => write!(f, "ERR {error}"),
             fixed => f.write_str(fixed.text()),
@@ -108,16 +150,40 @@ impl Refusal {
             Self::MaximumExpansions => "Maximum expansions reached",
             Self::NoMemoryToCreate => "ERR Insufficient memory to create filter",
             Self::NoMemory => "ERR Insufficient memory",
+            Self::BloomRate => "ERR bad error rate",
+            Self::BloomRateRange => "ERR (0 < error rate range < 1)",
+            Self::BloomCapacity => "ERR bad capacity",
+            Self::BloomCapacityRange => "ERR (capacity should be larger than 0)",
+            Self::BloomExpansion => "ERR bad expansion",
+            Self::NonScalingExpansion => "Nonscaling filters cannot expand",
+            Self::NonScalingFull => "ERR non scaling filter is full",
+            Self::InformationValue => "Invalid information value",
             Self::Position => "Invalid position",
             Self::ChangedSince => {
                 "ERR the filter has changed since its dump began: begin again with 0"
             }
             Self::Header => "Invalid header",
+            Self::NotCreated => "Couldn't create filter!",
             Self::NotLoaded => "Couldn't load chunk!",
             Self::Incomplete => {
                 "ERR the filter is not complete: its remaining chunks must be loaded"
             }
+            Self::Imported => {
+                "ERR the filter was imported and keeps its own layout, which cannot do this"
+            }
             _ => "ERR a defect of the module coua: see the server's log",
+        }
+    }
+
+    /// A refused insert, in the words of the module that this one stands in for.
+    pub(crate) fn of_insert(error: &InsertError) -> Self {
+        match error {
+            InsertError::Full { .. } => Self::Full,
+            InsertError::GrowthLimit { .. } | InsertError::CannotGrow { .. } => {
+                Self::MaximumExpansions
+            }
+            InsertError::TooLarge(large) => Self::KeyMemory { limit: large.limit },
+            InsertError::OutOfMemory(_) => Self::NoMemory,
         }
     }
 
@@ -147,6 +213,8 @@ pub(crate) enum LoadRefusal {
     Field(&'static str),
     /// The filter itself.
     Filter(LoadError),
+    /// A filter of the other module.
+    Imported(peer::LoadError),
     /// The bytes end too early, or memory lacks.
     Io(io::Error),
     /// There is something after the end.
@@ -167,6 +235,7 @@ impl fmt::Display for LoadRefusal {
             Self::Kind(found) => write!(f, "its kind {found} is not known: a later coua wrote it"),
             Self::Field(name) => write!(f, "its {name} is impossible: it is damaged"),
             Self::Filter(error) => error.fmt(f),
+            Self::Imported(error) => error.fmt(f),
             Self::Io(error) => write!(f, "it ends too early or cannot be held: {error}"),
             Self::Trailing => f.write_str("it goes on after its end"),
             Self::KeyMemory { limit } => {
@@ -183,6 +252,12 @@ impl fmt::Display for LoadRefusal {
 impl From<io::Error> for LoadRefusal {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<peer::LoadError> for LoadRefusal {
+    fn from(error: peer::LoadError) -> Self {
+        Self::Imported(error)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings of the module. Names and defaults are those of the module that this one stands in
 //! for, where it has them.
 
+use crate::peer::Limits;
 use crate::server::{Configuration, RateSetting, Setting, Unit};
 
 /// The largest capacity that a filter may be created with: 2^30 items. It may grow beyond.
@@ -51,4 +52,12 @@ pub(crate) static CONFIGURATION: Configuration = Configuration {
 /// The limit of memory per key, if there is one.
 pub(crate) fn key_memory_limit() -> Option<u64> {
     u64::try_from(KEY_MEMORY_LIMIT.value()).ok().filter(|&limit| limit > 0)
+}
+
+/// The limits of filters of the other module: what is decided here, or everywhere the same where it
+/// has been decided before.
+pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
+    let sub_filters = u32::try_from(CF_MAX_EXPANSIONS.value()).unwrap_or(u32::MAX);
+    let default = Limits::default();
+    Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
 }

@@ -1,10 +1,13 @@
 //! CF.*: cuckoo filters.
 
-mod chunks;
 pub(crate) mod commands;
 mod image;
+mod imported;
 mod own;
 mod request;
 mod value;
 
 pub(crate) use value::CuckooValue;
+
+#[cfg(test)]
+pub(crate) use {own::OwnCuckoo, request::Request};

@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 }
 
 /// A filter of the library.
-pub(crate) struct OwnFilter {
+pub(crate) struct OwnCuckoo {
     filter: CuckooFilter,
     hints: Hints,
     /// Removals since the filter was created or compacted.
@@ -53,7 +53,7 @@ pub(crate) struct OwnFilter {
     changes: u64,
 }
 
-impl OwnFilter {
+impl OwnCuckoo {
     /// A new value.
     pub(crate) fn new(filter: CuckooFilter, hints: Hints) -> Self {
         Self { filter, hints, deleted: 0, changes: 0 }

@@ -3,8 +3,8 @@
 
 use coua::{BuildError, CuckooFilter, KeyHasher, WhenFull};
 
-use super::own::{Hints, OwnFilter};
-use crate::parse::{Options, Range, integer, key_of_hash, once, real};
+use super::own::{Hints, OwnCuckoo};
+use crate::parse::{Options, Range, integer, key_of_hash, once, real, word_of_key};
 use crate::refusal::Refusal;
 use crate::settings;
 
@@ -153,7 +153,7 @@ fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, 
 
 impl Blueprint {
     /// Builds the filter.
-    pub(crate) fn build(&self) -> Result<OwnFilter, Refusal> {
+    pub(crate) fn build(&self) -> Result<OwnCuckoo, Refusal> {
         let builder = CuckooFilter::builder()
             .capacity(self.capacity)
             .hasher(KeyHasher::siphash13(self.hash_key));
@@ -163,7 +163,7 @@ impl Blueprint {
         };
         let when_full = if self.hints.expansion == 0 { WhenFull::Refuse } else { WhenFull::Grow };
         match builder.when_full(when_full).build() {
-            Ok(filter) => Ok(OwnFilter::new(filter, self.hints)),
+            Ok(filter) => Ok(OwnCuckoo::new(filter, self.hints)),
             Err(BuildError::OutOfMemory(_)) => Err(Refusal::NoMemoryToCreate),
             Err(error) => Err(Refusal::Impossible(error.to_string())),
         }
@@ -175,7 +175,6 @@ impl Blueprint {
             Precision::Rate(rate) => ("ERROR", rate.to_string()),
             Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
         };
-        let seed = format!("{:032x}", u128::from_le_bytes(self.hash_key).swap_bytes());
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
         [
             self.capacity.to_string(),
@@ -188,7 +187,7 @@ impl Blueprint {
             precision.to_owned(),
             value,
             "SEED".to_owned(),
-            seed,
+            word_of_key(self.hash_key),
         ]
         .into()
     }

@@ -1,115 +1,105 @@
-//! What the key of a cuckoo filter holds.
+//! What is done to a cuckoo filter, of whichever module.
 
-use std::ffi::{CStr, c_int};
-use std::io;
-use std::mem::size_of;
+use std::ffi::CStr;
 
-use super::chunks::{self, Incomplete};
-use super::image::{self, Image};
-use super::own::OwnFilter;
-use crate::refusal::{LoadRefusal, Refusal};
-use crate::server::{AppendOnly, Digest, NativeType, RdbReader, RdbWriter, TypeSlot};
-use crate::settings::key_memory_limit;
+use super::imported;
+use super::own::{Copies, Outcome, OwnCuckoo};
+use crate::peer::{Limits, PeerCuckoo};
+use crate::refusal::Refusal;
+use crate::server::TypeSlot;
+use crate::value::{Kind, Value};
 
-/// The encoding of values that this module writes. The module that it stands in for counts its own
-/// from 0 on; 1023 is the last that there is.
-const ENCODING: c_int = 1000;
+/// Cuckoo filters.
+pub(crate) struct Cuckoo;
 
-/// A cuckoo filter.
-#[expect(clippy::large_enum_variant, reason = "nearly all are large, and a box costs an access")]
-pub(crate) enum CuckooValue {
-    /// Made by this module.
-    Own(OwnFilter),
-    /// Made by this module, of which some chunks have yet to come.
-    Incomplete(Incomplete),
-}
-
-impl CuckooValue {
-    /// The filter, of whichever kind, to be changed in ways that only this module's own know.
-    pub(crate) fn own_mut(&mut self) -> Result<&mut OwnFilter, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
-    }
-
-    /// The filter, of whichever kind, for what only this module's own can do.
-    pub(crate) fn own(&self) -> Result<&OwnFilter, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
-    }
-}
-
-impl NativeType for CuckooValue {
-    // The name that the module which this one stands in for gave its cuckoo filters: so its dump
-    // files can be loaded.
+impl Kind for Cuckoo {
+    type Own = OwnCuckoo;
+    type Imported = PeerCuckoo;
     const NAME: &'static CStr = c"MBbloomCF";
-    const ENCODING: c_int = ENCODING;
     const LOAD_COMMAND: &'static CStr = c"CF.LOADCHUNK";
+    const LOADED: &'static CStr = c"cuckoo.loadchunk";
 
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
     }
+}
 
-    fn save(&self, out: &mut RdbWriter) -> io::Result<()> {
+/// The value of a key that holds a cuckoo filter.
+pub(crate) type CuckooValue = Value<Cuckoo>;
+
+impl CuckooValue {
+    /// Whether the item is there.
+    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
         match self {
-            Self::Own(own) => image::write(own, out),
-            Self::Incomplete(incomplete) => incomplete.write(out),
+            Self::Own(own) => Ok(own.filter().contains(item)),
+            Self::Imported(imported) => Ok(imported.contains(item)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
 
-    fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal> {
-        if encoding != ENCODING {
-            return Err(LoadRefusal::Encoding(encoding));
-        }
-        let limit = if input.is_request() { key_memory_limit() } else { None };
-        let value = match image::read(&mut *input, limit)? {
-            Image::Filter(own) => Self::Own(own),
-            Image::Incomplete(bytes) => Self::Incomplete(Incomplete::of(bytes)),
-        };
-        if input.is_at_end() { Ok(value) } else { Err(LoadRefusal::Trailing) }
-    }
-
-    fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()> {
-        match self {
-            Self::Own(own) => chunks::for_each(own, |end, chunk| out.call(end, chunk)),
-            Self::Incomplete(incomplete) => {
-                incomplete.for_each(|end, chunk| out.call(end, chunk));
-                Ok(())
-            }
-        }
-    }
-
-    fn digest(&self, out: &mut Digest) -> io::Result<()> {
-        match self {
-            Self::Own(own) => image::write(own, out),
-            Self::Incomplete(incomplete) => incomplete.write(out),
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
+    /// Which items are there.
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
         match self {
             Self::Own(own) => {
-                size_of::<Self>() - size_of::<OwnFilter>() + own.memory_bytes() as usize
+                let mut present = Vec::new();
+                own.filter().contains_batch(items, &mut present);
+                Ok(present)
             }
-            Self::Incomplete(incomplete) => size_of::<Self>() + incomplete.bytes().len(),
+            Self::Imported(imported) => {
+                Ok(items.iter().map(|item| imported.contains(item)).collect())
+            }
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
 
-    fn free_effort(&self) -> usize {
+    /// How often each item is there.
+    pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, Refusal> {
         match self {
-            Self::Own(own) => own.filter().segments(),
-            Self::Incomplete(_) => 1,
+            Self::Own(own) => {
+                let mut counts = Vec::new();
+                own.filter().count_batch(items, &mut counts);
+                Ok(counts)
+            }
+            Self::Imported(imported) => Ok(items.iter().map(|item| imported.count(item)).collect()),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
 
-    fn copy(&self) -> Option<Self> {
+    /// Inserts items in order, and tells what became of each.
+    pub(crate) fn insert(
+        &mut self,
+        items: &[&[u8]],
+        copies: Copies,
+        (limit, limits): (Option<u64>, &Limits),
+    ) -> Result<Vec<Outcome>, Refusal> {
         match self {
-            Self::Own(own) => own.try_clone().ok().map(Self::Own),
-            Self::Incomplete(incomplete) => incomplete.try_clone().map(Self::Incomplete),
+            Self::Own(own) => Ok(own.insert(items, copies, limit)),
+            Self::Imported(imported) => Ok(imported::insert(imported, items, copies, limits)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// Takes a copy of each item away, and tells of which there was one.
+    pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.remove(items)),
+            Self::Imported(imported) => {
+                Ok(items.iter().map(|item| imported.remove(item)).collect())
+            }
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// Gives memory back; tells whether anything may have changed.
+    pub(crate) fn compact(&mut self) -> Result<bool, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.compact()),
+            Self::Imported(imported) => {
+                imported.compact();
+                Ok(true)
+            }
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
 }

@@ -6,6 +6,9 @@ use std::slice;
 use valkey_module::raw;
 
 use super::server_function;
+use crate::peer::Limits;
+use crate::refusal::Refusal;
+use crate::settings;
 
 /// A command being run.
 pub(crate) struct Call<'a> {
@@ -44,6 +47,11 @@ impl<'a> Call<'a> {
         &self.words
     }
 
+    /// The words behind the key, of which there is one at least.
+    pub(crate) fn items(&self) -> Result<&[&'a [u8]], Refusal> {
+        self.words.get(2..).filter(|items| !items.is_empty()).ok_or(Refusal::Arity)
+    }
+
     pub(super) fn string(&self, number: usize) -> *mut raw::RedisModuleString {
         self.strings[number]
     }
@@ -58,6 +66,18 @@ impl<'a> Call<'a> {
     pub(crate) fn is_repetition(&self) -> bool {
         let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
         self.flags() & repeated.cast_signed() != 0
+    }
+
+    /// The limit of memory per key that this call must keep: none if it repeats what was decided
+    /// before.
+    pub(crate) fn key_memory_limit(&self) -> Option<u64> {
+        if self.is_repetition() { None } else { settings::key_memory_limit() }
+    }
+
+    /// The limits of filters of the other module in this call.
+    pub(crate) fn limits(&self) -> Limits {
+        let limits = settings::limits(self.key_memory_limit());
+        if self.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
     }
 
     /// Whether the client speaks RESP3.

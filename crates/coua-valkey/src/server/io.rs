@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use valkey_module::raw;
 
 use super::server_function;
+use crate::peer::{Source, Unreadable};
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;
@@ -71,7 +72,7 @@ pub(crate) struct RdbReader {
 }
 
 /// A string that the server has allocated.
-struct Piece {
+pub(crate) struct Piece {
     start: *mut u8,
     length: usize,
     read: usize,
@@ -126,29 +127,6 @@ impl RdbReader {
         if failed == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// An unsigned number, as other modules write it.
-    pub(crate) fn unsigned(&mut self) -> io::Result<u64> {
-        // SAFETY: valid as promised to `new`.
-        let number = unsafe { server_function!(RedisModule_LoadUnsigned)(self.io) };
-        self.check().map(|()| number)
-    }
-
-    /// A real number, as other modules write it.
-    pub(crate) fn double(&mut self) -> io::Result<f64> {
-        // SAFETY: valid as promised to `new`.
-        let number = unsafe { server_function!(RedisModule_LoadDouble)(self.io) };
-        self.check().map(|()| number)
-    }
-
-    /// A string, as other modules write it.
-    pub(crate) fn string(&mut self) -> io::Result<Vec<u8>> {
-        let piece = self.next_piece()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(piece.length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        bytes.extend_from_slice(piece.bytes());
-        Ok(bytes)
-    }
-
     fn next_piece(&mut self) -> io::Result<Piece> {
         let mut length = 0;
         // SAFETY: valid as promised to `new`; null after an error.
@@ -162,6 +140,33 @@ impl RdbReader {
     /// Whether the stream has ended where it should.
     pub(crate) fn is_at_end(&mut self) -> bool {
         matches!(self.read(&mut [0]), Ok(0))
+    }
+}
+
+/// Numbers and strings, as other modules write them.
+impl Source for RdbReader {
+    type Bytes = Piece;
+
+    fn read_u64(&mut self) -> Result<u64, Unreadable> {
+        // SAFETY: valid as promised to `new`.
+        let number = unsafe { server_function!(RedisModule_LoadUnsigned)(self.io) };
+        self.check().map(|()| number).map_err(|_| Unreadable)
+    }
+
+    fn read_f64(&mut self) -> Result<f64, Unreadable> {
+        // SAFETY: valid as promised to `new`.
+        let number = unsafe { server_function!(RedisModule_LoadDouble)(self.io) };
+        self.check().map(|()| number).map_err(|_| Unreadable)
+    }
+
+    fn read_bytes(&mut self) -> Result<Piece, Unreadable> {
+        self.next_piece().map_err(|_| Unreadable)
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 
@@ -183,7 +188,6 @@ impl Read for RdbReader {
 pub(crate) struct AppendOnly {
     io: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,
-    command: &'static CStr,
 }
 
 impl AppendOnly {
@@ -193,19 +197,18 @@ impl AppendOnly {
     pub(super) unsafe fn new(
         io: *mut raw::RedisModuleIO,
         key: *mut raw::RedisModuleString,
-        command: &'static CStr,
     ) -> Self {
-        Self { io, key, command }
+        Self { io, key }
     }
 
     /// Writes a call.
-    pub(crate) fn call(&mut self, position: i64, bytes: &[u8]) {
+    pub(crate) fn call(&mut self, command: &CStr, position: i64, bytes: &[u8]) {
         // SAFETY: valid as promised to `new`. "slb" announces a string of the server, a number, and
         // bytes with their length.
         unsafe {
             server_function!(RedisModule_EmitAOF)(
                 self.io,
-                self.command.as_ptr(),
+                command.as_ptr(),
                 c"slb".as_ptr(),
                 self.key,
                 position as c_longlong,

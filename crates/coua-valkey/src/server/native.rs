@@ -33,8 +33,6 @@ pub(crate) trait NativeType: Sized + Send + 'static {
     const NAME: &'static CStr;
     /// The encoding that `save` writes, 0..=1023.
     const ENCODING: c_int;
-    /// The command that an append-only file recreates a value with: name, position, bytes.
-    const LOAD_COMMAND: &'static CStr;
 
     /// Where the server's name for the type is kept.
     fn slot() -> &'static TypeSlot;
@@ -45,7 +43,7 @@ pub(crate) trait NativeType: Sized + Send + 'static {
     /// Reads what `save`, or another module of the same type name, has written.
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal>;
 
-    /// Writes the value as calls of [`LOAD_COMMAND`](Self::LOAD_COMMAND).
+    /// Writes the value as calls of commands.
     fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()>;
 
     /// Feeds everything that makes two values equal.
@@ -154,8 +152,7 @@ unsafe extern "C" fn rewrite<T: NativeType>(
 ) {
     caught((), || {
         // SAFETY: the server's own, valid during this call; a value of this type.
-        let (mut out, value) =
-            unsafe { (AppendOnly::new(aof, key, T::LOAD_COMMAND), value_of::<T>(value)) };
+        let (mut out, value) = unsafe { (AppendOnly::new(aof, key), value_of::<T>(value)) };
         if let Err(error) = value.rewrite(&mut out) {
             // SAFETY: the server gives the context of what it writes to, and the name of the key.
             let (context, name) = unsafe {

@@ -3,7 +3,8 @@
 use std::ffi::CStr;
 
 use crate::cuckoo::CuckooValue;
-use crate::cuckoo::own::OwnFilter;
+use crate::cuckoo::own::OwnCuckoo;
+use crate::peer::PeerCuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
@@ -23,7 +24,7 @@ impl Command for Compact {
         }
         let mut key = call.key_to_change::<CuckooValue>(1)?;
         let value = key.value_mut().ok_or(Refusal::NotFound)?;
-        if value.own_mut()?.compact() {
+        if value.compact()? {
             key.has_changed(c"cuckoo.compact");
             call.replicate_as_called();
         }
@@ -41,7 +42,11 @@ impl Command for Info {
             return Err(Refusal::Arity);
         }
         let key = call.key::<CuckooValue>(1)?;
-        let fields = fields_of(key.value().ok_or(Refusal::NotFound)?.own()?);
+        let fields = match key.value().ok_or(Refusal::NotFound)? {
+            CuckooValue::Own(own) => fields_of(own),
+            CuckooValue::Imported(imported) => fields_of_imported(imported),
+            CuckooValue::Incomplete(_) => return Err(Refusal::Incomplete),
+        };
         let Some(wanted) = words.get(2) else { return Ok(Reply::Map(fields)) };
         let field =
             fields.into_iter().find(|(name, _)| name.to_bytes().eq_ignore_ascii_case(wanted));
@@ -50,7 +55,7 @@ impl Command for Info {
 }
 
 /// The fields of the module that this one stands in for, in its order, and then others.
-fn fields_of(own: &OwnFilter) -> Vec<(&'static CStr, Reply)> {
+fn fields_of(own: &OwnCuckoo) -> Vec<(&'static CStr, Reply)> {
     let filter = own.filter();
     let hints = own.hints();
     let number = |number: u32| Reply::Integer(i64::from(number));
@@ -70,5 +75,20 @@ fn fields_of(own: &OwnFilter) -> Vec<(&'static CStr, Reply)> {
         (c"Hash bits", Reply::Real(filter.hash_bits())),
         (c"Load", Reply::Real(filter.load())),
         (c"Bytes per item", Reply::Real(per_item)),
+    ]
+}
+
+/// As the other module tells.
+fn fields_of_imported(imported: &PeerCuckoo) -> Vec<(&'static CStr, Reply)> {
+    let number = |number: u16| Reply::Integer(i64::from(number));
+    vec![
+        (c"Size", Reply::count(imported.peer_size())),
+        (c"Number of buckets", Reply::count(imported.buckets())),
+        (c"Number of filters", Reply::Integer(i64::from(imported.sub_filters()))),
+        (c"Number of items inserted", Reply::count(imported.items())),
+        (c"Number of items deleted", Reply::count(imported.deletes())),
+        (c"Bucket size", number(imported.bucket_size())),
+        (c"Expansion rate", number(imported.expansion())),
+        (c"Max iterations", number(imported.max_iterations())),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::reserve::{create, limit_of};
+use super::reserve::create;
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::own::{Copies, Outcome};
 use crate::cuckoo::request::Request;
@@ -139,7 +139,8 @@ impl Insertion {
         }
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let items = &call.words()[self.first..];
-        let outcomes = value.own_mut()?.insert(items, self.copies, limit_of(call));
+        let outcomes =
+            value.insert(items, self.copies, (call.key_memory_limit(), &call.limits()))?;
         let inserted = self.replicate(call, &outcomes);
         if inserted > 0 {
             key.has_changed(c"cuckoo.add");

@@ -24,7 +24,7 @@ impl Command for Exists {
         let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
         let key = call.key::<CuckooValue>(1)?;
         let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
-        Ok(Reply::Truth(value.own()?.filter().contains(item)))
+        value.contains(item).map(Reply::Truth)
     }
 }
 
@@ -33,14 +33,10 @@ impl Command for ExistMany {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let items = items_of(call)?;
+        let items = call.items()?;
         let key = call.key::<CuckooValue>(1)?;
-        let mut present = Vec::new();
-        match key.value() {
-            Some(value) => value.own()?.filter().contains_batch(items, &mut present),
-            None => present.resize(items.len(), false),
-        }
-        Ok(Reply::Truths(present))
+        let absent = || Ok(vec![false; items.len()]);
+        key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
     }
 }
 
@@ -52,7 +48,7 @@ impl Command for Count {
         let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
         let key = call.key::<CuckooValue>(1)?;
         let Some(value) = key.value() else { return Ok(Reply::Integer(0)) };
-        Ok(Reply::count(value.own()?.filter().count(item)))
+        Ok(Reply::count(value.count_all(&[item])?.first().copied().unwrap_or(0)))
     }
 }
 
@@ -61,18 +57,10 @@ impl Command for CountMany {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let items = items_of(call)?;
+        let items = call.items()?;
         let key = call.key::<CuckooValue>(1)?;
-        let mut counts = Vec::new();
-        match key.value() {
-            Some(value) => value.own()?.filter().count_batch(items, &mut counts),
-            None => counts.resize(items.len(), 0),
-        }
+        let absent = || Ok(vec![0; items.len()]);
+        let counts = key.value().map_or_else(absent, |value| value.count_all(items))?;
         Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
     }
-}
-
-/// The words behind the key, of which there is one at least.
-pub(super) fn items_of<'a>(call: &'a Call<'a>) -> Result<&'a [&'a [u8]], Refusal> {
-    call.words().get(2..).filter(|items| !items.is_empty()).ok_or(Refusal::Arity)
 }

@@ -2,9 +2,8 @@
 
 use std::ffi::{CStr, c_int};
 
-use super::reserve::limit_of;
 use crate::cuckoo::CuckooValue;
-use crate::cuckoo::own::OwnFilter;
+use crate::cuckoo::own::OwnCuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
@@ -22,14 +21,15 @@ impl Command for Merge {
             return Err(Refusal::Arity);
         }
         let merged = merged(call)?;
-        if let Some(limit) = limit_of(call)
+        if let Some(limit) = call.key_memory_limit()
             && merged.memory_bytes() > limit
         {
             return Err(Refusal::KeyMemory { limit });
         }
         let mut destination = call.key_to_change::<CuckooValue>(1)?;
         match destination.value_mut() {
-            Some(value) => value.own_mut()?.replace(merged),
+            Some(CuckooValue::Own(own)) => own.replace(merged),
+            Some(_) => return Err(Refusal::Defect),
             None => drop(destination.set(CuckooValue::Own(merged))?),
         }
         destination.has_changed(c"cuckoo.merge");
@@ -39,11 +39,11 @@ impl Command for Merge {
 }
 
 /// What the destination will be. It is not changed before all sources are in.
-fn merged(call: &Call<'_>) -> Result<OwnFilter, Refusal> {
+fn merged(call: &Call<'_>) -> Result<OwnCuckoo, Refusal> {
     let destination = call.key::<CuckooValue>(1)?;
     // A missing destination becomes a copy of the first source.
     let first = if destination.value().is_some() { 1 } else { 2 };
-    let mut union: Option<OwnFilter> = None;
+    let mut union: Option<OwnCuckoo> = None;
     for word in first..call.words().len() {
         let key = call.key::<CuckooValue>(word)?;
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;

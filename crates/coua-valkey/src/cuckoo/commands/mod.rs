@@ -17,7 +17,7 @@ pub(crate) const FAMILY: Family = Family { name: "CF.*", probe: c"cf.reserve", a
 
 fn add(loader: &Loader) -> Result<(), String> {
     if !loader.value_type::<CuckooValue>() {
-        let name = CuckooValue::NAME.to_string_lossy();
+        let name = <CuckooValue as NativeType>::NAME.to_string_lossy();
         return Err(format!("another module has values of type {name}"));
     }
     let category = c"cuckoo";

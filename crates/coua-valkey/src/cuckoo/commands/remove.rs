@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use super::look::items_of;
 use crate::cuckoo::CuckooValue;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -31,7 +30,7 @@ impl Command for DeleteMany {
     const ACCESS: Access = Access::Shrink;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        remove(call, items_of(call)?).map(Reply::Truths)
+        remove(call, call.items()?).map(Reply::Truths)
     }
 }
 
@@ -39,7 +38,7 @@ impl Command for DeleteMany {
 fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
     let mut key = call.key_to_change::<CuckooValue>(1)?;
     let value = key.value_mut().ok_or(Refusal::NothingToRemoveFrom)?;
-    let removed = value.own_mut()?.remove(items);
+    let removed = value.remove(items)?;
     let count = removed.iter().filter(|&&removed| removed).count();
     if count == 0 {
         return Ok(removed);

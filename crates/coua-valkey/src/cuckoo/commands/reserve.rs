@@ -7,7 +7,6 @@ use crate::cuckoo::request::{Blueprint, Request};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command, Key, Word};
-use crate::settings::key_memory_limit;
 
 /// The event of a new filter.
 const CREATED: &CStr = c"cuckoo.reserve";
@@ -44,7 +43,7 @@ pub(super) fn create(
 ) -> Result<(), Refusal> {
     let blueprint = request.complete(call.random_bytes())?;
     let own = blueprint.build()?;
-    if let Some(limit) = limit_of(call)
+    if let Some(limit) = call.key_memory_limit()
         && own.memory_bytes() > limit
     {
         return Err(Refusal::KeyMemory { limit });
@@ -60,9 +59,4 @@ fn replicate(call: &Call<'_>, blueprint: &Blueprint) {
     let mut words = vec![Word::Same(1)];
     words.extend(text.iter().map(|word| Word::Text(word)));
     call.replicate(Reserve::NAME, &words);
-}
-
-/// The limit of memory per key that this call must keep: none if it repeats what was decided before.
-pub(super) fn limit_of(call: &Call<'_>) -> Option<u64> {
-    if call.is_repetition() { None } else { key_memory_limit() }
 }

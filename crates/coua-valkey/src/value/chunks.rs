@@ -1,4 +1,4 @@
-//! A value in chunks: CF.SCANDUMP, CF.LOADCHUNK, and the append-only file.
+//! A filter of this module in chunks: SCANDUMP, LOADCHUNK, and the append-only file.
 //!
 //! The chunks of a filter's image follow each other without gaps. The position that comes with a
 //! chunk is its end, plus one so that it is never 0, and above that some bits of the number of changes
@@ -6,9 +6,9 @@
 //! 2^53, which every client can hold.
 
 use std::io::{self, Write};
+use std::marker::PhantomData;
 
-use super::image;
-use super::own::OwnFilter;
+use super::OwnFilter;
 use crate::refusal::{LoadRefusal, Refusal};
 
 /// Bytes of a chunk.
@@ -20,14 +20,14 @@ const CHANGE_BITS: u32 = 12;
 
 /// A position in a dump.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Position {
+pub(super) struct Position {
     end: u64,
     changes: u64,
 }
 
 impl Position {
     /// Of the number that a client sends: where the chunk before ended.
-    pub(crate) fn decode(number: i64) -> Option<Self> {
+    pub(super) fn decode(number: i64) -> Option<Self> {
         let number =
             u64::try_from(number).ok().filter(|number| number >> (END_BITS + CHANGE_BITS) == 0)?;
         let end = (number & ((1 << END_BITS) - 1)).checked_sub(1)?;
@@ -41,8 +41,8 @@ impl Position {
 }
 
 /// The chunk behind a position, `None` for the first one; and its own position. Nothing at the end.
-pub(crate) fn chunk_behind(
-    own: &OwnFilter,
+pub(super) fn chunk_behind<F: OwnFilter>(
+    own: &F,
     position: Option<Position>,
 ) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
     let mut start = 0;
@@ -53,7 +53,7 @@ pub(crate) fn chunk_behind(
         start = position.end;
     }
     let mut window = Window::new(start)?;
-    match image::write(own, &mut window) {
+    match own.write(&mut window) {
         Err(error) if error.kind() != io::ErrorKind::WriteZero => return Err(Refusal::Defect),
         _ => {}
     }
@@ -66,9 +66,9 @@ pub(crate) fn chunk_behind(
 }
 
 /// Writes a filter as chunks of an append-only file.
-pub(crate) fn for_each(own: &OwnFilter, each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+pub(super) fn for_each<F: OwnFilter>(own: &F, each: impl FnMut(i64, &[u8])) -> io::Result<()> {
     let mut cutter = Cutter { end: 0, bytes: Vec::with_capacity(CHUNK), each };
-    image::write(own, &mut cutter)?;
+    own.write(&mut cutter)?;
     cutter.put();
     Ok(())
 }
@@ -136,29 +136,25 @@ impl<F: FnMut(i64, &[u8])> Write for Cutter<F> {
 }
 
 /// A filter of which not all chunks have arrived.
-pub(crate) struct Incomplete {
+pub(crate) struct Incomplete<F> {
     bytes: Vec<u8>,
+    filter: PhantomData<F>,
 }
 
-impl Incomplete {
-    /// Of which nothing has arrived.
-    pub(crate) fn new() -> Self {
+impl<F> Default for Incomplete<F> {
+    fn default() -> Self {
         Self::of(Vec::new())
     }
+}
 
+impl<F> Incomplete<F> {
     /// Of which this has arrived.
-    pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        Self { bytes }
-    }
-
-    /// Writes what has arrived, for [`image::read`].
-    pub(crate) fn write(&self, mut out: impl Write) -> io::Result<()> {
-        out.write_all(&image::PART_MAGIC)?;
-        out.write_all(&self.bytes)
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, filter: PhantomData }
     }
 
     /// What has arrived, as chunks.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
+    pub(super) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
         let mut end = 0;
         for chunk in self.bytes.chunks(CHUNK) {
             end += chunk.len() as u64;
@@ -167,25 +163,27 @@ impl Incomplete {
     }
 
     /// A copy, if there is memory for it.
-    pub(crate) fn try_clone(&self) -> Option<Self> {
+    pub(super) fn try_clone(&self) -> Option<Self> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(self.bytes.len()).ok()?;
         bytes.extend_from_slice(&self.bytes);
-        Some(Self { bytes })
+        Some(Self::of(bytes))
     }
 
     /// What has arrived.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
 
+impl<F: OwnFilter> Incomplete<F> {
     /// Takes the next chunk; the filter if it was the last one. Refused chunks change nothing.
-    pub(crate) fn take(
+    pub(super) fn take(
         &mut self,
         position: Position,
         chunk: &[u8],
         limit: Option<u64>,
-    ) -> Result<Option<OwnFilter>, Refusal> {
+    ) -> Result<Option<F>, Refusal> {
         let before = self.bytes.len();
         let end = before + chunk.len();
         if position.end != end as u64 || chunk.is_empty() {
@@ -196,7 +194,7 @@ impl Incomplete {
         }
         self.bytes.try_reserve(chunk.len()).map_err(|_| Refusal::NoMemory)?;
         self.bytes.extend_from_slice(chunk);
-        let taken = match image::length(&self.bytes) {
+        let taken = match F::image_length(&self.bytes) {
             Some(length) if length <= end as u64 => self.complete().map(Some),
             _ => Ok(None),
         };
@@ -206,21 +204,22 @@ impl Incomplete {
         taken
     }
 
-    fn complete(&self) -> Result<OwnFilter, Refusal> {
-        image::from_bytes(&self.bytes).map_err(|refusal| match refusal {
+    fn complete(&self) -> Result<F, Refusal> {
+        let (magic, mut rest) = self.bytes.split_first_chunk().ok_or(Refusal::NotLoaded)?;
+        let filter = F::read(*magic, &mut rest).map_err(|refusal| match refusal {
             LoadRefusal::Filter(coua::LoadError::OutOfMemory(_)) => Refusal::NoMemory,
-            LoadRefusal::KeyMemory { limit } => Refusal::KeyMemory { limit },
             _ => Refusal::NotLoaded,
-        })
+        })?;
+        if rest.is_empty() { Ok(filter) } else { Err(Refusal::NotLoaded) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::request::Request;
+    use crate::cuckoo::{OwnCuckoo, Request};
 
-    fn filter(items: u32) -> OwnFilter {
+    fn filter(items: u32) -> OwnCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
         let mut own =
             Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap().build().unwrap();
@@ -230,7 +229,7 @@ mod tests {
         own
     }
 
-    fn dump(own: &OwnFilter) -> Vec<(i64, Vec<u8>)> {
+    fn dump(own: &OwnCuckoo) -> Vec<(i64, Vec<u8>)> {
         let mut chunks: Vec<(i64, Vec<u8>)> = Vec::new();
         loop {
             let position = chunks.last().map(|(end, _)| Position::decode(*end).unwrap());
@@ -246,15 +245,15 @@ mod tests {
         let own = filter(5_000_000);
         let chunks = dump(&own);
         assert!(chunks.len() >= 2);
-        let mut incomplete = Incomplete::new();
+        let mut incomplete = Incomplete::<OwnCuckoo>::default();
         let mut loaded = None;
         for (end, chunk) in &chunks {
             assert!(loaded.is_none());
             loaded = incomplete.take(Position::decode(*end).unwrap(), chunk, None).unwrap();
         }
         let (mut first, mut second) = (Vec::new(), Vec::new());
-        image::write(&own, &mut first).unwrap();
-        image::write(&loaded.unwrap(), &mut second).unwrap();
+        own.write(&mut first).unwrap();
+        loaded.unwrap().write(&mut second).unwrap();
         assert!(first == second);
         let mut rewritten = Vec::new();
         for_each(&own, |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
@@ -285,7 +284,7 @@ mod tests {
         let own = filter(10_000);
         let (end, chunk) = dump(&own).remove(0);
         let position = Position::decode(end).unwrap();
-        let mut incomplete = Incomplete::new();
+        let mut incomplete = Incomplete::<OwnCuckoo>::default();
         let cut = incomplete.take(position, &chunk[..chunk.len() - 1], None).err();
         assert_eq!(cut, Some(Refusal::Position));
         for at in [9, 70, 200, chunk.len() - 1] {

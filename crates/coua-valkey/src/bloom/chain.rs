@@ -1,0 +1,268 @@
+//! A chain of the library's Bloom filters as the value of a key.
+//!
+//! The library's own chain grows by twice and has no image; here the growth is the client's to choose.
+//! Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the chain is
+//! allowed half the error rate of the one before, so that the rates add up to less than the one asked
+//! for, however many there are.
+
+use std::mem::size_of;
+
+use coua::sizing::bloom::BloomPlan;
+use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
+
+use super::request::Blueprint;
+use crate::refusal::Refusal;
+
+/// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
+const TIGHTENING: f64 = 0.5;
+/// Keys that are looked up together.
+const BLOCK: usize = 256;
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// It is in, and was not.
+    Inserted,
+    /// It seems to have been there.
+    Present,
+    /// It is not in.
+    Refused(Refusal),
+}
+
+/// One filter of a chain. Only the last one takes items.
+pub(super) struct Link {
+    pub(super) filter: BloomFilter,
+    /// Items that it holds at its rate.
+    pub(super) capacity: u64,
+    /// Items that it was given.
+    pub(super) len: u64,
+}
+
+/// A chain of filters; at least one.
+pub(super) struct OwnBloom {
+    pub(super) blueprint: Blueprint,
+    pub(super) links: Vec<Link>,
+    /// Changes since the filter was created or loaded, modulo 2^64; not saved.
+    pub(super) changes: u64,
+}
+
+/// Capacity and plan of the link with this number, from 0.
+pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, BloomPlan), Refusal> {
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let (capacity, rate) = match blueprint.expansion {
+        None => (blueprint.capacity, blueprint.rate),
+        Some(expansion) => {
+            let share = TIGHTENING.powi(number.saturating_add(1).cast_signed());
+            let growth = u64::from(expansion).saturating_pow(number);
+            (blueprint.capacity.saturating_mul(growth), blueprint.rate * share)
+        }
+    };
+    match BloomPlan::for_rate(capacity, rate) {
+        Ok(plan) => Ok((capacity, plan)),
+        Err(error) if number == 0 => Err(Refusal::Impossible(error.to_string())),
+        Err(_) => Err(Refusal::MaximumExpansions),
+    }
+}
+
+impl OwnBloom {
+    /// An empty chain.
+    pub(super) fn new(blueprint: Blueprint, limit: Option<u64>) -> Result<Self, Refusal> {
+        let mut chain = Self { blueprint, links: Vec::new(), changes: 0 };
+        chain.grow(limit).map_err(|refusal| match refusal {
+            Refusal::NoMemory => Refusal::NoMemoryToCreate,
+            refusal => refusal,
+        })?;
+        Ok(chain)
+    }
+
+    pub(super) fn hasher(&self) -> KeyHasher {
+        KeyHasher::siphash13(self.blueprint.hash_key)
+    }
+
+    fn grow(&mut self, limit: Option<u64>) -> Result<(), Refusal> {
+        let (capacity, plan) = plan_of(&self.blueprint, self.links.len())?;
+        if let Some(limit) = limit
+            && self.memory_bytes().saturating_add(plan.bytes()) > limit
+        {
+            return Err(Refusal::KeyMemory { limit });
+        }
+        let filter = BloomFilter::from_plan(plan, self.hasher()).map_err(|error| match error {
+            BloomBuildError::Allocation { .. } => Refusal::NoMemory,
+            error => Refusal::Impossible(error.to_string()),
+        })?;
+        self.links.push(Link { filter, capacity, len: 0 });
+        Ok(())
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        // The last one first: it holds most.
+        self.links.iter().rev().any(|link| link.filter.contains_hash(hash))
+    }
+
+    /// Whether the item seems to be there.
+    pub(super) fn contains(&self, item: &[u8]) -> bool {
+        self.contains_hash(self.hasher().hash(item))
+    }
+
+    /// Which items seem to be there.
+    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut present = Vec::with_capacity(items.len());
+        for block in items.chunks(BLOCK) {
+            present.extend(self.look(&self.hashes(block)));
+        }
+        present
+    }
+
+    fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
+        let hasher = self.hasher();
+        items.iter().map(|item| hasher.hash(item)).collect()
+    }
+
+    fn look(&self, hashes: &[KeyHash]) -> Vec<bool> {
+        let mut present = vec![false; hashes.len()];
+        let mut in_link = Vec::new();
+        for link in &self.links {
+            link.filter.contains_hash_batch(hashes, &mut in_link);
+            for (present, &found) in present.iter_mut().zip(&in_link) {
+                *present |= found;
+            }
+        }
+        present
+    }
+
+    /// Inserts items that are absent, in order, and tells what became of each.
+    pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Vec<Outcome> {
+        self.changes = self.changes.wrapping_add(1);
+        let mut outcomes = Vec::with_capacity(items.len());
+        for block in items.chunks(BLOCK) {
+            let hashes = self.hashes(block);
+            let present = self.look(&hashes);
+            for (hash, present) in hashes.into_iter().zip(present) {
+                // An absent item is looked up again: another of this block may have set its bits.
+                let is_present = present || self.contains_hash(hash);
+                outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
+            }
+        }
+        outcomes
+    }
+
+    fn add(&mut self, hash: KeyHash, limit: Option<u64>) -> Outcome {
+        let is_full = |link: &Link| link.len >= link.capacity;
+        if self.links.last().is_none_or(is_full) {
+            if self.blueprint.expansion.is_none() {
+                return Outcome::Refused(Refusal::NonScalingFull);
+            }
+            if let Err(refusal) = self.grow(limit) {
+                return Outcome::Refused(refusal);
+            }
+        }
+        if let Some(last) = self.links.last_mut() {
+            last.filter.insert_hash(hash);
+            last.len += 1;
+        }
+        Outcome::Inserted
+    }
+
+    /// Items that were inserted.
+    pub(super) fn len(&self) -> u64 {
+        self.links.iter().map(|link| link.len).sum()
+    }
+
+    /// Items that the filters now there hold.
+    pub(super) fn capacity(&self) -> u64 {
+        self.links.iter().fold(0, |sum, link| sum.saturating_add(link.capacity))
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let bits: usize = self.links.iter().map(|link| link.filter.memory_bytes()).sum();
+        (size_of::<Self>() + self.links.capacity() * size_of::<Link>() + bits) as u64
+    }
+
+    /// Refused unless the chain can grow to as many items, within its limit of memory.
+    pub(super) fn check_scale(
+        blueprint: &Blueprint,
+        items: u64,
+        limit: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let (mut capacity, mut bytes, mut number) = (0u64, 0u64, 0);
+        while capacity < items {
+            let (more, plan) =
+                plan_of(blueprint, number).map_err(|_| Refusal::ScaleBeyondRate { items })?;
+            capacity = capacity.saturating_add(more);
+            bytes = bytes.saturating_add(plan.bytes());
+            number += 1;
+            if limit.is_some_and(|limit| bytes > limit) {
+                return Err(Refusal::ScaleBeyondMemory { items });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(capacity: u64, rate: f64, expansion: Option<u32>) -> OwnBloom {
+        let blueprint = Blueprint { capacity, rate, expansion, hash_key: [3; 16] };
+        OwnBloom::new(blueprint, None).unwrap()
+    }
+
+    fn keys(range: std::ops::Range<u32>) -> Vec<[u8; 4]> {
+        range.map(u32::to_le_bytes).collect()
+    }
+
+    fn items(keys: &[[u8; 4]]) -> Vec<&[u8]> {
+        keys.iter().map(<[u8; 4]>::as_slice).collect()
+    }
+
+    #[test]
+    fn the_rate_holds_while_the_chain_grows() {
+        for expansion in [1, 2, 4] {
+            let mut chain = chain(1_000, 0.01, Some(expansion));
+            let keys_in = keys(0..20_000);
+            chain.insert(&items(&keys_in), None);
+            assert!(chain.contains_all(&items(&keys_in)).into_iter().all(|present| present));
+            let absent = keys(1_000_000..1_100_000);
+            let wrong = chain.contains_all(&items(&absent)).into_iter().filter(|&p| p).count();
+            // 1,000 expected, and five times the deviation of chance.
+            assert!(wrong < 1_160, "expansion {expansion}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn a_batch_answers_as_single_inserts_do() {
+        let (mut batch, mut single) = (chain(10, 0.1, Some(2)), chain(10, 0.1, Some(2)));
+        let repeated = [keys(0..200), keys(100..300), keys(0..50)].concat();
+        let outcomes = batch.insert(&items(&repeated), None);
+        let one_by_one: Vec<_> =
+            repeated.iter().flat_map(|key| single.insert(&[key], None)).collect();
+        assert_eq!(outcomes, one_by_one);
+        assert_eq!(batch.len(), single.len());
+    }
+
+    #[test]
+    fn a_chain_that_may_not_grow_refuses_when_full() {
+        let mut chain = chain(10, 0.01, None);
+        let outcomes = chain.insert(&items(&keys(0..20)), None);
+        let refused = Outcome::Refused(Refusal::NonScalingFull);
+        assert_eq!(outcomes.iter().filter(|&outcome| *outcome == refused).count(), 10);
+        assert_eq!(chain.insert(&items(&keys(0..1)), None), [Outcome::Present]);
+    }
+
+    #[test]
+    fn scale_is_checked_before_a_filter_is_made() {
+        let blueprint =
+            |rate| Blueprint { capacity: 100, rate, expansion: Some(2), hash_key: [0; 16] };
+        assert_eq!(OwnBloom::check_scale(&blueprint(0.01), 1_000_000, None), Ok(()));
+        assert_eq!(
+            OwnBloom::check_scale(&blueprint(0.01), 1_000_000, Some(1_000)),
+            Err(Refusal::ScaleBeyondMemory { items: 1_000_000 })
+        );
+        assert_eq!(
+            OwnBloom::check_scale(&blueprint(1e-9), u64::MAX, None),
+            Err(Refusal::ScaleBeyondRate { items: u64::MAX })
+        );
+    }
+}

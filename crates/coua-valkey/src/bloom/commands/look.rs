@@ -1,0 +1,37 @@
+//! BF.EXISTS and BF.MEXISTS.
+
+use std::ffi::CStr;
+
+use crate::bloom::value::BloomValue;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Access, Call, Command};
+
+/// `BF.EXISTS key item`
+pub(super) struct Exists;
+/// `BF.MEXISTS key item [item ...]`
+pub(super) struct ExistMany;
+
+impl Command for Exists {
+    const NAME: &'static CStr = c"bf.exists";
+    const ACCESS: Access = Access::Read;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
+        let key = call.key::<BloomValue>(1)?;
+        let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
+        value.contains(item).map(Reply::Truth)
+    }
+}
+
+impl Command for ExistMany {
+    const NAME: &'static CStr = c"bf.mexists";
+    const ACCESS: Access = Access::Read;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        let items = call.items()?;
+        let key = call.key::<BloomValue>(1)?;
+        let absent = || Ok(vec![false; items.len()]);
+        key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
+    }
+}

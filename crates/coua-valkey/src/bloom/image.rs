@@ -1,0 +1,244 @@
+//! A chain of Bloom filters as a stream of bytes: for dump files, append-only files, chunks, digests.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  magic `CouaKey1`
+//!      8      4  kind: 2 = chain of Bloom filters
+//!     12      4  hash algorithm: 2 = SipHash-1-3
+//!     16     16  key of the hash
+//!     32      8  false-positive rate, as a binary64
+//!     40      8  items that the first filter holds
+//!     48      4  EXPANSION; 0 = does not grow
+//!     52      4  filters, n: 1 .. 1024
+//!     56   32 n  of each filter: items it was given (8), bits (8), probes (4), 0 (4),
+//!                XXH3-64 of its bits (8)
+//!  56+32n     8  XXH3-64 of all before
+//!  64+32n        the bits of each filter, in words of eight bytes
+//! ```
+//!
+//! Numbers are little endian.
+
+use std::io::{self, Read, Write};
+
+use coua::sizing::bloom::BloomPlan;
+use coua::{BloomFilter, KeyHasher};
+
+use super::chain::{Link, OwnBloom, plan_of};
+use super::request::Blueprint;
+use crate::refusal::LoadRefusal;
+use crate::value::OwnFilter;
+
+const MAGIC: [u8; 8] = *b"CouaKey1";
+const BLOOM: u32 = 2;
+const SIPHASH_1_3: u32 = 2;
+const HEAD: usize = 56;
+const ROW: usize = 32;
+const SUM: usize = 8;
+/// More than a chain of halving rates can have with a 64-bit hash.
+const MOST_LINKS: u32 = 1024;
+
+fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::xxh3(0).hash(bytes).to_u64()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    field.map_or(0, |field| u32::from_le_bytes(*field))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
+impl OwnFilter for OwnBloom {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Blueprint { capacity, rate, expansion, hash_key } = &self.blueprint;
+        let mut front = Vec::with_capacity(HEAD + self.links.len() * ROW + SUM);
+        front.extend_from_slice(&MAGIC);
+        front.extend([BLOOM, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
+        front.extend_from_slice(hash_key);
+        front.extend([rate.to_bits(), *capacity].iter().flat_map(|field| field.to_le_bytes()));
+        let counts = [expansion.unwrap_or(0), self.links.len() as u32];
+        front.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
+        for Link { filter, len, .. } in &self.links {
+            front.extend([*len, filter.bits()].iter().flat_map(|field| field.to_le_bytes()));
+            front.extend([filter.probes(), 0].iter().flat_map(|field| field.to_le_bytes()));
+            front.extend_from_slice(&checksum(&filter.to_bytes()).to_le_bytes());
+        }
+        front.extend_from_slice(&checksum(&front).to_le_bytes());
+        out.write_all(&front)?;
+        self.links.iter().try_for_each(|link| out.write_all(&link.filter.to_bytes()))
+    }
+
+    fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal> {
+        let mut front = magic.to_vec();
+        read_on(input, &mut front, HEAD - magic.len())?;
+        let rows = check_head(&front)?;
+        read_on(input, &mut front, rows * ROW + SUM)?;
+        let front = Front::decode(&front)?;
+        let hasher = KeyHasher::siphash13(front.blueprint.hash_key);
+        let mut links = Vec::new();
+        for row in &front.rows {
+            let (capacity, _) = plan_of(&front.blueprint, links.len())
+                .map_err(|_| LoadRefusal::Field("number of filters"))?;
+            if row.len > capacity {
+                return Err(LoadRefusal::Field("number of items"));
+            }
+            links.push(Link { filter: row.read(hasher, input)?, capacity, len: row.len });
+        }
+        Ok(Self { blueprint: front.blueprint, links, changes: 0 })
+    }
+
+    fn image_length(begun: &[u8]) -> Option<u64> {
+        let front = Front::decode(begun).ok()?;
+        let begins = (HEAD + front.rows.len() * ROW + SUM) as u64;
+        Some(front.rows.iter().fold(begins, |sum, row| sum.saturating_add(row.plan.bytes())))
+    }
+
+    fn is_begun(bytes: &[u8]) -> bool {
+        Front::decode(bytes).is_ok()
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.memory_bytes()
+    }
+
+    fn pieces(&self) -> usize {
+        self.links.len()
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        // The library's copy cannot fail: so it is tried first whether there is memory.
+        Vec::<u8>::new().try_reserve_exact(self.memory_bytes() as usize).ok()?;
+        let copy = |link: &Link| Link { filter: link.filter.clone(), ..*link };
+        let links = self.links.iter().map(copy).collect();
+        Some(Self { blueprint: self.blueprint.clone(), links, changes: 0 })
+    }
+}
+
+/// Reads as many bytes more. Memory grows with what arrives.
+fn read_on(input: &mut dyn Read, bytes: &mut Vec<u8>, more: usize) -> Result<(), LoadRefusal> {
+    let read = input.take(more as u64).read_to_end(bytes)?;
+    if read == more { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) }
+}
+
+/// Checks what the rest depends on; the number of filters.
+fn check_head(bytes: &[u8]) -> Result<usize, LoadRefusal> {
+    if bytes.len() < HEAD || bytes[..8] != MAGIC {
+        return Err(LoadRefusal::Field("first bytes"));
+    }
+    if u32_at(bytes, 8) != BLOOM || u32_at(bytes, 12) != SIPHASH_1_3 {
+        return Err(LoadRefusal::Kind(u32_at(bytes, 8)));
+    }
+    let count = u32_at(bytes, 52);
+    if (1..=MOST_LINKS).contains(&count) {
+        Ok(count as usize)
+    } else {
+        Err(LoadRefusal::Field("number of filters"))
+    }
+}
+
+/// What stands before the bits, checked.
+struct Front {
+    blueprint: Blueprint,
+    rows: Vec<Row>,
+}
+
+/// A filter of the chain.
+struct Row {
+    len: u64,
+    plan: BloomPlan,
+    checksum: u64,
+}
+
+impl Front {
+    fn decode(bytes: &[u8]) -> Result<Self, LoadRefusal> {
+        let count = check_head(bytes)?;
+        let end = HEAD + count * ROW;
+        let covered = bytes.get(..end).ok_or(LoadRefusal::Field("length"))?;
+        if bytes.len() < end + SUM || u64_at(bytes, end) != checksum(covered) {
+            return Err(LoadRefusal::Field("checksum"));
+        }
+        let rate = f64::from_bits(u64_at(bytes, 32));
+        let capacity = u64_at(bytes, 40);
+        let expansion = Some(u32_at(bytes, 48)).filter(|&expansion| expansion > 0);
+        let is_sound =
+            rate > 0.0 && rate < 1.0 && capacity > 0 && (count == 1 || expansion.is_some());
+        if !is_sound {
+            return Err(LoadRefusal::Field("options"));
+        }
+        let hash_key = covered[16..32].first_chunk().copied().unwrap_or_default();
+        let blueprint = Blueprint { capacity, rate, expansion, hash_key };
+        let rows = covered[HEAD..].chunks_exact(ROW).map(Row::decode).collect::<Result<_, _>>()?;
+        Ok(Self { blueprint, rows })
+    }
+}
+
+impl Row {
+    fn decode(bytes: &[u8]) -> Result<Self, LoadRefusal> {
+        let plan = BloomPlan::new(u64_at(bytes, 8), u32_at(bytes, 16))
+            .map_err(|_| LoadRefusal::Field("number of bits"))?;
+        if u32_at(bytes, 20) != 0 {
+            return Err(LoadRefusal::Field("reserved field"));
+        }
+        Ok(Self { len: u64_at(bytes, 0), plan, checksum: u64_at(bytes, 24) })
+    }
+
+    fn read(&self, hasher: KeyHasher, input: &mut dyn Read) -> Result<BloomFilter, LoadRefusal> {
+        let bytes = usize::try_from(self.plan.bytes()).map_err(|_| LoadRefusal::Field("size"))?;
+        let mut bits = Vec::new();
+        read_on(input, &mut bits, bytes)?;
+        if checksum(&bits) != self.checksum {
+            return Err(LoadRefusal::Field("checksum of bits"));
+        }
+        BloomFilter::from_bytes(self.plan, hasher, &bits).map_err(|_| LoadRefusal::Field("bits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image() -> (OwnBloom, Vec<u8>) {
+        let blueprint =
+            Blueprint { capacity: 10, rate: 0.1, expansion: Some(2), hash_key: [9; 16] };
+        let mut chain = OwnBloom::new(blueprint, None).unwrap();
+        for key in 0..50u32 {
+            chain.insert(&[&key.to_le_bytes()], None);
+        }
+        let mut bytes = Vec::new();
+        chain.write(&mut bytes).unwrap();
+        (chain, bytes)
+    }
+
+    fn read(bytes: &[u8]) -> Result<OwnBloom, LoadRefusal> {
+        let (magic, mut rest) = bytes.split_first_chunk().ok_or(LoadRefusal::Field("length"))?;
+        OwnBloom::read(*magic, &mut rest)
+    }
+
+    #[test]
+    fn an_image_is_read_as_it_was_written() {
+        let (chain, bytes) = image();
+        let loaded = read(&bytes).unwrap();
+        assert_eq!((loaded.len(), loaded.capacity()), (chain.len(), chain.capacity()));
+        let mut again = Vec::new();
+        loaded.write(&mut again).unwrap();
+        assert!(again == bytes);
+        assert_eq!(OwnBloom::image_length(&bytes), Some(bytes.len() as u64));
+    }
+
+    #[test]
+    fn every_flipped_byte_and_every_cut_is_found() {
+        let (_, bytes) = image();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            assert!(read(&damaged).is_err(), "byte {at}");
+            assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+}

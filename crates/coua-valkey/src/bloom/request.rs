@@ -1,0 +1,170 @@
+//! What a new Bloom filter is to be: from the words of a command, and to the words with which replicas
+//! build the same.
+
+use crate::parse::{Options, integer, key_of_hash, once, real, word_of_key};
+use crate::refusal::Refusal;
+use crate::settings;
+
+/// The largest EXPANSION.
+const MOST_EXPANSION: i64 = 32_768;
+
+/// What the words of a command say.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Request {
+    rate: Option<f64>,
+    capacity: Option<u64>,
+    expansion: Option<u32>,
+    non_scaling: Option<()>,
+    hash_key: Option<[u8; 16]>,
+    scale_to: Option<u64>,
+}
+
+/// A filter, described to the last bit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Blueprint {
+    /// Items that the first filter of the chain holds.
+    pub(super) capacity: u64,
+    /// The false-positive rate that is kept.
+    pub(super) rate: f64,
+    /// How many times more items each filter holds than the one before; nothing if it may not grow.
+    pub(super) expansion: Option<u32>,
+    /// The key of the hash.
+    pub(super) hash_key: [u8; 16],
+}
+
+impl Request {
+    /// Of the words behind the key of BF.RESERVE.
+    pub(super) fn of_reserve(words: &[&[u8]]) -> Result<Self, Refusal> {
+        let &[rate, capacity, ref rest @ ..] = words else { return Err(Refusal::Arity) };
+        let mut request = Self {
+            rate: Some(rate_of(rate)?),
+            capacity: Some(capacity_of(capacity)?),
+            ..Self::default()
+        };
+        let mut options = Options::new(rest);
+        while let Some(option) = options.keyword(&["EXPANSION", "NONSCALING", "SEED"])? {
+            request.take(option, &mut options)?;
+        }
+        Ok(request)
+    }
+
+    /// Takes an option that says how a filter is created.
+    pub(super) fn take(
+        &mut self,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), Refusal> {
+        match option {
+            "NONSCALING" => once(&mut self.non_scaling, option, ()),
+            "ERROR" => once(&mut self.rate, option, rate_of(options.value()?)?),
+            "CAPACITY" => once(&mut self.capacity, option, capacity_of(options.value()?)?),
+            "EXPANSION" => {
+                let expansion = integer(options.value()?);
+                let expansion = expansion.filter(|number| (1..=MOST_EXPANSION).contains(number));
+                let expansion = expansion.ok_or(Refusal::BloomExpansion)?;
+                once(&mut self.expansion, option, expansion as u32)
+            }
+            "SEED" => {
+                let key = key_of_hash(options.value()?);
+                let key = key.ok_or(Refusal::OutOfRange(option, "of 32 hexadecimal digits"))?;
+                once(&mut self.hash_key, option, key)
+            }
+            _ => {
+                let items = integer(options.value()?).filter(|&items| items > 0);
+                let items = items.ok_or(Refusal::NotANumber("VALIDATESCALETO"))?;
+                once(&mut self.scale_to, option, items.unsigned_abs())
+            }
+        }
+    }
+
+    /// Items that the filter must be able to grow to.
+    pub(super) fn scale_to(&self) -> Option<u64> {
+        self.scale_to
+    }
+
+    /// Fills in what was not said; `random` is the key of the hash then.
+    pub(super) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
+        let capacity = settings::BF_INITIAL_SIZE.value().unsigned_abs();
+        let by_default = u32::try_from(settings::BF_EXPANSION_FACTOR.value()).unwrap_or(0);
+        let expansion = match (self.expansion, self.non_scaling) {
+            (Some(_), Some(())) => return Err(Refusal::NonScalingExpansion),
+            (None, Some(())) => None,
+            (Some(expansion), None) => Some(expansion),
+            (None, None) => Some(by_default).filter(|&expansion| expansion > 0),
+        };
+        if expansion.is_none() && self.scale_to.is_some() {
+            return Err(Refusal::Contradiction("NONSCALING", "VALIDATESCALETO"));
+        }
+        Ok(Blueprint {
+            capacity: self.capacity.unwrap_or(capacity),
+            rate: self.rate.unwrap_or(settings::BF_ERROR_RATE.value()),
+            expansion,
+            hash_key: self.hash_key.unwrap_or(random),
+        })
+    }
+}
+
+impl Blueprint {
+    /// The words behind the key with which BF.RESERVE builds the same filter anywhere.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = vec![self.rate.to_string(), self.capacity.to_string()];
+        match self.expansion {
+            Some(expansion) => words.extend(["EXPANSION".to_owned(), expansion.to_string()]),
+            None => words.push("NONSCALING".to_owned()),
+        }
+        words.extend(["SEED".to_owned(), word_of_key(self.hash_key)]);
+        words
+    }
+}
+
+fn rate_of(word: &[u8]) -> Result<f64, Refusal> {
+    let rate = real(word).ok_or(Refusal::BloomRate)?;
+    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Refusal::BloomRateRange) }
+}
+
+fn capacity_of(word: &[u8]) -> Result<u64, Refusal> {
+    let capacity = integer(word).ok_or(Refusal::BloomCapacity)?;
+    if capacity <= 0 {
+        return Err(Refusal::BloomCapacityRange);
+    }
+    if capacity > settings::MOST_CAPACITY {
+        Err(Refusal::BloomCapacity)
+    } else {
+        Ok(capacity.unsigned_abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Blueprint, Refusal> {
+        let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+        Request::of_reserve(&words)?.complete(*b"sixteen letters!")
+    }
+
+    #[test]
+    fn the_words_for_replicas_describe_the_same_filter() {
+        for text in ["0.01 100", "1e-7 1000000 EXPANSION 4", "0.3 5 nonscaling"] {
+            let blueprint = of(text).unwrap();
+            assert_eq!(of(&blueprint.words().join(" ")), Ok(blueprint), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_by_name() {
+        for (text, refusal) in [
+            ("0.01", Refusal::Arity),
+            ("x 100", Refusal::BloomRate),
+            ("1 100", Refusal::BloomRateRange),
+            ("0.01 x", Refusal::BloomCapacity),
+            ("0.01 0", Refusal::BloomCapacityRange),
+            ("0.01 100 EXPANSION 0", Refusal::BloomExpansion),
+            ("0.01 100 EXPANSION 2 NONSCALING", Refusal::NonScalingExpansion),
+            ("0.01 100 FOO", Refusal::unknown(b"FOO")),
+            ("0.01 100 EXPANSION", Refusal::Arity),
+        ] {
+            assert_eq!(of(text), Err(refusal), "{text}");
+        }
+    }
+}

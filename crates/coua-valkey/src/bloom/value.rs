@@ -1,0 +1,73 @@
+//! What is done to a Bloom filter, of whichever module.
+
+use std::ffi::CStr;
+
+use super::chain::{Outcome, OwnBloom};
+use super::imported;
+use crate::peer::{Limits, PeerBloom};
+use crate::refusal::Refusal;
+use crate::server::TypeSlot;
+use crate::value::{Kind, Value};
+
+/// Bloom filters.
+pub(super) struct Bloom;
+
+impl Kind for Bloom {
+    type Own = OwnBloom;
+    type Imported = PeerBloom;
+    const NAME: &'static CStr = c"MBbloom--";
+    const LOAD_COMMAND: &'static CStr = c"BF.LOADCHUNK";
+    const LOADED: &'static CStr = c"bloom.loadchunk";
+
+    fn slot() -> &'static TypeSlot {
+        static SLOT: TypeSlot = TypeSlot::new();
+        &SLOT
+    }
+}
+
+/// The value of a key that holds a Bloom filter.
+pub(super) type BloomValue = Value<Bloom>;
+
+impl BloomValue {
+    /// Whether the item seems to be there.
+    pub(super) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.contains(item)),
+            Self::Imported(imported) => Ok(imported.contains(item)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// Which items seem to be there.
+    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.contains_all(items)),
+            Self::Imported(imported) => {
+                Ok(items.iter().map(|item| imported.contains(item)).collect())
+            }
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// Inserts items that are absent, in order, and tells what became of each.
+    pub(super) fn insert(
+        &mut self,
+        items: &[&[u8]],
+        (limit, limits): (Option<u64>, &Limits),
+    ) -> Result<Vec<Outcome>, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.insert(items, limit)),
+            Self::Imported(imported) => Ok(imported::insert(imported, items, limits)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// Items that were inserted.
+    pub(super) fn len(&self) -> Result<u64, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own.len()),
+            Self::Imported(imported) => Ok(imported.items()),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What a key holds: a filter of this module, one that was made by the other module, or one of which
+//! not all chunks have arrived. The same for both kinds of filters.
+
+mod chunks;
+pub(crate) mod dump;
+
+use std::ffi::{CStr, c_int};
+use std::io::{self, Read, Write};
+use std::mem::size_of;
+
+pub(crate) use chunks::Incomplete;
+
+use crate::peer::{self, Chunk, ChunkError, Limits};
+use crate::refusal::{LoadRefusal, Refusal};
+use crate::server::{AppendOnly, Digest, NativeType, RdbReader, RdbWriter, TypeSlot};
+use crate::settings::{key_memory_limit, limits};
+
+/// The encoding of values that this module writes. The module that it stands in for counts its own
+/// from 0 on; 1023 is the last that there is.
+const ENCODING: c_int = 1000;
+/// The first bytes of what is kept of an image that has not arrived as a whole.
+const PART_MAGIC: [u8; 8] = *b"CouaPart";
+/// The first bytes before a filter of the other module.
+const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
+
+/// A filter of this module as the value of a key.
+pub(crate) trait OwnFilter: Send + Sized + 'static {
+    /// Writes its image: all that makes it what it is.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Reads an image, of which these bytes were read already. Memory grows with what arrives.
+    fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal>;
+
+    /// The length of the whole image, once enough of its beginning is there to tell.
+    fn image_length(begun: &[u8]) -> Option<u64>;
+
+    /// Whether these bytes begin an image.
+    fn is_begun(bytes: &[u8]) -> bool;
+
+    /// A number that is another one after every change.
+    fn changes(&self) -> u64;
+
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> u64;
+
+    /// How many pieces of memory it consists of.
+    fn pieces(&self) -> usize;
+
+    /// A copy, if there is memory for it.
+    fn try_clone(&self) -> Option<Self>;
+}
+
+/// A filter of the other module as the value of a key.
+pub(crate) trait ImportedFilter: Send + Sized + 'static {
+    /// Reads what the other module dumped.
+    fn of_dump(
+        input: &mut RdbReader,
+        encoding: u32,
+        limits: &Limits,
+    ) -> Result<Self, peer::LoadError>;
+    /// Reads what `write_to` wrote.
+    fn read_from(input: &mut dyn Read, limits: &Limits) -> Result<Self, peer::LoadError>;
+    /// Writes it as a stream of bytes.
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// A filter as the header of a dump describes it, still empty.
+    fn of_header(header: &[u8], limits: &Limits) -> Result<Self, peer::LoadError>;
+    /// The header.
+    fn header(&self) -> Vec<u8>;
+    /// The piece at a position.
+    fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError>;
+    /// Puts a piece into its place.
+    fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError>;
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> u64;
+    /// How many pieces of memory it consists of.
+    fn pieces(&self) -> usize;
+    /// A copy, if there is memory for it.
+    fn try_clone(&self) -> Option<Self>;
+}
+
+/// A kind of filters.
+pub(crate) trait Kind: Send + Sized + 'static {
+    /// Those of this module.
+    type Own: OwnFilter;
+    /// Those of the other module.
+    type Imported: ImportedFilter;
+    /// The name of the type: the other module's, so that its dump files can be loaded.
+    const NAME: &'static CStr;
+    /// The command that loads chunks.
+    const LOAD_COMMAND: &'static CStr;
+    /// The event of a loaded chunk.
+    const LOADED: &'static CStr;
+
+    /// Where the server's name for the type is kept.
+    fn slot() -> &'static TypeSlot;
+}
+
+/// The value of a key.
+pub(crate) enum Value<K: Kind> {
+    /// Made by this module.
+    Own(K::Own),
+    /// Made by the other one.
+    Imported(K::Imported),
+    /// Made by this module, of which some chunks have yet to come.
+    Incomplete(Incomplete<K::Own>),
+}
+
+impl<K: Kind> Value<K> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Own(own) => own.write(out),
+            Self::Imported(imported) => {
+                out.write_all(&PEER_MAGIC)?;
+                imported.write_to(out)
+            }
+            Self::Incomplete(incomplete) => {
+                out.write_all(&PART_MAGIC)?;
+                out.write_all(incomplete.bytes())
+            }
+        }
+    }
+
+    fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, LoadRefusal> {
+        let mut magic = [0; 8];
+        input.read_exact(&mut magic)?;
+        match magic {
+            PEER_MAGIC => Ok(Self::Imported(K::Imported::read_from(input, limits)?)),
+            PART_MAGIC => {
+                let mut begun = Vec::new();
+                input.read_to_end(&mut begun)?;
+                Ok(Self::Incomplete(Incomplete::of(begun)))
+            }
+            magic => K::Own::read(magic, input).map(Self::Own),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Own(own) => own.memory_bytes(),
+            Self::Imported(imported) => imported.memory_bytes(),
+            Self::Incomplete(incomplete) => (size_of::<Self>() + incomplete.bytes().len()) as u64,
+        }
+    }
+
+    /// For what only filters of this module can do.
+    pub(crate) fn own(&self) -> Result<&K::Own, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own),
+            Self::Imported(_) => Err(Refusal::Imported),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+}
+
+impl<K: Kind> NativeType for Value<K> {
+    const NAME: &'static CStr = K::NAME;
+    const ENCODING: c_int = ENCODING;
+
+    fn slot() -> &'static TypeSlot {
+        K::slot()
+    }
+
+    fn save(&self, out: &mut RdbWriter) -> io::Result<()> {
+        self.write(out)
+    }
+
+    fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal> {
+        let limit = if input.is_request() { key_memory_limit() } else { None };
+        if encoding != ENCODING {
+            let known = u32::try_from(encoding).map_err(|_| LoadRefusal::Encoding(encoding))?;
+            return Ok(Self::Imported(K::Imported::of_dump(input, known, &limits(limit))?));
+        }
+        let mut limited = Limited { input, left: limit.unwrap_or(u64::MAX), exceeded: false };
+        let value = Self::read(&mut limited, &limits(limit));
+        if let Some(limit) = limit.filter(|_| limited.exceeded) {
+            return Err(LoadRefusal::KeyMemory { limit });
+        }
+        let value = value?;
+        if input.is_at_end() { Ok(value) } else { Err(LoadRefusal::Trailing) }
+    }
+
+    fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()> {
+        match self {
+            Self::Own(own) => {
+                return chunks::for_each(own, |end, chunk| out.call(K::LOAD_COMMAND, end, chunk));
+            }
+            Self::Incomplete(incomplete) => {
+                incomplete.for_each(|end, chunk| out.call(K::LOAD_COMMAND, end, chunk));
+            }
+            Self::Imported(imported) => {
+                out.call(K::LOAD_COMMAND, 1, &imported.header());
+                let mut position = 1;
+                while let Ok(Some(chunk)) = imported.chunk(position) {
+                    out.call(K::LOAD_COMMAND, chunk.next, chunk.bytes);
+                    position = chunk.next;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn digest(&self, out: &mut Digest) -> io::Result<()> {
+        self.write(out)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes() as usize
+    }
+
+    fn free_effort(&self) -> usize {
+        match self {
+            Self::Own(own) => own.pieces(),
+            Self::Imported(imported) => imported.pieces(),
+            Self::Incomplete(_) => 1,
+        }
+    }
+
+    fn copy(&self) -> Option<Self> {
+        Some(match self {
+            Self::Own(own) => Self::Own(own.try_clone()?),
+            Self::Imported(imported) => Self::Imported(imported.try_clone()?),
+            Self::Incomplete(incomplete) => Self::Incomplete(incomplete.try_clone()?),
+        })
+    }
+}
+
+/// Ends with an error after a number of bytes.
+struct Limited<'a> {
+    input: &'a mut RdbReader,
+    left: u64,
+    exceeded: bool,
+}
+
+impl Read for Limited<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.exceeded |= read as u64 > self.left;
+        self.left = self.left.saturating_sub(read as u64);
+        if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
+    }
+}
