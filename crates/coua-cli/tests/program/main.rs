@@ -13,3 +13,4 @@ mod resume;
 mod signals;
 mod streams;
 mod support;
+mod windows;

@@ -1,6 +1,6 @@
 //! Runs killed at any moment, often.
 
-use super::{ADDS, DEDUPS, Kind, REMOVES, Trial};
+use super::{ADDS, DEDUPS, Kind, REMOVES, Trial, WINDOWS};
 use crate::support::{try_send, wait};
 use rustix::process::Signal;
 use std::io::Read;
@@ -77,6 +77,17 @@ fn thirty_kills_of_add() {
 #[test]
 fn thirty_kills_of_remove() {
     kill_and_resume(&REMOVES, 30, 60_000);
+}
+
+#[test]
+fn thirty_kills_of_filters_that_forget() {
+    kill_and_resume(&WINDOWS, 30, 60_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_thousand_kills_of_filters_that_forget() {
+    kill_and_resume(&WINDOWS, 1_000, 200_000);
 }
 
 #[test]

@@ -94,6 +94,38 @@ const REMOVES: [Kind; 4] = [
     },
 ];
 
+/// Filters that forget while they run.
+const WINDOWS: [Kind; 4] = [
+    Kind {
+        name: "items",
+        command: DEDUP,
+        options: &["--window-items", "1000", "-j", "2"],
+        inputs: &["many", "open"],
+        filled: &[],
+    },
+    Kind {
+        name: "times",
+        command: DEDUP,
+        options: &["--window", "5m", "-k", "2", "--time-field", "1", "-j", "5"],
+        inputs: &["timed"],
+        filled: &[],
+    },
+    Kind {
+        name: "one moment",
+        command: DEDUP,
+        options: &["--window", "7d", "--now", "2026-11-21T04:00:00Z"],
+        inputs: &["many"],
+        filled: &[],
+    },
+    Kind {
+        name: "copies by time",
+        command: ADD,
+        options: &["--window", "5m", "-k", "2", "--time-field", "1", "--generations", "3"],
+        inputs: &["timed"],
+        filled: &[],
+    },
+];
+
 struct Trial {
     folder: Folder,
     kind: &'static Kind,
@@ -112,6 +144,7 @@ impl Trial {
             let rows: Vec<String> = part.lines().map(|line| format!("x,{line}\n")).collect();
             folder.file(name, ["n,key\n".to_owned(), rows.concat()].concat());
         }
+        folder.file("timed", timed(&text));
         for filling in kind.filled {
             run(["add", &folder.join("seen.coua"), &folder.join(filling)]).good();
         }
@@ -153,4 +186,14 @@ impl Trial {
         run(["merge", "-o", &copy, &self.folder.join("seen.coua")]).good();
         self.folder.read("copy.coua") == self.folder.read("seen.coua")
     }
+}
+
+/// The lines behind a time: a hundred a second, and each up to a minute late.
+fn timed(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let row = |(number, line): (usize, &str)| {
+        let late = number * 7_919 % 60_000;
+        format!("{} {line}\n", 1_780_000_000_000 + number * 10 - late)
+    };
+    text.lines().enumerate().map(row).collect::<Vec<_>>().concat().into_bytes()
 }
