@@ -1,0 +1,29 @@
+//! The module in real servers: every test runs once in Redis and once in Valkey.
+//!
+//! What is expected stands as tables of commands and replies; [`script`] has their notation.
+
+#![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
+
+/// Every test of a file once for each server, so that `./test` can skip what is not installed.
+macro_rules! on_both {
+    ($($(#[$attribute:meta])* $test:ident),+ $(,)?) => {
+        mod needs_redis_server {
+            $(#[test] $(#[$attribute])* fn $test() { super::$test(crate::server::REDIS); })+
+        }
+        mod needs_valkey_server {
+            $(#[test] $(#[$attribute])* fn $test() { super::$test(crate::server::VALKEY); })+
+        }
+    };
+}
+
+mod accuracy;
+mod chunks;
+mod client;
+mod cuckoo;
+mod keeping;
+mod refusals;
+mod replication;
+mod resp;
+mod script;
+mod server;
+mod zoo;

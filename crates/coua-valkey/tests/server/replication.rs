@@ -1,0 +1,285 @@
+//! A replica is, byte for byte, what its primary is.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+use crate::keeping::{rewrite, rewritten_at_last};
+use crate::server::{Kind, PATIENCE, Server};
+use crate::zoo;
+
+on_both!(
+    every_command,
+    full_synchronization,
+    partial_synchronization,
+    failover,
+    a_replica_with_other_settings,
+    batches_that_end_half_way,
+    nothing_is_sent_for_nothing,
+    chunks_reach_the_replica,
+    append_only_replica,
+);
+
+/// A primary, and a replica that follows it.
+struct Pair {
+    primary: Server,
+    replica: Server,
+}
+
+impl Pair {
+    fn start(kind: Kind, replica_options: &[&str]) -> Self {
+        let pair =
+            Self { primary: Server::start(kind), replica: Server::with(kind, replica_options) };
+        follow(&pair.replica, &pair.primary);
+        pair
+    }
+
+    /// Waits until the replica has all, and compares.
+    #[track_caller]
+    fn same(&self, after: &str) {
+        caught_up(&self.primary, &self.replica);
+        let [one, other] = [&self.primary, &self.replica].map(|s| s.client().good("DEBUG DIGEST"));
+        assert_eq!(one, other, "after {after}");
+        let log = self.replica.log();
+        assert!(!log.contains("== CRITICAL =="), "the replica refused something:\n{log}");
+    }
+}
+
+fn follow(replica: &Server, primary: &Server) {
+    replica.client().good(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+    caught_up(primary, replica);
+}
+
+/// Waits until the replica has taken all that the primary has sent.
+#[track_caller]
+fn caught_up(primary: &Server, replica: &Server) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let (sent, got) = (section(primary), section(replica));
+        let sent = field(&sent, "master_repl_offset:");
+        if field(&got, "master_link_status:") == Some("up")
+            && field(&got, "slave_repl_offset:") == sent
+        {
+            return;
+        }
+        assert!(Instant::now() < until, "the replica does not follow:\n{got}\n{}", replica.log());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn section(server: &Server) -> String {
+    let info = server.client().good("INFO replication");
+    String::from_utf8(info.bytes().to_vec()).unwrap()
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name))
+}
+
+/// One after the other, on filters of all kinds.
+const COMMANDS: &[&str] = &[
+    "CF.RESERVE made 1000",
+    "CF.RESERVE made2 1000 BUCKETSIZE 4 MAXITERATIONS 30 EXPANSION 0 ERROR 0.0001",
+    "CF.ADD made a",
+    "CF.ADD made a",
+    "CF.ADD added a",
+    "CF.ADDNX made a",
+    "CF.ADDNX made b",
+    "CF.ADDNX addednew b",
+    "CF.MADD made c d e e",
+    "CF.MADD madded c d e e",
+    "CF.INSERT made ITEMS f g",
+    "CF.INSERT inserted CAPACITY 3000 ERROR 0.001 ITEMS f g",
+    "CF.INSERTNX made ITEMS f g h h",
+    "CF.INSERTNX insertednew HASHBITS 50 ITEMS f g h h",
+    "CF.DEL made a",
+    "CF.DEL made never",
+    "CF.MDEL made b never c",
+    "CF.MDEL grown 1 2 3 1 2 3",
+    "CF.COMPACT emptied",
+    "CF.COMPACT grown",
+    "COPY few few2",
+    "CF.ADD few2 z",
+    "CF.MERGE few2 few",
+    "CF.MERGE joined few few2",
+    "RENAME few2 few3",
+    "UNLINK few3",
+    "CF.ADD few3 a",
+];
+
+fn every_command(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    zoo::cuckoo(&mut client);
+    pair.same("the filters were made");
+    for command in COMMANDS {
+        client.good(command);
+        pair.same(command);
+    }
+    zoo::insert(&mut client, "made", 0..30_000);
+    pair.same("growth");
+}
+
+fn full_synchronization(kind: Kind) {
+    let (primary, replica) = (Server::start(kind), Server::start(kind));
+    zoo::cuckoo(&mut primary.client());
+    follow(&replica, &primary);
+    let pair = Pair { primary, replica };
+    pair.same("a full synchronization");
+    let mut client = pair.primary.client();
+    for key in zoo::CUCKOO {
+        client.run(&format!("CF.ADD {key} later"));
+        client.run(&format!("CF.DEL {key} 18500"));
+    }
+    pair.same("further commands");
+    client.good("DEBUG RELOAD");
+    pair.same("the primary reloaded its dump file");
+}
+
+/// A replica that lost its connection for a moment takes what it missed.
+fn partial_synchronization(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    zoo::cuckoo(&mut client);
+    pair.same("the filters were made");
+    for round in 0..3 {
+        pair.primary.client().good("CLIENT KILL TYPE replica");
+        client.good(&format!("CF.INSERT grown ITEMS round{round} another{round}"));
+        pair.same("a lost connection");
+    }
+    let stats = client.good("INFO stats");
+    let stats = String::from_utf8(stats.bytes().to_vec()).unwrap();
+    assert_eq!(field(&stats, "sync_full:"), Some("1"), "{stats}");
+    assert_ne!(field(&stats, "sync_partial_ok:"), Some("0"), "{stats}");
+}
+
+/// The replica takes over, and the other follows it.
+fn failover(kind: Kind) {
+    let Pair { primary, replica } = Pair::start(kind, &[]);
+    let mut client = primary.client();
+    zoo::cuckoo(&mut client);
+    caught_up(&primary, &replica);
+    replica.client().good("REPLICAOF NO ONE");
+    let mut client = replica.client();
+    for command in COMMANDS {
+        client.good(command);
+    }
+    zoo::insert(&mut client, "grown", 20_000..30_000);
+    follow(&primary, &replica);
+    Pair { primary: replica, replica: primary }.same("a failover");
+}
+
+/// What is created carries every parameter: the replica's own settings do not matter.
+fn a_replica_with_other_settings(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut settings = pair.replica.client();
+    for setting in [
+        "coua.cf-initial-size 5000",
+        "coua.cf-bucket-size 4",
+        "coua.cf-max-iterations 99",
+        "coua.cf-expansion-factor 0",
+        "coua.key-memory-limit 2000",
+    ] {
+        settings.good(&format!("CONFIG SET {setting}"));
+    }
+    let mut client = pair.primary.client();
+    for command in [
+        "CF.ADD a a",
+        "CF.ADDNX b a",
+        "CF.MADD c a",
+        "CF.INSERT d ITEMS a",
+        "CF.INSERTNX e CAPACITY 20000 ITEMS a",
+        "CF.RESERVE f 4000",
+    ] {
+        client.good(command);
+        pair.same(command);
+    }
+    zoo::insert(&mut client, "a", 0..5_000);
+    pair.same("growth beyond the replica's limit");
+}
+
+/// A batch of which the primary takes only a part is taken to the same part by the replica.
+fn batches_that_end_half_way(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    for command in ["INSERT", "INSERTNX"] {
+        client.good("CF.RESERVE f 100 EXPANSION 0");
+        let replies = client.good(&zoo::with_items(&format!("CF.{command} f ITEMS"), 0..1_000));
+        let taken = replies.elements().iter().filter(|reply| reply.integer() == 1).count();
+        assert!((100..1_000).contains(&taken), "{taken}");
+        pair.same("a batch larger than its filter");
+        client.good("DEL f");
+    }
+    client.good("CONFIG SET coua.key-memory-limit 40000");
+    for command in ["CF.INSERT g ITEMS", "CF.INSERTNX h ITEMS", "CF.MADD i"] {
+        let replies = client.good(&zoo::with_items(command, 0..100_000));
+        let refused = replies.elements().iter().filter(|reply| reply.is_error()).count();
+        assert!((1..100_000).contains(&refused), "{command}: {refused}");
+        pair.same("a batch beyond the limit of memory");
+    }
+}
+
+/// Commands that change nothing do not reach the replica.
+fn nothing_is_sent_for_nothing(kind: Kind) {
+    let pair = Pair::start(kind, &["--repl-ping-replica-period", "3600"]);
+    let mut client = pair.primary.client();
+    client.good("CONFIG SET repl-ping-replica-period 3600");
+    client.good("CF.INSERT f ITEMS a b");
+    client.good("CF.RESERVE full 100 EXPANSION 0");
+    client.run(&zoo::with_items("CF.MADD full", 0..1_000));
+    client.good("CF.COMPACT f");
+    caught_up(&pair.primary, &pair.replica);
+    let before = field(&section(&pair.primary), "master_repl_offset:").map(str::to_owned);
+    for command in [
+        "CF.ADDNX f a",
+        "CF.INSERTNX f ITEMS a b",
+        "CF.DEL f x",
+        "CF.MDEL f x y",
+        "CF.EXISTS f a",
+        "CF.INFO f",
+        "CF.SCANDUMP f 0",
+        "CF.COMPACT f",
+        "CF.ADD full x",
+        "CF.INSERT full ITEMS x y",
+        "CF.RESERVE f 1000",
+        "CF.RESERVE g 3",
+    ] {
+        client.run(command);
+        let after = section(&pair.primary);
+        assert_eq!(field(&after, "master_repl_offset:"), before.as_deref(), "{command}");
+    }
+}
+
+fn chunks_reach_the_replica(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    client.good("CF.RESERVE large 20000000 EXPANSION 0");
+    client.good("CF.ADD large a");
+    for (number, chunk) in crate::chunks::scan(&mut client, "large").iter().enumerate() {
+        let reply = crate::chunks::load(&mut client, "loaded", chunk);
+        assert_eq!(reply.to_string(), "+OK");
+        pair.same(&format!("chunk {number}"));
+    }
+}
+
+/// The replica writes what it gets, rewrites it, and is the same after a restart.
+fn append_only_replica(kind: Kind) {
+    let options = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut pair = Pair::start(kind, &options);
+    let mut client = pair.primary.client();
+    zoo::cuckoo(&mut client);
+    pair.same("the filters were made");
+    // A full synchronization ends with a rewriting of its own.
+    rewritten_at_last(&mut pair.replica.client());
+    restarted(&mut pair.replica, &mut client);
+    rewrite(&mut pair.replica.client());
+    restarted(&mut pair.replica, &mut client);
+    follow(&pair.replica, &pair.primary);
+    pair.same("a restart");
+}
+
+#[track_caller]
+fn restarted(replica: &mut Server, primary: &mut Client) {
+    replica.restart();
+    assert_eq!(replica.client().good("DEBUG DIGEST"), primary.good("DEBUG DIGEST"));
+}

@@ -1,0 +1,167 @@
+//! A server with the module, in a directory and on a port of its own.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::client::{Client, Protocol};
+
+/// No server of these tests takes this long to start, to stop, or to follow another.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) program: &'static str,
+}
+
+pub(crate) const REDIS: Kind = Kind { program: "redis-server" };
+pub(crate) const VALKEY: Kind = Kind { program: "valkey-server" };
+
+/// A running server; it ends with this value, also when a test fails.
+pub(crate) struct Server {
+    kind: Kind,
+    options: Vec<String>,
+    directory: TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl Server {
+    /// A server that keeps nothing on disk.
+    pub(crate) fn start(kind: Kind) -> Self {
+        Self::with(kind, &[])
+    }
+
+    /// A server with further options, as on its command line.
+    pub(crate) fn with(kind: Kind, options: &[&str]) -> Self {
+        let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let directory = tempfile::tempdir().unwrap();
+        let (child, port) = launch(kind, &options, directory.path());
+        Self { kind, options, directory, port, child }
+    }
+
+    pub(crate) fn connect(&self, protocol: Protocol) -> Client {
+        Client::connect(self.port, protocol).expect("the server listens")
+    }
+
+    /// A connection that speaks RESP2.
+    pub(crate) fn client(&self) -> Client {
+        self.connect(Protocol::Resp2)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends the server at once, as a crash would, and starts it on what it left.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        (self.child, self.port) = launch(self.kind, &self.options, self.directory.path());
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub(crate) fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.directory.path().join(file)
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap()
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "cargo shows it with the test that failed")]
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then the test has said so.
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if thread::panicking() {
+            // A crash of the server is told nowhere else.
+            let log = self.log();
+            let told = |line: &&str| !line.contains("Accepted") && !line.contains("Client closed");
+            let end: Vec<_> = log.lines().filter(told).collect();
+            eprintln!("{}:\n{}", self.kind.program, end[end.len().saturating_sub(40)..].join("\n"));
+        }
+    }
+}
+
+/// Starts a server and waits until it answers. Another program may take the port in between: then
+/// it is tried again with another.
+fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
+    for _ in 0..10 {
+        let port = free_port();
+        let mut child = Command::new(kind.program)
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
+            .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"])
+            .args(["--repl-diskless-sync-delay", "0", "--loglevel", "verbose"])
+            .args(["--logfile", "log", "--dir"])
+            .arg(directory)
+            .args(["--loadmodule", module().to_str().unwrap()])
+            .args(options)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", kind.program));
+        if answers(&mut child, port) {
+            return (child, port);
+        }
+        let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
+        assert!(log.contains("Address already in use"), "{} ended:\n{log}", kind.program);
+    }
+    panic!("no free port was found for {}", kind.program);
+}
+
+/// Waits until the server answers; `false` when it has ended.
+fn answers(child: &mut Child, port: u16) -> bool {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        let reply = Client::connect(port, Protocol::Resp2).and_then(|mut c| c.try_call(&["PING"]));
+        if reply.is_ok_and(|reply| !reply.is_error()) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    drop(child.kill());
+    panic!("the server on port {port} does not answer");
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// The module of the profile that is tested, or the one that `COUA_MODULE` names.
+fn module() -> &'static Path {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    MODULE.get_or_init(|| std::env::var_os("COUA_MODULE").map_or_else(build_module, PathBuf::from))
+}
+
+/// Cargo builds the module for a test program, but does not say where: so it is asked.
+fn build_module() -> PathBuf {
+    let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "-p", "coua-valkey", "--lib", "--profile", profile])
+        .args(["--message-format", "json"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo starts");
+    assert!(built.status.success(), "the module does not build");
+    let messages = String::from_utf8(built.stdout).unwrap();
+    let mut strings = messages.split('"');
+    strings.find(|text| text.ends_with("/libcoua.so")).expect("cargo names libcoua.so").into()
+}
