@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use coua::{CuckooFilter, Generations, KeyHash};
+use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
 
 use crate::disk::{Disk, FileSystem};
 use crate::{Options, Progress, Store, StoreError};
@@ -133,31 +133,30 @@ impl Disk for Faulty {
     }
 }
 
-/// What has bytes.
-trait Written {
-    fn write(&self, out: &mut Vec<u8>) -> io::Result<()>;
-}
-
-impl Written for CuckooFilter {
-    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        self.write_to(out)
-    }
-}
-
-impl Written for Generations {
-    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        self.write_to(out)
-    }
-}
-
-fn bytes_of(filter: &impl Written) -> Vec<u8> {
+fn bytes_of(filter: &Generations) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write(&mut bytes).unwrap();
+    filter.write_to(&mut bytes).unwrap();
     bytes
 }
 
+/// What is committed round by round.
+#[derive(Clone, Copy)]
+struct Script {
+    make: fn() -> Generations,
+    rounds: u64,
+}
+
+const SCRIPT: Script = Script { make: || empty().into(), rounds: 14 };
+/// The same on a filter that forgets; it takes fewer rounds to meet every kind of step.
+const AGING: Script = Script { make: aging, rounds: 6 };
+
 fn empty() -> CuckooFilter {
     CuckooFilter::builder().capacity(400).rate(0.001).build().unwrap()
+}
+
+/// A round is half a generation long.
+fn aging() -> Generations {
+    Generations::new(Window::new(Clock::Arrival, 200, 2).unwrap(), empty())
 }
 
 fn hashes(round: u64) -> Vec<KeyHash> {
@@ -165,12 +164,10 @@ fn hashes(round: u64) -> Vec<KeyHash> {
     (0..20).map(|n| KeyHash::from_u64(mix(mix(100 * round + n + 1)))).collect()
 }
 
-/// Commits of the script.
-const ROUNDS: u64 = 14;
-
 /// The store's part of a round.
 fn change(store: &mut Store, round: u64) {
     let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    store.advance(50 * round);
     store.insert_hash_batch(&hashes(round)).unwrap();
     store.insert_unique_hash_batch(&hashes(round.saturating_sub(1)), &mut outcomes).unwrap();
     store.remove_hash_batch(&hashes(round)[..5], &mut removed);
@@ -179,21 +176,30 @@ fn change(store: &mut Store, round: u64) {
     }
 }
 
-/// The same on a plain filter: the bytes after each round; none before the first.
-fn expected() -> Vec<Option<Vec<u8>>> {
-    let mut filter = empty();
-    let mut all = vec![None];
-    for round in 1..=ROUNDS {
-        let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-        filter.insert_hash_batch(&hashes(round)).unwrap();
-        filter.insert_unique_hash_batch(&hashes(round - 1), &mut outcomes).unwrap();
-        filter.remove_hash_batch(&hashes(round)[..5], &mut removed);
-        if round == 4 {
-            filter.compact();
+/// The same in memory.
+fn change_in_memory(filter: &mut Generations, round: u64) {
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    let (new, old) = (hashes(round), hashes(round.saturating_sub(1)));
+    filter.advance(50 * round, &mut ());
+    filter.insert_hash_batch(&new, When::Now, &mut ()).unwrap();
+    filter.insert_unique_hash_batch(&old, When::Now, &mut outcomes, &mut ()).unwrap();
+    filter.remove_hash_batch(&new[..5], &mut removed, &mut ());
+}
+
+impl Script {
+    /// The bytes after each round; none before the first.
+    fn expected(self) -> Vec<Option<Vec<u8>>> {
+        let mut filter = (self.make)();
+        let mut all = vec![None];
+        for round in 1..=self.rounds {
+            change_in_memory(&mut filter, round);
+            if round == 4 {
+                filter.compact();
+            }
+            all.push(Some(bytes_of(&filter)));
         }
-        all.push(Some(bytes_of(&filter)));
+        all
     }
-    all
 }
 
 fn options(disk: Arc<dyn Disk>) -> Options {
@@ -223,6 +229,7 @@ fn round_on_disk(path: &Path, expected: &[Option<Vec<u8>>]) -> u64 {
 struct Play<'a> {
     path: PathBuf,
     disk: Arc<Faulty>,
+    script: Script,
     expected: &'a [Option<Vec<u8>>],
 }
 
@@ -232,7 +239,7 @@ impl Play<'_> {
         loop {
             let disk: Arc<dyn Disk> = self.disk.clone();
             let begun = round_on_disk(&self.path, self.expected);
-            match options(disk).create(&self.path, empty) {
+            match options(disk).create(&self.path, self.script.make) {
                 Ok(store) => {
                     if let Some(ended) = self.on(store, begun) {
                         return ended;
@@ -247,7 +254,7 @@ impl Play<'_> {
     /// None if the store must be opened again.
     fn on(&self, mut store: Store, begun: u64) -> Option<bool> {
         assert_eq!(store.progress().map_or(0, |progress| progress.records), begun);
-        for round in begun + 1..=ROUNDS {
+        for round in begun + 1..=self.script.rounds {
             change(&mut store, round);
             while let Err(error) = store.commit(&progress(round)) {
                 self.check_after_failure(round);
@@ -283,28 +290,30 @@ fn thens(fault: Fault) -> Vec<Then> {
     (0..most).map(Then::Dies).chain([Then::Recovers]).collect()
 }
 
-#[test]
-fn every_step_fails_once_in_every_way() {
-    let expected = expected();
+fn fail_every_step_once(script: Script, least_steps: usize) {
+    let expected = script.expected();
+    let play = |path: &Path, disk: &Arc<Faulty>| {
+        let (path, disk) = (path.to_owned(), disk.clone());
+        Play { path, disk, script, expected: &expected }.to_the_end()
+    };
     let count = |disk: &Faulty| disk.steps.lock().unwrap().len();
     let whole = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    assert!(Play { path, disk: whole.clone(), expected: &expected }.to_the_end());
+    assert!(play(&path, &whole));
     let steps = count(&whole);
-    assert!(steps > 80, "{steps}");
+    assert!(steps > least_steps, "{steps}");
     for fails_at in 0..steps {
         for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
             for then in thens(fault) {
                 let folder = tempfile::tempdir().unwrap();
                 let path = folder.path().join("seen.coua");
                 let disk = Faulty::new(fails_at, fault, then);
-                let play = Play { path: path.clone(), disk, expected: &expected };
-                let ended = play.to_the_end();
+                let ended = play(&path, &disk);
                 assert!(ended || then != Then::Recovers, "{fails_at}: {fault:?}, {then:?}");
                 let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
-                assert!(Play { path: path.clone(), disk, expected: &expected }.to_the_end());
-                assert_eq!(round_on_disk(&path, &expected), ROUNDS);
+                assert!(play(&path, &disk));
+                assert_eq!(round_on_disk(&path, &expected), script.rounds);
                 let mut left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
                 left.retain(|entry| {
                     let name = entry.as_ref().unwrap().file_name();
@@ -314,6 +323,16 @@ fn every_step_fails_once_in_every_way() {
             }
         }
     }
+}
+
+#[test]
+fn every_step_fails_once_in_every_way() {
+    fail_every_step_once(SCRIPT, 80);
+}
+
+#[test]
+fn every_step_for_a_filter_that_forgets_fails_once_in_every_way() {
+    fail_every_step_once(AGING, 40);
 }
 
 /// Commits and ends: the bytes on disk after each, where all went well.
@@ -331,13 +350,10 @@ fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
 
 #[test]
 fn every_step_of_an_end_fails_once_in_every_way() {
-    let mut filter = empty();
+    let mut filter = Generations::from(empty());
     let mut states = vec![None];
     for round in 1..=3 {
-        let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-        filter.insert_hash_batch(&hashes(round)).unwrap();
-        filter.insert_unique_hash_batch(&hashes(round - 1), &mut outcomes).unwrap();
-        filter.remove_hash_batch(&hashes(round)[..5], &mut removed);
+        change_in_memory(&mut filter, round);
         states.push(Some(bytes_of(&filter)));
     }
     for fails_at in 0.. {
@@ -365,12 +381,12 @@ fn every_step_of_an_end_fails_once_in_every_way() {
 /// commit returns before its last step was a sync.
 #[test]
 fn nothing_is_renamed_before_it_is_synced() {
-    let expected = expected();
+    let expected = SCRIPT.expected();
     let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut store = options(disk.clone()).create(&path, empty).unwrap();
-    for round in 1..=ROUNDS {
+    for round in 1..=SCRIPT.rounds {
         change(&mut store, round);
         store.commit(&progress(round)).unwrap();
         let steps = disk.steps.lock().unwrap().clone();
@@ -388,5 +404,5 @@ fn nothing_is_renamed_before_it_is_synced() {
         assert!(before[written..].contains(&"sync"));
     }
     assert!(renames.count() >= 6, "a journal, a snapshot and a journal, more than once");
-    assert_eq!(round_on_disk(&path, &expected), ROUNDS);
+    assert_eq!(round_on_disk(&path, &expected), SCRIPT.rounds);
 }
