@@ -13,6 +13,8 @@ pub enum LoadError {
     Encoding {
         /// The encoding of the dump.
         found: u32,
+        /// The oldest one that is read.
+        oldest: u32,
         /// The newest one that is read.
         newest: u32,
     },
@@ -74,9 +76,9 @@ impl fmt::Display for TooLarge {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Encoding { found, newest } => write!(
+            Self::Encoding { found, oldest, newest } => write!(
                 f,
-                "encoding {found} of a RedisBloom filter is not known, 0 to {newest} are; \
+                "encoding {found} of a RedisBloom filter is not known, {oldest} to {newest} are; \
                  dump it with a version that writes one of these"
             ),
             Self::Length { what, found, expected } => {

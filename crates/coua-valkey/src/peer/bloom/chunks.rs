@@ -9,7 +9,7 @@ use super::super::limits::Limits;
 use super::super::memory::{reserve, zeroed};
 use super::super::stored::{read_array, read_header, write};
 use super::link::{Link, check};
-use super::options::Options;
+use super::options::{Options, Sizing};
 use super::sizing::Numbers;
 use super::{PeerBloom, check_count, check_growth};
 
@@ -60,7 +60,7 @@ impl PeerBloom {
         let width = check_length(header.len() as u64, count, flags)?;
         let mut options = Options::new(u64::from(flags & !HAS_SEED))?;
         check_growth(options, growth)?;
-        let list = read_list(&mut fields, count as usize, width, limits)?;
+        let list = read_list(&mut fields, count as usize, (width, options.sizing()), limits)?;
         if has_seed {
             options = options.with_seed(fields.u64())?;
         }
@@ -144,7 +144,7 @@ fn check_length(found: u64, count: u64, flags: u32) -> Result<Entries, LoadError
 fn read_list(
     fields: &mut Fields<'_>,
     count: usize,
-    width: Entries,
+    (width, sizing): (Entries, Sizing),
     limits: &Limits,
 ) -> Result<Vec<(Numbers, u64)>, LoadError> {
     let mut list = Vec::new();
@@ -154,7 +154,7 @@ fn read_list(
         let (numbers, items) = read_link(fields, width);
         total = total.saturating_add(numbers.bytes);
         limits.check(total)?;
-        check(&numbers, items)?;
+        check(&numbers, items, sizing)?;
         list.push((numbers, items));
     }
     Ok(list)

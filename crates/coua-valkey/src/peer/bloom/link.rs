@@ -2,7 +2,7 @@
 
 use super::super::error::{LoadError, number};
 use super::super::memory::{OutOfMemory, copied, zeroed};
-use super::options::Hashes;
+use super::options::{Hashes, Sizing};
 use super::sizing::{Numbers, hashes};
 
 /// A Bloom filter, and how many items set a bit of it.
@@ -72,7 +72,7 @@ impl Link {
 }
 
 /// Checks the numbers that a dump states of a filter with so many items.
-pub(super) fn check(numbers: &Numbers, items: u64) -> Result<(), LoadError> {
+pub(super) fn check(numbers: &Numbers, items: u64, sizing: Sizing) -> Result<(), LoadError> {
     let Numbers { entries, error, bits_per_entry, bits, log2_bits, .. } = *numbers;
     let found = error;
     if !(error > 0.0 && error < 1.0) {
@@ -84,7 +84,11 @@ pub(super) fn check(numbers: &Numbers, items: u64) -> Result<(), LoadError> {
         let found = bits_per_entry;
         return Err(LoadError::Fraction { name: "bits per entry", found, expected });
     }
-    number("logarithm of the bits", log2_bits, |n| n < 64, "at most 63")?;
+    let (least, expected) = match sizing {
+        Sizing::Exact => (0, "at most 63"),
+        Sizing::PowerOfTwo | Sizing::Bits => (1, "1 to 63, as the bits are rounded"),
+    };
+    number("logarithm of the bits", log2_bits, |n| (least..64).contains(&n), expected)?;
     let array_bits = numbers.bytes.saturating_mul(8);
     let modulus = numbers.modulus();
     let fills = modulus > 0 && modulus <= array_bits && array_bits - modulus < 64;

@@ -5,12 +5,14 @@ use super::super::limits::Limits;
 use super::super::memory::{copied, reserve};
 use super::super::rdb::{Sink, Source};
 use super::link::{Link, check};
-use super::options::Options;
+use super::options::{Options, Sizing};
 use super::sizing::Numbers;
 use super::{DEFAULT_GROWTH, PeerBloom, check_count, check_growth};
 
+/// The oldest encoding. The one before computed places in a way that later versions of the peer do
+/// not, so that they do not find all items of its filters again.
+const OLDEST: u32 = 1;
 /// The first encodings with what their names say; the last is the newest.
-const WITH_BITS: u32 = 1;
 const WITH_OPTIONS: u32 = 2;
 const WITH_GROWTH: u32 = 4;
 const WITH_SEED: u32 = 5;
@@ -25,8 +27,9 @@ impl PeerBloom {
         encoding: u32,
         limits: &Limits,
     ) -> Result<Self, LoadError> {
-        if encoding > WITH_SEED {
-            return Err(LoadError::Encoding { found: encoding, newest: WITH_SEED });
+        if !(OLDEST..=WITH_SEED).contains(&encoding) {
+            let (oldest, newest) = (OLDEST, WITH_SEED);
+            return Err(LoadError::Encoding { found: encoding, oldest, newest });
         }
         let (items, count) = (source.read_u64()?, source.read_u64()?);
         check_count(count)?;
@@ -40,7 +43,7 @@ impl PeerBloom {
         let mut links = Vec::new();
         let mut total = 0;
         for _ in 0..count {
-            let link = read_link(source, encoding, &Remaining { limits, total })?;
+            let link = read_link(source, options.sizing(), &Remaining { limits, total })?;
             total += link.array().len() as u64;
             reserve(&mut links, 1)?;
             links.push(link);
@@ -87,25 +90,20 @@ struct Remaining<'a> {
 
 fn read_link(
     source: &mut impl Source,
-    encoding: u32,
+    sizing: Sizing,
     remaining: &Remaining<'_>,
 ) -> Result<Link, LoadError> {
     let (entries, error) = (source.read_u64()?, source.read_f64()?);
     let hashes = read_narrow(source, "number of hashes", "at most 1100")?;
     let bits_per_entry = source.read_f64()?;
-    // The first encoding left out what can be computed: a float to integer cast, which saturates.
-    let mut bits = (entries as f64 * bits_per_entry) as u64;
-    let mut log2_bits = 0;
-    if encoding >= WITH_BITS {
-        bits = source.read_u64()?;
-        log2_bits = read_narrow(source, "logarithm of the bits", "at most 63")?;
-    }
+    let bits = source.read_u64()?;
+    let log2_bits = read_narrow(source, "logarithm of the bits", "at most 63")?;
     let array = source.read_bytes()?;
     let bytes = array.as_ref().len() as u64;
     remaining.limits.check(remaining.total.saturating_add(bytes))?;
     let items = source.read_u64()?;
     let numbers = Numbers { entries, error, bits_per_entry, hashes, bits, log2_bits, bytes };
-    check(&numbers, items)?;
+    check(&numbers, items, sizing)?;
     Ok(Link::over(numbers, items, copied(array.as_ref())?))
 }
 

@@ -27,7 +27,7 @@ impl PeerCuckoo {
         limits: &Limits,
     ) -> Result<Self, LoadError> {
         if encoding > WITH_SEED {
-            return Err(LoadError::Encoding { found: encoding, newest: WITH_SEED });
+            return Err(LoadError::Encoding { found: encoding, oldest: 0, newest: WITH_SEED });
         }
         let has_parameters = encoding >= WITH_PARAMETERS;
         let (sub_filters, buckets) = (source.read_u64()?, source.read_u64()?);

@@ -96,13 +96,13 @@ fn a_seed_of_zero_is_none() {
 
 #[test]
 fn encodings_that_are_not_known_are_refused() {
-    let found = 6;
-    let refused = LoadError::Encoding { found, newest: 5 };
-    assert_eq!(cuckoo(&[], found).unwrap_err(), refused);
-    assert_eq!(bloom(&[], found).unwrap_err(), refused);
+    let refused = |found, oldest| LoadError::Encoding { found, oldest, newest: 5 };
+    assert_eq!(cuckoo(&[], 6).unwrap_err(), refused(6, 0));
+    assert_eq!(bloom(&[], 6).unwrap_err(), refused(6, 1));
+    assert_eq!(bloom(&[], 0).unwrap_err(), refused(0, 1));
     assert_eq!(
-        refused.to_string(),
-        "encoding 6 of a RedisBloom filter is not known, 0 to 5 are; dump it with a version that \
+        refused(0, 1).to_string(),
+        "encoding 0 of a RedisBloom filter is not known, 1 to 5 are; dump it with a version that \
          writes one of these"
     );
 }
@@ -126,17 +126,6 @@ fn array_with(places: impl Iterator<Item = u64>, bytes: usize) -> Vec<u8> {
 const BITS_PER_ENTRY: f64 = 9.585_058_377_367_439;
 
 #[test]
-fn bloom_filters_from_before_bits_were_written() {
-    let array = array_with(narrow_places(b"seen", 95), 12);
-    let mut parts = vec![Number(1), Number(1), Number(10), Fraction(0.01), Number(7)];
-    parts.extend([Fraction(BITS_PER_ENTRY), Bytes(&array), Number(1)]);
-    let mut filter = bloom(&parts, 0).unwrap();
-    assert!(filter.contains(b"seen") && !filter.contains(b"unseen"));
-    assert_eq!((filter.capacity(), filter.expansion()), (10, Some(2)));
-    grows(&mut filter);
-}
-
-#[test]
 fn bloom_filters_of_a_power_of_two_of_bits() {
     let array = array_with(narrow_places(b"seen", 128), 16);
     for (encoding, bits) in [(1, 0), (2, 0), (2, 128), (3, 128)] {
@@ -150,6 +139,15 @@ fn bloom_filters_of_a_power_of_two_of_bits() {
         assert!(filter.contains(b"seen") && !filter.contains(b"unseen"));
         grows(&mut filter);
     }
+}
+
+#[test]
+fn bloom_filters_that_round_have_a_power_of_two_of_bits() {
+    let mut parts = vec![Number(0), Number(1), Number(0), Number(2)];
+    parts.extend([Number(10), Fraction(0.01), Number(7), Fraction(BITS_PER_ENTRY)]);
+    parts.extend([Number(95), Number(0), Bytes(&[0; 12]), Number(0)]);
+    let said = bloom(&parts, 4).unwrap_err().to_string();
+    assert!(said.starts_with("logarithm of the bits is 0 and should be 1 to 63"), "{said}");
 }
 
 /// A chain that was read goes on with filters of its own kind, and loses nothing.
