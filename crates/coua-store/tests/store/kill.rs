@@ -5,18 +5,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use coua::CuckooFilter;
+use coua::{CuckooFilter, Generations};
 use coua_store::{Lock, Options, Wait};
 
-use crate::samples::{bytes_of, change, change_plainly, committed, hashes, progress};
+use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, hashes, progress};
 
 /// Hashes of a commit.
 const HASHES: u64 = 60;
 
 /// Commits until it is killed; every commit is told on standard output.
-fn write_until_killed(path: &Path) {
+fn write_until_killed(path: &Path, make: fn() -> Generations) {
     let options = Options::new().most_journal(8_000);
-    let mut store = options.create(path, CuckooFilter::new).unwrap();
+    let mut store = options.create(path, make).unwrap();
     let mut round = store.progress().map_or(0, |progress| progress.records);
     loop {
         round += 1;
@@ -27,14 +27,14 @@ fn write_until_killed(path: &Path) {
     }
 }
 
-fn kill_often(name: &str, kills: u64) {
+fn kill_often(name: &str, kills: u64, make: fn() -> Generations) {
     if let Some(path) = std::env::var_os("COUA_STORE_TO_BE_KILLED") {
-        write_until_killed(Path::new(&path));
+        write_until_killed(Path::new(&path), make);
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let (mut plain, mut played) = (CuckooFilter::new(), 0);
+    let (mut plain, mut played) = (make(), 0);
     for (kill, wait) in (0..kills).zip(hashes(1, kills)) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture", "--include-ignored", name])
@@ -52,7 +52,7 @@ fn kill_often(name: &str, kills: u64) {
         let (round, bytes) = committed(&path);
         assert!(round == told || round == told + 1, "kill {kill}: {round} after {told}");
         for next in played + 1..=round {
-            change_plainly(&mut plain, next, HASHES);
+            change_in_memory(&mut plain, next, HASHES);
         }
         played = round;
         assert!(bytes == bytes_of(&plain), "kill {kill}: round {round}");
@@ -60,7 +60,7 @@ fn kill_often(name: &str, kills: u64) {
         if kill % 10 == 9 {
             // Not too large, so that kills meet snapshots as well as journals.
             std::fs::remove_file(&path).unwrap();
-            (plain, played) = (CuckooFilter::new(), 0);
+            (plain, played) = (make(), 0);
         }
     }
 }
@@ -75,12 +75,25 @@ fn number_in(line: &str) -> Option<u64> {
 #[cfg(unix)]
 #[test]
 fn fifty_kills() {
-    kill_often("kill::fifty_kills", 50);
+    kill_often("kill::fifty_kills", 50, || CuckooFilter::new().into());
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "about a minute"]
 fn a_thousand_kills() {
-    kill_often("kill::a_thousand_kills", 1_000);
+    kill_often("kill::a_thousand_kills", 1_000, || CuckooFilter::new().into());
+}
+
+#[cfg(unix)]
+#[test]
+fn thirty_kills_of_what_forgets() {
+    kill_often("kill::thirty_kills_of_what_forgets", 30, forgetful);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "about a minute"]
+fn a_thousand_kills_of_what_forgets() {
+    kill_often("kill::a_thousand_kills_of_what_forgets", 1_000, forgetful);
 }

@@ -10,3 +10,4 @@ mod kill;
 mod samples;
 mod text;
 mod together;
+mod windows;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use coua::{CuckooFilter, Generations, KeyHash};
+use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
 use coua_store::{Options, Progress, Store};
 
 /// What has bytes.
@@ -44,6 +44,7 @@ pub(crate) fn hashes(seed: u64, count: u64) -> Vec<KeyHash> {
 pub(crate) fn change(store: &mut Store, round: u64, count: u64) {
     let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
+    store.advance(10 * round);
     store.insert_hash_batch(&new).expect("it grows");
     store.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
     store.remove_hash_batch(&new[..new.len() / 3], &mut removed);
@@ -56,6 +57,24 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
     filter.insert_hash_batch(&new).expect("it grows");
     filter.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
     filter.remove_hash_batch(&new[..new.len() / 3], &mut removed);
+}
+
+/// A filter that forgets in the course of six rounds.
+pub(crate) fn forgetful() -> Generations {
+    let mould = CuckooFilter::builder().capacity(300).hash_bits(50).build();
+    let window = Window::new(Clock::Arrival, 40, 2).expect("a window");
+    Generations::new(window, mould.expect("it fits"))
+}
+
+/// The same as [`change`] in memory.
+pub(crate) fn change_in_memory(filter: &mut Generations, round: u64, count: u64) {
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
+    filter.advance(10 * round, &mut ());
+    filter.insert_hash_batch(&new, When::Now, &mut ()).expect("it grows");
+    let unique = filter.insert_unique_hash_batch(&old, When::Now, &mut outcomes, &mut ());
+    unique.expect("it grows");
+    filter.remove_hash_batch(&new[..new.len() / 3], &mut removed, &mut ());
 }
 
 pub(crate) fn progress(records: u64) -> Progress {

@@ -1,0 +1,191 @@
+//! Filters that forget: the same bytes however they are opened and committed, what their journal says,
+//! and what it must not say.
+
+use std::fs;
+use std::path::Path;
+
+use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
+use coua_store::{Access, Options, Store};
+
+use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, hashes, progress};
+use crate::text::{frame, header, no_places, run};
+
+/// The numbers of `docs/journal.md`.
+const INSERT: u32 = 1;
+const REMOVE: u32 = 2;
+const TURN: u32 = 3;
+const GENERATION: u32 = 4;
+
+#[test]
+fn every_access_gives_the_same_bytes() {
+    for access in [Access::Map, Access::Load, Access::BySize] {
+        for most_journal in [0, 5_000, 1 << 30] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen.coua");
+            let options = Options::new().access(access).most_journal(most_journal);
+            let mut plain = forgetful();
+            for round in 1..=12 {
+                let mut store = options.create(&path, forgetful).unwrap();
+                change(&mut store, round, 400);
+                change_in_memory(&mut plain, round, 400);
+                store.commit(&progress(round)).unwrap();
+                let what = format!("{access:?}, {most_journal}, round {round}");
+                assert!(bytes_of(store.filter()) == bytes_of(&plain), "{what}");
+                assert!(committed(&path) == (round, bytes_of(&plain)), "{what}");
+            }
+            assert!(plain.forgotten() > 1_000 && plain.generations().count() == 3);
+            let finished = options.write(&path).unwrap().finish().unwrap();
+            assert!(bytes_of(&finished) == bytes_of(&plain));
+            assert!(bytes_of(&finished) == fs::read(&path).unwrap() || most_journal > 5_000);
+        }
+    }
+}
+
+#[test]
+fn items_with_times_and_counted_items() {
+    for clock in [Clock::Given, Clock::Count] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        let window = Window::new(clock, 1_000, 4).unwrap();
+        let make = || Generations::new(window, CuckooFilter::new());
+        let mut plain = make();
+        for round in 1..=10 {
+            let mut store = Options::new().create(&path, make).unwrap();
+            let hashes = hashes(round / 2, 300);
+            let times: Vec<u64> = (0..300).map(|n| round * 300 + n - n * 7 % 100).collect();
+            let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
+            let when = When::Each(&times);
+            store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes).unwrap();
+            plain.insert_unique_hash_batch(&hashes, when, &mut expected, &mut ()).unwrap();
+            assert_eq!(outcomes, expected);
+            store.insert_hash_batch_at(&hashes[..50], when.part(0..50)).unwrap();
+            plain.insert_hash_batch(&hashes[..50], when.part(0..50), &mut ()).unwrap();
+            store.commit(&progress(round)).unwrap();
+            assert!(committed(&path) == (round, bytes_of(&plain)), "{clock:?}: round {round}");
+        }
+        assert!(plain.forgotten() > 0, "{clock:?}");
+    }
+}
+
+/// A filter of a window of ten in two generations, with a commit at time 20.
+fn write(path: &Path) -> Store {
+    let mould = CuckooFilter::with_capacity(100, 0.01).unwrap();
+    let window = Window::new(Clock::Arrival, 10, 2).unwrap();
+    let mut store = Store::create(path, || Generations::new(window, mould)).unwrap();
+    store.advance(20);
+    store.commit(&progress(1)).unwrap();
+    store
+}
+
+#[test]
+fn a_journal_has_the_bytes_of_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = write(&path);
+    let [a, b, c] = [1 << 63, 7 << 50, u64::MAX];
+    let of = |hashes: &[u64]| -> Vec<KeyHash> {
+        hashes.iter().map(|hash| KeyHash::from_u64(*hash)).collect()
+    };
+    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
+    store.insert_unique_hash_batch(&of(&[a, b, a]), &mut outcomes).unwrap();
+    store.advance(24);
+    store.insert_hash_batch(&of(&[c])).unwrap();
+    store.advance(27);
+    store.insert_unique_hash_batch(&of(&[b, a]), &mut outcomes).unwrap();
+    store.remove_hash_batch(&of(&[c, b]), &mut removed);
+    store.insert_hash_batch(&of(&[c])).unwrap();
+    store.commit(&progress(2)).unwrap();
+    store.advance(100);
+    store.commit(&progress(3)).unwrap();
+    drop(store);
+    let snapshot = fs::read(&path).unwrap();
+    let changes = [
+        run(GENERATION, &[4]),
+        run(INSERT, &[a, b, c]),
+        run(TURN, &[25]),
+        run(REMOVE, &[c, b]),
+        run(GENERATION, &[5]),
+        run(INSERT, &[c]),
+    ];
+    let expected = [
+        header(&snapshot),
+        frame(2, 0, &snapshot, &no_places(1)),
+        frame(1, 1, &snapshot, &changes.concat()),
+        frame(2, 2, &snapshot, &no_places(2)),
+        frame(1, 3, &snapshot, &run(TURN, &[100])),
+        frame(2, 4, &snapshot, &no_places(3)),
+    ];
+    assert!(fs::read(path.with_extension("coua.journal")).unwrap() == expected.concat());
+    let filter = Store::read(&path).unwrap().filter;
+    assert_eq!((filter.clock(), filter.len()), (100, 0));
+}
+
+/// What a journal with these changes gives: the items, or the message.
+fn with_changes(path: &Path, snapshot: &[u8], changes: &[Vec<u8>]) -> Result<u64, String> {
+    let journal = [
+        header(snapshot),
+        frame(1, 0, snapshot, &changes.concat()),
+        frame(2, 1, snapshot, &no_places(9)),
+    ];
+    fs::write(path, snapshot).unwrap();
+    fs::write(path.with_extension("coua.journal"), journal.concat()).unwrap();
+    Store::read(path).map(|view| view.filter.len()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn forged_changes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    drop(write(&path));
+    let snapshot = fs::read(&path).unwrap();
+    let with = |changes: &[Vec<u8>]| with_changes(&path, &snapshot, changes);
+    assert_eq!(with(&[run(GENERATION, &[2]), run(INSERT, &[1 << 60]), run(TURN, &[20])]), Ok(1));
+    assert_eq!(with(&[run(GENERATION, &[2]), run(INSERT, &[1 << 60]), run(TURN, &[25])]), Ok(0));
+    assert_eq!(with(&[run(GENERATION, &[4]), run(INSERT, &[]), run(REMOVE, &[7])]), Ok(0));
+    assert_eq!(with(&[run(TURN, &[u64::MAX / 5 * 5])]), Ok(0));
+    for (what, changes) in [
+        ("no generation", &[run(INSERT, &[1])][..]),
+        ("a clock that goes back", &[run(TURN, &[15])]),
+        ("a clock within a generation", &[run(TURN, &[26])]),
+        ("two clocks", &[run(TURN, &[25, 30])]),
+        ("no clock", &[run(TURN, &[])]),
+        ("a forgotten generation", &[run(GENERATION, &[1])]),
+        ("a generation to come", &[run(GENERATION, &[5])]),
+        ("the mould", &[run(GENERATION, &[u64::MAX])]),
+        ("two generations", &[run(GENERATION, &[3, 4])]),
+        ("an unknown change", &[run(5, &[1])]),
+        ("half a run", &[run(INSERT, &[1])[..12].to_vec()]),
+    ] {
+        let message = with(changes).unwrap_err();
+        assert!(message.contains("change field"), "{what}: {message}");
+    }
+}
+
+#[test]
+fn what_never_forgets_knows_no_generations() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    Store::create(&path, CuckooFilter::new).unwrap().commit(&progress(1)).unwrap();
+    let snapshot = fs::read(&path).unwrap();
+    assert_eq!(with_changes(&path, &snapshot, &[run(INSERT, &[1, 2])]), Ok(2));
+    for forged in [run(TURN, &[0]), run(GENERATION, &[0])] {
+        let message = with_changes(&path, &snapshot, &[forged, run(INSERT, &[1])]).unwrap_err();
+        assert!(message.contains("change field"), "{message}");
+    }
+}
+
+#[test]
+fn many_pieces_of_a_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let options = Options::new().most_journal(1 << 40);
+    let mut plain = forgetful();
+    let mut store = options.create(&path, forgetful).unwrap();
+    store.commit(&progress(0)).unwrap();
+    for round in 1..=2 {
+        change(&mut store, round, 300_000);
+        change_in_memory(&mut plain, round, 300_000);
+        store.commit(&progress(round)).unwrap();
+    }
+    assert!(committed(&path) == (2, bytes_of(&plain)));
+}
