@@ -16,6 +16,8 @@ mod value;
 
 use std::ffi::{CStr, c_int};
 
+use server::NativeType;
+
 /// What `MODULE LIST` tells: major * 10,000 + minor * 100 + patch.
 const VERSION: c_int = 100;
 
@@ -26,5 +28,9 @@ const FAMILIES: [server::Family; 2] = [cuckoo::commands::FAMILY, bloom::commands
 const INFO: server::InfoSection = info;
 
 fn info() -> Vec<(&'static CStr, u64)> {
-    Vec::new()
+    vec![
+        (c"cuckoo_filters", cuckoo::CuckooValue::slot().values()),
+        (c"bloom_filters", bloom::BloomValue::slot().values()),
+        (c"mapped_bytes", value::Charge::total()),
+    ]
 }

@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 }
 
 /// One filter of a chain. Only the last one takes items.
-pub(super) struct Link {
+pub(crate) struct Link {
     pub(super) filter: BloomFilter,
     /// Items that it holds at its rate.
     pub(super) capacity: u64,
@@ -39,7 +39,7 @@ pub(super) struct Link {
 }
 
 /// A chain of filters; at least one.
-pub(super) struct OwnBloom {
+pub(crate) struct OwnBloom {
     pub(super) blueprint: Blueprint,
     pub(super) links: Vec<Link>,
     /// Changes since the filter was created or loaded, modulo 2^64; not saved.
@@ -132,7 +132,6 @@ impl OwnBloom {
 
     /// Inserts items that are absent, in order, and tells what became of each.
     pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Vec<Outcome> {
-        self.changes = self.changes.wrapping_add(1);
         let mut outcomes = Vec::with_capacity(items.len());
         for block in items.chunks(BLOCK) {
             let hashes = self.hashes(block);
@@ -142,6 +141,9 @@ impl OwnBloom {
                 let is_present = present || self.contains_hash(hash);
                 outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
             }
+        }
+        if outcomes.contains(&Outcome::Inserted) {
+            self.changes = self.changes.wrapping_add(1);
         }
         outcomes
     }

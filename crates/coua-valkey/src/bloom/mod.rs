@@ -6,3 +6,5 @@ mod image;
 mod imported;
 mod request;
 mod value;
+
+pub(crate) use value::BloomValue;

@@ -21,7 +21,7 @@ pub(super) struct Request {
 
 /// A filter, described to the last bit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Blueprint {
+pub(crate) struct Blueprint {
     /// Items that the first filter of the chain holds.
     pub(super) capacity: u64,
     /// The false-positive rate that is kept.

@@ -10,7 +10,7 @@ use crate::server::TypeSlot;
 use crate::value::{Kind, Value};
 
 /// Bloom filters.
-pub(super) struct Bloom;
+pub(crate) struct Bloom;
 
 impl Kind for Bloom {
     type Own = OwnBloom;
@@ -26,7 +26,7 @@ impl Kind for Bloom {
 }
 
 /// The value of a key that holds a Bloom filter.
-pub(super) type BloomValue = Value<Bloom>;
+pub(crate) type BloomValue = Value<Bloom>;
 
 impl BloomValue {
     /// Whether the item seems to be there.

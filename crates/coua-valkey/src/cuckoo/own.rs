@@ -2,9 +2,10 @@
 
 use std::mem::size_of;
 
-use coua::{CuckooFilter, Insertion, MergeError, OutOfMemory};
+use coua::{BatchFull, CuckooFilter, Insertion, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
+use crate::value::Charge;
 
 /// Items that are inserted between two looks at the limit of memory.
 const STEP_UNDER_LIMIT: usize = 64;
@@ -51,23 +52,30 @@ pub(crate) struct OwnCuckoo {
     pub(super) deleted: u64,
     /// Changes since the filter was created or loaded, modulo 2^64; not saved.
     changes: u64,
+    charge: Charge,
 }
 
 impl OwnCuckoo {
     /// A new value.
     pub(crate) fn new(filter: CuckooFilter, hints: Hints) -> Self {
-        Self { filter, hints, deleted: 0, changes: 0 }
+        let mut own = Self { filter, hints, deleted: 0, changes: 0, charge: Charge::default() };
+        own.settle();
+        own
+    }
+
+    fn settle(&mut self) {
+        self.charge.settle(self.filter.memory_bytes() as u64);
+    }
+
+    /// To be called after every change.
+    fn has_changed(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
+        self.settle();
     }
 
     /// The filter.
     pub(crate) fn filter(&self) -> &CuckooFilter {
         &self.filter
-    }
-
-    /// The filter, to be changed.
-    pub(crate) fn filter_mut(&mut self) -> &mut CuckooFilter {
-        self.changes = self.changes.wrapping_add(1);
-        &mut self.filter
     }
 
     /// What was asked for at creation.
@@ -110,35 +118,34 @@ impl OwnCuckoo {
                 None => self.insert_some(some, copies, &mut outcomes),
             }
         }
+        if outcomes.contains(&Outcome::Inserted) {
+            self.has_changed();
+        }
         outcomes
     }
 
     /// Inserts items up to the first that is refused, or all.
     fn insert_some(&mut self, items: &[&[u8]], copies: Copies, outcomes: &mut Vec<Outcome>) {
-        let expansion = u64::from(self.hints.expansion);
-        let inserted = match copies {
-            Copies::Add => self.filter_mut().insert_batch(items).map_err(|stopped| {
-                outcomes.resize(outcomes.len() + stopped.done, Outcome::Inserted);
-                stopped.full
-            }),
+        let stopped = match copies {
+            Copies::Add => {
+                let result = self.filter.insert_batch(items);
+                let done = result.map_or_else(|stopped| stopped.done, |()| items.len());
+                outcomes.resize(outcomes.len() + done, Outcome::Inserted);
+                result
+            }
             Copies::Keep => {
                 let mut insertions = Vec::new();
-                let result = self.filter_mut().insert_unique_batch(items, &mut insertions);
+                let result = self.filter.insert_unique_batch(items, &mut insertions);
                 outcomes.extend(insertions.into_iter().map(|insertion| match insertion {
                     Insertion::Inserted => Outcome::Inserted,
                     Insertion::AlreadyPresent => Outcome::Present,
                 }));
-                result.map_err(|stopped| stopped.full)
+                result
             }
         };
-        match (inserted, copies) {
-            (Ok(()), Copies::Add) => {
-                outcomes.resize(outcomes.len() + items.len(), Outcome::Inserted);
-            }
-            (Ok(()), Copies::Keep) => {}
-            (Err(full), _) => {
-                outcomes.push(Outcome::Refused(Refusal::of_full(full.reason, expansion)));
-            }
+        if let Err(BatchFull { full, .. }) = stopped {
+            let refusal = Refusal::of_full(full.reason, u64::from(self.hints.expansion));
+            outcomes.push(Outcome::Refused(refusal));
         }
     }
 
@@ -155,27 +162,37 @@ impl OwnCuckoo {
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         let mut removed = Vec::new();
-        self.filter_mut().remove_batch(items, &mut removed);
-        self.deleted += removed.iter().filter(|&&removed| removed).count() as u64;
+        self.filter.remove_batch(items, &mut removed);
+        let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        if count > 0 {
+            self.deleted += count;
+            self.has_changed();
+        }
         removed
     }
 
     /// Gives memory back, and forgets how many items were removed; tells whether anything changed.
     pub(crate) fn compact(&mut self) -> bool {
         let before = (self.filter.memory_bytes(), self.deleted);
-        self.filter_mut().compact();
+        self.filter.compact();
         self.deleted = 0;
-        before != (self.filter.memory_bytes(), 0)
+        let has_changed = before != (self.filter.memory_bytes(), 0);
+        if has_changed {
+            self.has_changed();
+        }
+        has_changed
     }
 
     /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
     /// copy.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
         let expansion = u64::from(self.hints.expansion);
-        self.filter_mut().merge(&other.filter).map_err(|error| match error {
+        self.filter.merge(&other.filter).map_err(|error| match error {
             MergeError::Full(full) => Refusal::of_full(full.reason, expansion),
             error => Refusal::Merge(error),
-        })
+        })?;
+        self.has_changed();
+        Ok(())
     }
 
     /// Takes on what another filter is, as a change of this one.
@@ -186,7 +203,8 @@ impl OwnCuckoo {
 
     /// A copy in memory of its own.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let filter = self.filter.try_clone()?;
-        Ok(Self { filter, hints: self.hints, deleted: self.deleted, changes: 0 })
+        let mut copy = Self::new(self.filter.try_clone()?, self.hints);
+        copy.deleted = self.deleted;
+        Ok(copy)
     }
 }

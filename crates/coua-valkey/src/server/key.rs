@@ -79,7 +79,7 @@ impl<T: NativeType> Key<'_, T> {
 
     /// Gives a key that has no value this one.
     pub(crate) fn set(&mut self, value: T) -> Result<&mut T, Refusal> {
-        let pointer = Box::into_raw(Box::new(value));
+        let pointer = T::slot().give(value);
         // SAFETY: the key is open for changes, and the pointer belongs to the server from here on; it
         // comes back in `free` of the type.
         let set = unsafe {
@@ -91,7 +91,7 @@ impl<T: NativeType> Key<'_, T> {
         };
         if set != OK {
             // SAFETY: the server did not take it.
-            drop(unsafe { Box::from_raw(pointer) });
+            unsafe { T::slot().take(pointer) };
             return Err(Refusal::Defect);
         }
         self.value_mut().ok_or(Refusal::Defect)

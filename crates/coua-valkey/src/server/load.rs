@@ -91,7 +91,9 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
     // SAFETY: the context is valid while the module is loaded.
     unsafe {
         let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
-            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+            // A replica may answer from its old data while it loads new: values share nothing.
+            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
         server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
     }
     let loader = Loader { context };

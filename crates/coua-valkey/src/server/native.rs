@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use valkey_module::raw;
 
@@ -13,17 +13,42 @@ use super::load::Loader;
 use super::{FAILED, OK, server_function};
 use crate::refusal::LoadRefusal;
 
-/// Where the server's name for a type is kept.
-pub(crate) struct TypeSlot(AtomicPtr<raw::RedisModuleType>);
+/// Where the server's name for a type is kept, and how many values of it there are.
+pub(crate) struct TypeSlot {
+    name: AtomicPtr<raw::RedisModuleType>,
+    values: AtomicU64,
+}
 
 impl TypeSlot {
     /// For a type that the server does not know yet.
     pub(crate) const fn new() -> Self {
-        Self(AtomicPtr::new(std::ptr::null_mut()))
+        Self { name: AtomicPtr::new(std::ptr::null_mut()), values: AtomicU64::new(0) }
     }
 
     pub(super) fn pointer(&self) -> *mut raw::RedisModuleType {
-        self.0.load(Ordering::Relaxed)
+        self.name.load(Ordering::Relaxed)
+    }
+
+    /// Values that the server holds.
+    pub(crate) fn values(&self) -> u64 {
+        self.values.load(Ordering::Relaxed)
+    }
+
+    /// Gives a value to the server.
+    pub(super) fn give<T>(&self, value: T) -> *mut T {
+        self.values.fetch_add(1, Ordering::Relaxed);
+        Box::into_raw(Box::new(value))
+    }
+
+    /// Takes a value back.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from `give`, or was moved by `defrag`, and nobody uses it any more.
+    pub(super) unsafe fn take<T>(&self, value: *mut T) {
+        self.values.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        drop(unsafe { Box::from_raw(value) });
     }
 }
 
@@ -97,7 +122,7 @@ fn create_type<T: NativeType>(context: *mut raw::RedisModuleCtx) -> bool {
             &raw mut methods,
         )
     };
-    T::slot().0.store(created, Ordering::Relaxed);
+    T::slot().name.store(created, Ordering::Relaxed);
     !created.is_null()
 }
 
@@ -119,7 +144,7 @@ unsafe extern "C" fn load<T: NativeType>(
         T::load(&mut input, encoding)
     });
     match loaded {
-        Ok(value) => Box::into_raw(Box::new(value)).cast(),
+        Ok(value) => T::slot().give(value).cast(),
         Err(refusal) => {
             // SAFETY: the server gives the context of what it reads from.
             let context = unsafe { server_function!(RedisModule_GetContextFromIO)(io) };
@@ -182,8 +207,8 @@ unsafe extern "C" fn digest<T: NativeType>(
 }
 
 unsafe extern "C" fn free<T: NativeType>(value: *mut c_void) {
-    // SAFETY: made by `Box::into_raw` of this type; the server does not use it any more.
-    caught((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
+    // SAFETY: given to the server by `give`; it does not use the value any more.
+    caught((), || unsafe { T::slot().take(value.cast::<T>()) });
 }
 
 unsafe extern "C" fn free_effort<T: NativeType>(
@@ -202,7 +227,7 @@ unsafe extern "C" fn copy<T: NativeType>(
     caught(std::ptr::null_mut(), || {
         // SAFETY: a value of this type.
         let copy = unsafe { value_of::<T>(value) }.copy();
-        copy.map_or(std::ptr::null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+        copy.map_or(std::ptr::null_mut(), |copy| T::slot().give(copy).cast())
     })
 }
 

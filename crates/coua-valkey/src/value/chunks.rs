@@ -217,15 +217,15 @@ impl<F: OwnFilter> Incomplete<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::{OwnCuckoo, Request};
+    use crate::cuckoo::{Copies, OwnCuckoo, Request};
 
     fn filter(items: u32) -> OwnCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
         let mut own =
             Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap().build().unwrap();
-        for item in 0..items {
-            own.filter_mut().insert(item.to_le_bytes()).unwrap();
-        }
+        let keys: Vec<[u8; 4]> = (0..items).map(u32::to_le_bytes).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        own.insert(&keys, Copies::Add, None);
         own
     }
 
@@ -264,7 +264,7 @@ mod tests {
     fn a_dump_notices_that_the_filter_changed() {
         let mut own = filter(100);
         let (first, _) = chunk_behind(&own, None).unwrap().unwrap();
-        own.filter_mut().insert("more").unwrap();
+        own.insert(&[b"more"], Copies::Add, None);
         let refused = chunk_behind(&own, Position::decode(first));
         assert_eq!(refused, Err(Refusal::ChangedSince));
     }

@@ -1,6 +1,7 @@
 //! What a key holds: a filter of this module, one that was made by the other module, or one of which
 //! not all chunks have arrived. The same for both kinds of filters.
 
+mod charge;
 mod chunks;
 pub(crate) mod dump;
 
@@ -8,6 +9,7 @@ use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
+pub(crate) use charge::Charge;
 pub(crate) use chunks::Incomplete;
 
 use crate::peer::{self, Chunk, ChunkError, Limits};

@@ -1,0 +1,84 @@
+//! Memory that the server would not see.
+//!
+//! A large table of the library is a mapping of its own, for huge pages; the server counts only what it
+//! has allocated, and `maxmemory` would overlook the filter. So as much is allocated again and never
+//! touched: it takes addresses, not memory, and the server's count is right. Small tables come from
+//! the server already.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// From this size on a table is a mapping: a huge page.
+const MAPPED: u64 = 2 << 20;
+
+/// Bytes charged in all filters together.
+static CHARGED: AtomicU64 = AtomicU64::new(0);
+
+/// What one filter is charged with.
+#[derive(Default)]
+pub(crate) struct Charge {
+    blocks: Vec<Vec<u8>>,
+    bytes: u64,
+}
+
+impl Charge {
+    /// Charges a filter that takes as many bytes now. If the server has not got as many, it sees less:
+    /// the filter has them already.
+    pub(crate) fn settle(&mut self, memory_bytes: u64) {
+        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes };
+        if bytes < self.bytes {
+            self.clear();
+        }
+        let more = bytes - self.bytes;
+        // Steps smaller than the server's own unit of large blocks are not worth one.
+        if more < MAPPED / 2 {
+            return;
+        }
+        let mut block = Vec::new();
+        let reserved =
+            usize::try_from(more).is_ok_and(|more| block.try_reserve_exact(more).is_ok());
+        if reserved {
+            self.blocks.push(block);
+            self.bytes += more;
+            CHARGED.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.blocks.clear();
+        CHARGED.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = 0;
+    }
+
+    /// Bytes charged in all filters together.
+    pub(crate) fn total() -> u64 {
+        CHARGED.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_follows_the_filter_up_and_down() {
+        let mut charge = Charge::default();
+        for (bytes, charged) in [
+            (1 << 20, 0),
+            (8 << 20, 8 << 20),
+            (8 << 20, 8 << 20),
+            (12 << 20, 12 << 20),
+            (3 << 20, 3 << 20),
+            (0, 0),
+        ] {
+            charge.settle(bytes);
+            let reserved: usize = charge.blocks.iter().map(Vec::capacity).sum();
+            assert_eq!((charge.bytes, reserved as u64), (charged, charged));
+        }
+    }
+}
