@@ -60,15 +60,18 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// [`WindowError`] unless 1 <= `generations` <= 1000 and `generations` <= `length` < 2^62.
+    /// [`WindowError`] unless 1 <= `generations` <= 1000 and `generations` <= `length`, and rounded up it
+    /// is below 2^62.
     pub fn new(clock: Clock, length: u64, generations: u32) -> Result<Self, WindowError> {
         if !(1..=MOST_GENERATIONS).contains(&generations) {
             return Err(WindowError::Generations { found: generations, most: MOST_GENERATIONS });
         }
-        if length < u64::from(generations) || length >= 1 << 62 {
+        let parts = u64::from(generations);
+        let step = length.div_ceil(parts);
+        if length < parts || step > ((1 << 62) - 1) / parts {
             return Err(WindowError::Length { found: length, generations });
         }
-        Ok(Self { clock, step: length.div_ceil(u64::from(generations)), generations })
+        Ok(Self { clock, step, generations })
     }
 
     /// What the time is.

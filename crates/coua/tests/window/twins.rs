@@ -249,3 +249,19 @@ fn generations_merge_by_their_times() {
     assert!(one.merge(&coarse).is_err());
     assert!(bytes_of(&one) == before);
 }
+
+#[test]
+fn windows_have_limits() {
+    for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
+        assert!(Window::new(clock, 10, 0).is_err() && Window::new(clock, 10_000, 1_001).is_err());
+        assert!(Window::new(clock, 7, 8).is_err() && Window::new(clock, u64::MAX, 8).is_err());
+        assert!(Window::new(clock, (1 << 62) - 1, 8).is_err(), "rounded up it is too long");
+        let longest = Window::new(clock, (1 << 62) - 8, 8).unwrap();
+        let rounded = Window::new(clock, 9, 8).unwrap();
+        assert_eq!((longest.length(), rounded.length(), rounded.step()), ((1 << 62) - 8, 16, 2));
+        let mut last = Generations::new(longest, CuckooFilter::new());
+        last.insert_unique("a").unwrap();
+        let bytes = bytes_of(&last);
+        assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+    }
+}
