@@ -97,17 +97,21 @@ impl Writer {
 
     fn length(&mut self, length: u64) {
         match length {
-            0..0x40 => self.value.push(length as u8),
-            0x40..0x4000 => self.value.extend((length as u16 | 0x4000).to_be_bytes()),
+            0..0x40 => self.big_endian(length, 1),
+            0x40..0x4000 => self.big_endian(length | 0x4000, 2),
             0x4000..=0xffff_ffff => {
                 self.value.push(0x80);
-                self.value.extend((length as u32).to_be_bytes());
+                self.big_endian(length, 4);
             }
             _ => {
                 self.value.push(0x81);
-                self.value.extend(length.to_be_bytes());
+                self.big_endian(length, 8);
             }
         }
+    }
+
+    fn big_endian(&mut self, number: u64, bytes: u32) {
+        self.value.extend((0..bytes).rev().map(|byte| (number >> (8 * byte)) as u8));
     }
 }
 
