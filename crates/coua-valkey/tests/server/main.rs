@@ -17,10 +17,16 @@ macro_rules! on_both {
 }
 
 mod accuracy;
+mod bloom;
 mod chunks;
 mod client;
 mod cuckoo;
+mod golden;
+mod hostile;
+mod imports;
 mod keeping;
+mod management;
+mod payload;
 mod refusals;
 mod replication;
 mod resp;

@@ -1,0 +1,341 @@
+//! What an enemy sends: the server answers, and lives.
+
+use crate::client::Client;
+use crate::golden;
+use crate::payload::{Parts, body, sealed};
+use crate::resp::Value;
+use crate::server::{Kind, Server};
+use crate::zoo;
+
+on_both!(
+    truncated_dumps,
+    changed_dumps,
+    unknown_encodings,
+    dumps_of_the_peer_that_lie,
+    blooms_of_the_peer_that_lie,
+    changed_dumps_of_the_peer,
+    headers_of_the_peer_that_lie,
+    positions_out_of_range,
+    a_million_items_at_once,
+    large_items,
+    #[ignore = "takes gigabytes of memory"]
+    the_largest_item,
+);
+
+/// Restores all of them at once, uses what was restored, and sees that the server lives.
+fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Value> {
+    let mut restored = Vec::new();
+    for some in payloads.chunks(500) {
+        let commands: Vec<_> = some
+            .iter()
+            .flat_map(|payload| {
+                [
+                    vec![b"RESTORE".as_slice(), b"f", b"0", payload],
+                    vec![b"CF.INFO", b"f"],
+                    vec![b"CF.MEXISTS", b"f", b"a", b"b"],
+                    vec![b"CF.ADD", b"f", b"c"],
+                    vec![b"CF.DEL", b"f", b"a"],
+                    vec![b"CF.SCANDUMP", b"f", b"0"],
+                    vec![b"BF.INFO", b"f"],
+                    vec![b"BF.ADD", b"f", b"c"],
+                    vec![b"BF.MEXISTS", b"f", b"a", b"c"],
+                    vec![b"BF.SCANDUMP", b"f", b"0"],
+                    vec![b"DUMP", b"f"],
+                    vec![b"DEL", b"f"],
+                ]
+            })
+            .collect();
+        let replies = client.pipeline(&commands);
+        restored.extend(replies.into_iter().step_by(12));
+    }
+    assert_eq!(client.run("PING").to_string(), "+PONG");
+    restored
+}
+
+/// Dumps of filters in all conditions, small enough to change every byte.
+fn small_dumps(client: &mut Client) -> Vec<Vec<u8>> {
+    for command in [
+        "CF.INSERT few ITEMS a b b c",
+        "CF.RESERVE fixed 64 EXPANSION 0",
+        "CF.MADD fixed 1 2 3 4 5 6",
+        "CF.RESERVE copies 64",
+        "CF.MADD copies a a a a a a a a a a a a a a b",
+        "CF.RESERVE empty 64",
+        "BF.RESERVE bloom 0.01 20",
+        "BF.MADD bloom 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26",
+    ] {
+        client.good(command);
+    }
+    let keys = ["few", "fixed", "copies", "empty", "bloom"];
+    let dumps = keys.map(|key| body(client.good(&format!("DUMP {key}")).bytes()).to_vec());
+    client.good("FLUSHALL");
+    dumps.into()
+}
+
+fn truncated_dumps(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for dump in small_dumps(&mut client) {
+        let cut: Vec<_> = (0..dump.len()).map(|end| sealed(&dump[..end])).collect();
+        for (end, reply) in restore_all(&mut client, &cut).iter().enumerate() {
+            assert!(reply.is_error(), "the first {end} of {} bytes", dump.len());
+        }
+        let whole = [sealed(&dump)];
+        assert_eq!(restore_all(&mut client, &whole)[0].to_string(), "+OK");
+    }
+}
+
+/// Every byte, changed in several ways. Whether a filter comes out of it is not the point: that the
+/// server lives is.
+fn changed_dumps(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for dump in small_dumps(&mut client) {
+        restore_all(&mut client, &changed(&dump));
+    }
+}
+
+fn changed(dump: &[u8]) -> Vec<Vec<u8>> {
+    let change = |at: usize, by: u8| {
+        let mut changed = dump.to_vec();
+        changed[at] ^= by;
+        sealed(&changed)
+    };
+    (0..dump.len()).flat_map(|at| [0xff, 0x01, 0x80].map(|by| change(at, by))).collect()
+}
+
+/// Guessing would be worse than refusing.
+fn unknown_encodings(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for name in ["MBbloomCF", "MBbloom--"] {
+        for encoding in [5, 6, 99, 999, 1001, 1023] {
+            let payload = Parts::of_type(name, encoding).unsigned(1).string(&[0; 64]).sealed();
+            let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", &payload]);
+            assert!(reply.is_error(), "{name} {encoding}");
+        }
+    }
+    assert_eq!(client.run("PING").to_string(), "+PONG");
+}
+
+const LARGE: [u64; 7] = [0, 1, 255, 65_536, 1 << 32, 1 << 63, u64::MAX];
+
+/// A cuckoo filter of the peer as it would be, with one number after the other another.
+fn dumps_of_the_peer_that_lie(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    // Sub-filters, buckets, items, deletions, bucket size, iterations, expansion, buckets again.
+    let sound = [1, 32, 3, 0, 2, 20, 1, 32];
+    let slots = [0u8; 64];
+    let make = |numbers: [u64; 8], length: u64| {
+        let parts = Parts::of_type("MBbloomCF", 4);
+        let parts = numbers.iter().fold(parts, |parts, &number| parts.unsigned(number));
+        parts.string_said_to_be(length, &slots).sealed()
+    };
+    let mut payloads = vec![make(sound, 64)];
+    for at in 0..sound.len() {
+        for number in LARGE {
+            let mut numbers = sound;
+            numbers[at] = number;
+            payloads.push(make(numbers, 64));
+        }
+    }
+    payloads.extend(LARGE.map(|length| make(sound, length)));
+    // Numbers that agree with each other, and with nothing else.
+    for buckets in LARGE {
+        payloads.push(make([1, buckets, 3, 0, 2, 20, 1, buckets], buckets.wrapping_mul(2)));
+        payloads.push(make([buckets, 32, 3, 0, 2, 20, 2, 32], 64));
+    }
+    let replies = restore_all(&mut client, &payloads);
+    assert_eq!(replies[0].to_string(), "+OK");
+    let refused = replies.iter().filter(|reply| reply.is_error()).count();
+    assert!(refused > replies.len() / 2, "{refused} of {}", replies.len());
+}
+
+fn blooms_of_the_peer_that_lie(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    // Items, filters, options, growth; entries, error, hashes, bits an entry, bits, n2, bytes, items.
+    let make = |[items, filters, options, growth, entries, hashes, bits, n2]: [u64; 8],
+                [error, per_entry]: [f64; 2],
+                length: u64| {
+        let parts = Parts::of_type("MBbloom--", 4);
+        let parts = parts.unsigned(items).unsigned(filters).unsigned(options).unsigned(growth);
+        let parts = parts.unsigned(entries).double(error).unsigned(hashes).double(per_entry);
+        let parts = parts.unsigned(bits).unsigned(n2);
+        parts.string_said_to_be(length, &[0; 32]).unsigned(items).sealed()
+    };
+    let sound = [3, 1, 5, 2, 20, 8, 256, 0];
+    let rates = [0.005, 11.027_753_6];
+    let mut payloads = vec![make(sound, rates, 32)];
+    for at in 0..sound.len() {
+        for number in LARGE {
+            let mut numbers = sound;
+            numbers[at] = number;
+            payloads.push(make(numbers, rates, 32));
+        }
+    }
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e308, 5e-324] {
+        payloads.push(make(sound, [odd, rates[1]], 32));
+        payloads.push(make(sound, [rates[0], odd], 32));
+        payloads.push(make(sound, [odd, odd], 32));
+    }
+    payloads.extend(LARGE.map(|length| make(sound, rates, length)));
+    let replies = restore_all(&mut client, &payloads);
+    let refused = replies.iter().filter(|reply| reply.is_error()).count();
+    assert!(refused > replies.len() / 2, "{refused} of {}", replies.len());
+}
+
+/// Real dumps of the peer, every byte changed: they have no checksum of their own.
+fn changed_dumps_of_the_peer(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for filter in golden::filters() {
+        let Some(dump) = filter.dump.filter(|dump| dump.len() < 600) else { continue };
+        let dump = body(&dump);
+        restore_all(&mut client, &changed(dump));
+        // A dump that lacks less than the ten bytes behind it is read on in those.
+        let cut: Vec<_> = (0..dump.len() - 10).map(|end| sealed(&dump[..end])).collect();
+        let replies = restore_all(&mut client, &cut);
+        assert!(replies.iter().all(Value::is_error), "{}", filter.name);
+    }
+}
+
+/// CVE-2024-25116, CVE-2024-53993 and their like: headers that claim what nobody has memory for.
+fn headers_of_the_peer_that_lie(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let header = |numbers: [u64; 4], sizes: [u16; 3]| {
+        let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        bytes.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
+        bytes
+    };
+    let load = |client: &mut Client, bytes: &[u8]| {
+        let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", bytes]);
+        for command in ["CF.ADD f a", "CF.EXISTS f a", "CF.DEL f a", "CF.SCANDUMP f 1", "DUMP f"] {
+            client.run(command);
+        }
+        for position in ["2", "65", "9223372036854775807"] {
+            client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", position.as_bytes(), &[1; 64]]);
+        }
+        client.good("DEL f");
+        reply
+    };
+    let (numbers, sizes) = ([3, 32, 0, 1], [2, 20, 1]);
+    assert_eq!(load(&mut client, &header(numbers, sizes)).to_string(), "+OK");
+    for length in 0..38 {
+        assert!(load(&mut client, &header(numbers, sizes)[..length]).is_error());
+    }
+    for at in 0..4 {
+        for number in LARGE {
+            let mut numbers = numbers;
+            numbers[at] = number;
+            load(&mut client, &header(numbers, sizes));
+            load(&mut client, &header(numbers, [65_535; 3]));
+        }
+    }
+    for number in [0, 1, 255, 256, 65_535] {
+        for at in 0..3 {
+            let mut sizes = sizes;
+            sizes[at] = number;
+            load(&mut client, &header(numbers, sizes));
+        }
+    }
+    assert_eq!(client.run("PING").to_string(), "+PONG");
+}
+
+fn positions_out_of_range(kind: Kind) {
+    const POSITIONS: &[&str] = &[
+        "0",
+        "1",
+        "2",
+        "-1",
+        "-2",
+        "38",
+        "16777217",
+        "4294967296",
+        "9223372036854775806",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+    ];
+    let server = Server::start(kind);
+    let mut client = server.client();
+    zoo::cuckoo(&mut client);
+    client.good("BF.ADD bloom a");
+    let cuckoo = golden::filters().into_iter().find(|filter| filter.family == "CF").unwrap();
+    for chunk in &cuckoo.chunks {
+        client.call(&[b"CF.LOADCHUNK".as_slice(), b"peer", chunk.0.as_bytes(), &chunk.1]);
+    }
+    for position in POSITIONS {
+        for key in [&["peer", "new"], zoo::CUCKOO].concat() {
+            client.run(&format!("CF.SCANDUMP {key} {position}"));
+            for data in [b"".as_slice(), b"x", &[0; 38], &[0xff; 64], &[0xff; 5_000]] {
+                let command = [b"CF.LOADCHUNK", key.as_bytes(), position.as_bytes(), data];
+                let reply = client.call(&command);
+                // Only what it is asked to overwrite with its own length could be taken.
+                assert!(
+                    reply.is_error() || key == "peer" || key == "new",
+                    "{key} {position}: {reply}"
+                );
+            }
+            if key == "new" {
+                client.good("DEL new");
+            }
+        }
+        client.run(&format!("BF.SCANDUMP bloom {position}"));
+        for data in [b"".as_slice(), b"x", &[0; 38], &[0xff; 5_000]] {
+            client.call(&[b"BF.LOADCHUNK".as_slice(), b"bloom", position.as_bytes(), data]);
+            client.call(&[b"BF.LOADCHUNK".as_slice(), b"newbloom", position.as_bytes(), data]);
+            client.good("DEL newbloom");
+        }
+    }
+    assert_eq!(client.run("PING").to_string(), "+PONG");
+}
+
+fn a_million_items_at_once(kind: Kind) {
+    const ITEMS: u32 = 1_000_000;
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let all = |client: &mut Client, command: &str, expected: i64| {
+        let reply = client.good(&zoo::with_items(command, 0..ITEMS));
+        let wrong = reply.elements().iter().filter(|&reply| reply.integer() != expected).count();
+        // As many as the rate of a filter for which none was asked.
+        assert!(wrong <= ITEMS as usize / 100, "{command}: {wrong}");
+    };
+    all(&mut client, "CF.INSERT f ITEMS", 1);
+    all(&mut client, "CF.MEXISTS f", 1);
+    all(&mut client, "CF.INSERTNX f ITEMS", 0);
+    all(&mut client, "CF.MCOUNT f", 1);
+    all(&mut client, "CF.MDEL f", 1);
+    all(&mut client, "CF.MADD f", 1);
+    client.good(&zoo::with_items("BF.MADD b", 0..ITEMS));
+    all(&mut client, "BF.MEXISTS b", 1);
+}
+
+fn large_items(kind: Kind) {
+    item_of(kind, 32 << 20);
+}
+
+fn the_largest_item(kind: Kind) {
+    item_of(kind, 512 << 20);
+}
+
+fn item_of(kind: Kind, bytes: usize) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let item = vec![b'x'; bytes];
+    let shorter = &item[1..];
+    for command in ["CF.ADD", "CF.EXISTS", "CF.COUNT", "CF.DEL", "BF.ADD", "BF.EXISTS"] {
+        let key = &command[..2];
+        let reply = client.call(&[command.as_bytes(), key.as_bytes(), &item]);
+        assert_eq!(reply.integer(), 1, "{command}");
+    }
+    assert_eq!(client.call(&[b"BF.EXISTS".as_slice(), b"BF", shorter]).integer(), 0);
+    // As a key, an option, and a chunk, too.
+    client.call(&[b"CF.ADD".as_slice(), &item, b"a"]);
+    assert!(client.call(&[b"CF.RESERVE".as_slice(), b"f", &item]).is_error());
+    assert!(client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &item]).is_error());
+    assert!(client.call(&[b"BF.LOADCHUNK".as_slice(), b"f", b"1", &item]).is_error());
+    assert_eq!(client.run("PING").to_string(), "+PONG");
+}

@@ -1,0 +1,263 @@
+//! What an operator sees and sets: memory, settings, events, access control, INFO.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, Protocol};
+use crate::resp::Value;
+use crate::script::is_like;
+use crate::server::{Kind, PATIENCE, Server, VALKEY};
+use crate::zoo;
+
+on_both!(
+    memory_is_what_it_is,
+    memory_comes_back,
+    limit_of_memory,
+    settings,
+    settings_of_the_command_line,
+    a_server_without_memory,
+    events,
+    module_list,
+    section_of_info,
+    access_control,
+);
+
+fn memory_is_what_it_is(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    zoo::cuckoo(&mut client);
+    for key in zoo::CUCKOO {
+        let size = client.call(&["CF.INFO", key, "Size"]).integer();
+        let usage = client.good(&format!("MEMORY USAGE {key}")).integer();
+        // The server adds the key's name and its place among the keys.
+        assert!((size..size + size / 20 + 300).contains(&usage), "{key}: {size} and {usage}");
+    }
+    // And it is memory of the server, which counts it against its limit.
+    let before = used(&mut client);
+    client.good("CF.RESERVE large 10000000");
+    let size = client.call(&["CF.INFO", "large", "Size"]).integer();
+    let taken = used(&mut client) - before;
+    assert!((size..size + size / 4).contains(&taken), "{size} and {taken}");
+}
+
+fn used(client: &mut Client) -> i64 {
+    let info = client.good("INFO memory");
+    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+    used.parse().unwrap()
+}
+
+fn memory_comes_back(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE f 1000");
+    zoo::insert(&mut client, "f", 0..200_000);
+    let full = client.call(&["CF.INFO", "f", "Size"]).integer();
+    client.good(&zoo::with_items("CF.MDEL f", 1_000..200_000));
+    client.good("CF.COMPACT f");
+    let size = client.call(&["CF.INFO", "f", "Size"]).integer();
+    assert!(size * 20 < full, "{full} and {size}");
+    assert_eq!(zoo::present(&mut client, "f", 0..1_000), 1_000);
+    let before = used(&mut client);
+    client.good("CF.RESERVE large 10000000");
+    client.good("DEL large");
+    // The server may free it in the background.
+    let until = Instant::now() + PATIENCE;
+    while used(&mut client) - before > 1 << 20 {
+        assert!(Instant::now() < until, "the memory of a deleted filter does not come back");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A key takes no more than the limit, whichever way it would grow.
+fn limit_of_memory(kind: Kind) {
+    const LIMIT: i64 = 100_000;
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE large 1000000");
+    let dump = client.good("DUMP large");
+    let chunks = crate::chunks::scan(&mut client, "large");
+    zoo::insert(&mut client, "large", 0..1_000);
+    client.good(&format!("CONFIG SET coua.key-memory-limit {LIMIT}"));
+    let refusals = [
+        client.run("CF.RESERVE f 1000000"),
+        client.run("CF.INSERT f CAPACITY 1000000 ITEMS a"),
+        client.run("BF.RESERVE f 0.01 1000000"),
+        client.run("CF.MERGE f large"),
+        client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]),
+    ];
+    for reply in refusals {
+        assert!(reply.is_error(), "{reply}");
+        assert_eq!(client.run("EXISTS f").integer(), 0);
+    }
+    let loaded =
+        chunks.iter().all(|chunk| !crate::chunks::load(&mut client, "f", chunk).is_error());
+    assert!(!loaded, "chunks were loaded beyond the limit");
+    client.good("DEL f");
+    // What grows stops before it, and says so; what is in stays in.
+    for (key, command) in [("g", "CF.INSERT g ITEMS"), ("h", "CF.MADD h"), ("b", "BF.MADD b")] {
+        let reply = client.good(&zoo::with_items(command, 0..200_000));
+        let taken = reply.elements().iter().take_while(|reply| !reply.is_error()).count();
+        assert!((1_000..200_000).contains(&taken), "{key}: {taken}");
+        let usage = client.good(&format!("MEMORY USAGE {key}")).integer();
+        assert!(usage < LIMIT + 1_000, "{key}: {usage}");
+    }
+    // What is there already may be used, though it is larger.
+    assert_eq!(client.run("CF.EXISTS large 1").integer(), 1);
+    assert_eq!(client.run("CF.DEL large 1").integer(), 1);
+    client.good("CONFIG SET coua.key-memory-limit 0");
+    assert!(!client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]).is_error());
+}
+
+fn settings(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for (name, default, other, wrong) in [
+        ("cf-initial-size", "1024", "5000", "0"),
+        ("cf-bucket-size", "2", "4", "256"),
+        ("cf-max-iterations", "20", "77", "0"),
+        ("cf-expansion-factor", "1", "3", "32769"),
+        ("cf-max-expansions", "32", "16", "0"),
+        ("bf-initial-size", "100", "500", "0"),
+        ("bf-expansion-factor", "2", "4", "32769"),
+        ("bf-error-rate", "0.01", "0.001", "1.5"),
+        ("key-memory-limit", "0", "1048576", "-1"),
+    ] {
+        let name = format!("coua.{name}");
+        let is =
+            |client: &mut Client| client.good(&format!("CONFIG GET {name}")).elements()[1].clone();
+        assert_eq!(is(&mut client).bytes(), default.as_bytes(), "{name}");
+        assert!(client.run(&format!("CONFIG SET {name} {wrong}")).is_error(), "{name}");
+        assert_eq!(is(&mut client).bytes(), default.as_bytes(), "{name}");
+        client.good(&format!("CONFIG SET {name} {other}"));
+        assert_eq!(is(&mut client).bytes(), other.as_bytes(), "{name}");
+    }
+    client.good("CF.ADD f a");
+    let info = client.good("CF.INFO f").to_string();
+    assert!(is_like(&info, "*+Bucket size :4 +Expansion rate :3 +Max iterations :77*"), "{info}");
+    client.good("BF.ADD b a");
+    let info = client.good("BF.INFO b").to_string();
+    assert!(is_like(&info, "[+Capacity :500 *+Expansion rate :4]"), "{info}");
+}
+
+fn settings_of_the_command_line(kind: Kind) {
+    let server = Server::with(kind, &["--coua.cf-bucket-size", "3"]);
+    let found = server.client().good("CONFIG GET coua.cf-bucket-size").to_string();
+    assert_eq!(found, r#"["coua.cf-bucket-size" "3"]"#);
+}
+
+/// What needs memory is refused by the server; what needs none is not.
+fn a_server_without_memory(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.INSERT f ITEMS a b");
+    client.good("BF.ADD b a");
+    client.good("CONFIG SET maxmemory 1");
+    for command in [
+        "CF.RESERVE g 1000",
+        "CF.ADD f a",
+        "CF.ADDNX f a",
+        "CF.INSERT f ITEMS a",
+        "CF.INSERTNX f ITEMS a",
+        "CF.MADD f a",
+        "CF.MERGE g f",
+        "CF.LOADCHUNK g 1 x",
+        "BF.ADD b a",
+        "BF.RESERVE c 0.1 100",
+    ] {
+        let reply = client.run(command).to_string();
+        assert!(reply.starts_with("-OOM "), "{command}: {reply}");
+    }
+    for command in
+        ["CF.EXISTS f a", "CF.COUNT f a", "CF.DEL f a", "CF.COMPACT f", "CF.INFO f", "BF.CARD b"]
+    {
+        client.good(command);
+    }
+}
+
+fn events(kind: Kind) {
+    let server = Server::start(kind);
+    let mut listener = server.client();
+    let mut client = server.client();
+    client.good("CONFIG SET notify-keyspace-events KEA");
+    listener.good("PSUBSCRIBE __keyspace@0__:*");
+    for (command, event) in [
+        ("CF.RESERVE f 1000", Some("cuckoo.reserve")),
+        ("CF.ADD f a", Some("cuckoo.add")),
+        ("CF.ADDNX f a", None),
+        ("CF.ADDNX f b", Some("cuckoo.add")),
+        ("CF.INSERT f ITEMS a b", Some("cuckoo.add")),
+        ("CF.INSERTNX f ITEMS a b", None),
+        ("CF.DEL f a", Some("cuckoo.del")),
+        ("CF.DEL f x", None),
+        ("CF.EXISTS f a", None),
+        ("CF.INFO f", None),
+        ("BF.RESERVE b 0.1 100", Some("bloom.reserve")),
+        ("BF.ADD b a", Some("bloom.add")),
+        ("BF.ADD b a", None),
+        ("DEL f", Some("del")),
+    ] {
+        client.good(command);
+        // So that there is something to receive when there should be nothing.
+        client.good("SET marker x");
+        let mut found = Vec::new();
+        loop {
+            let message = listener.receive().unwrap();
+            let [_, _, channel, event] = message.elements() else { panic!("{message}") };
+            if channel.bytes().ends_with(b":marker") {
+                break;
+            }
+            found.push(String::from_utf8(event.bytes().to_vec()).unwrap());
+        }
+        found.retain(|event| event != "new");
+        assert_eq!(found, event.into_iter().collect::<Vec<_>>(), "{command}");
+    }
+}
+
+fn module_list(kind: Kind) {
+    let server = Server::start(kind);
+    let list = server.client().good("MODULE LIST");
+    let [module] = list.elements() else { panic!("{list}") };
+    let text = module.to_string();
+    assert!(text.starts_with(r#"["name" "coua" "ver" :"#), "{text}");
+}
+
+/// How many filters there are, and how much memory they take.
+fn section_of_info(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    zoo::cuckoo(&mut client);
+    for section in ["coua", "modules", "everything"] {
+        let info = client.good(&format!("INFO {section}"));
+        let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+        let lines: Vec<_> = info.lines().filter(|line| line.starts_with("coua_")).collect();
+        assert!(!lines.is_empty(), "INFO {section} says nothing of the module:\n{info}");
+    }
+}
+
+/// Where the server has categories of modules, the commands are in theirs.
+fn access_control(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    if kind == VALKEY {
+        for (category, may, may_not) in
+            [("cuckoo", "CF.ADD f a", "BF.ADD b a"), ("bloom", "BF.ADD b a", "CF.ADD f a")]
+        {
+            client.good(&format!("ACL SETUSER {category} on nopass ~* +@{category}"));
+            let mut user = server.client();
+            user.good(&format!("AUTH {category} x"));
+            user.good(may);
+            let reply = user.run(may_not).to_string();
+            assert!(reply.starts_with("-NOPERM "), "{category}: {reply}");
+        }
+    }
+    client.good("CF.ADD f a");
+    client.good("ACL SETUSER reader on nopass ~f +cf.exists +cf.mexists");
+    let mut reader = server.connect(Protocol::Resp2);
+    reader.good("AUTH reader x");
+    assert_eq!(reader.run("CF.EXISTS f a"), Value::Integer(1));
+    for command in ["CF.ADD f a", "CF.EXISTS g a", "CF.DEL f a"] {
+        let reply = reader.run(command).to_string();
+        assert!(reply.starts_with("-NOPERM "), "{command}: {reply}");
+    }
+}
