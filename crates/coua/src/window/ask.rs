@@ -5,17 +5,32 @@ use crate::window::Generations;
 
 impl Generations {
     /// Whether the key is remembered; true for another key with the false-positive rate's probability.
+    ///
+    /// ```
+    /// assert!(!coua::Generations::default().contains("a"));
+    /// ```
     pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
         self.contains_hash(self.hasher().hash(key.as_ref()))
     }
 
     /// [`contains`](Self::contains) for a key that is hashed already.
+    ///
+    /// ```
+    /// assert!(!coua::Generations::default().contains_hash(coua::KeyHash::from_u64(1)));
+    /// ```
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         self.filters().any(|filter| filter.contains_hash(hash))
     }
 
     /// [`contains`](Self::contains) for many keys that are hashed already: `present` is cleared and
     /// then holds one answer for each, in order.
+    ///
+    /// ```
+    /// let mut present = Vec::new();
+    /// let seen = coua::Generations::default();
+    /// seen.contains_hash_batch(&[coua::KeyHash::from_u64(1)], &mut present);
+    /// assert_eq!(present, [false]);
+    /// ```
     pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         // Most repeats are recent.
         let mut filters = self.live.iter().rev().map(|live| &live.filter);
@@ -42,6 +57,13 @@ impl Generations {
     }
 
     /// How many copies of each key are remembered, in all generations; `counts` is cleared first.
+    ///
+    /// ```
+    /// let mut counts = Vec::new();
+    /// let seen = coua::Generations::default();
+    /// seen.count_hash_batch(&[coua::KeyHash::from_u64(1)], &mut counts);
+    /// assert_eq!(counts, [0]);
+    /// ```
     pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
         counts.resize(hashes.len(), 0);

@@ -42,6 +42,16 @@ pub enum When<'a> {
 impl Generations {
     /// Tells the time. What the window has left is forgotten, in a time that does not depend on how
     /// much that is. A time before the present changes nothing; nor does one where items are counted.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
+    /// let mut seen = Generations::new(window, CuckooFilter::new());
+    /// seen.insert_unique("a")?;
+    /// seen.advance(70_000, &mut ());
+    /// assert!(!seen.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&mut self, time: u64, ledger: &mut impl Ledger) {
         let Some(window) = self.window().filter(|window| window.clock() != Clock::Count) else {
             return;
@@ -54,12 +64,30 @@ impl Generations {
     }
 
     /// Whether a [`Ledger`] may have noted this clock next.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
+    /// let seen = Generations::new(window, CuckooFilter::new());
+    /// assert!(seen.can_turn(20_000) && !seen.can_turn(20_001));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn can_turn(&self, clock: u64) -> bool {
-        let is_place = |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
+        let is_place =
+            |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
     /// Sets the clock as a [`Ledger`] noted it; it never goes back.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
+    /// let mut seen = Generations::new(window, CuckooFilter::new());
+    /// seen.turn(20_000);
+    /// assert_eq!(seen.clock(), 20_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn turn(&mut self, clock: u64) {
         let Some(aging) = &mut self.aging else { return };
         aging.clock = aging.clock.max(clock);
@@ -72,6 +100,15 @@ impl Generations {
     }
 
     /// Whether the window reaches a generation.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
+    /// let mut seen = Generations::new(window, CuckooFilter::new());
+    /// seen.turn(70_000);
+    /// assert!(seen.remembers(1) && !seen.remembers(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remembers(&self, generation: u64) -> bool {
         self.aging.as_ref().map_or(generation == 0, |aging| {
             let present = aging.window.generation_of(aging.clock);
@@ -86,6 +123,14 @@ impl Generations {
     /// # Errors
     ///
     /// [`BatchFull`] if a generation refuses, which one that took them before does not.
+    ///
+    /// ```
+    /// use coua::{Change, Generations, KeyHash};
+    /// let mut seen = Generations::default();
+    /// seen.repeat(Change::Insert, 0, &[KeyHash::from_u64(1)])?;
+    /// assert_eq!(seen.len(), 1);
+    /// # Ok::<(), coua::BatchFull>(())
+    /// ```
     pub fn repeat(
         &mut self,
         change: Change,
@@ -108,6 +153,13 @@ impl Generations {
 
     /// Takes one copy of each key away, the newest; `removed` is cleared and then holds one answer
     /// each.
+    ///
+    /// ```
+    /// let mut removed = Vec::new();
+    /// let mut seen = coua::Generations::default();
+    /// seen.remove_hash_batch(&[coua::KeyHash::from_u64(1)], &mut removed, &mut ());
+    /// assert_eq!(removed, [false]);
+    /// ```
     pub fn remove_hash_batch(
         &mut self,
         hashes: &[KeyHash],

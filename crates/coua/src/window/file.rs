@@ -29,6 +29,13 @@ impl Generations {
     /// # Errors
     ///
     /// Those of `out`.
+    ///
+    /// ```
+    /// let mut bytes = Vec::new();
+    /// coua::Generations::default().write_to(&mut bytes)?;
+    /// assert!(coua::Generations::from_bytes(&bytes, None)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         let Some(aging) = &self.aging else { return self.mould().write_to(out) };
         let parts = 1 + self.live.len() as u64;
@@ -58,6 +65,15 @@ impl Generations {
     /// # Errors
     ///
     /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// coua::CuckooFilter::new().save_atomically(&path)?;
+    /// let file = std::fs::File::open(&path)?;
+    /// assert!(coua::Generations::read_file(&file, None)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
@@ -72,6 +88,15 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// coua::CuckooFilter::new().save_atomically(&path)?;
+    /// let file = std::fs::File::open(&path)?;
+    /// assert!(coua::Generations::map_file(&file, None)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         if file.metadata()?.is_file() && is_generations(&mut file)? {
             return Self::read_file(file, key);
@@ -85,6 +110,14 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file), for what is damaged; not for what was forged.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// coua::CuckooFilter::new().save_atomically(&path)?;
+    /// coua::Generations::check_file(&std::fs::File::open(&path)?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check_file(mut file: &File) -> Result<(), LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
@@ -99,6 +132,10 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
+    ///
+    /// ```
+    /// assert!(coua::Generations::from_bytes(b"not a filter", None).is_err());
+    /// ```
     pub fn from_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let mut input = Cursor::new(bytes);
         if is_generations(&mut input)? {

@@ -17,6 +17,14 @@ impl Generations {
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// use coua::{Generations, Insertion};
+    /// let mut seen = Generations::default();
+    /// assert_eq!(seen.insert_unique("a")?, Insertion::Inserted);
+    /// assert_eq!(seen.insert_unique("a")?, Insertion::AlreadyPresent);
+    /// # Ok::<(), coua::Full>(())
+    /// ```
     pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
         let (hash, mut outcomes) = (self.hasher().hash(key.as_ref()), Vec::new());
         let done = self.insert_unique_hash_batch(&[hash], When::Now, &mut outcomes, &mut ());
@@ -33,6 +41,17 @@ impl Generations {
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room.
+    ///
+    /// ```
+    /// use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
+    /// let mut seen = Generations::new(minute, CuckooFilter::new());
+    /// let (hashes, mut outcomes) = ([7, 7, 7].map(KeyHash::from_u64), Vec::new());
+    /// let when = When::Each(&[5_000, 30_000, 90_000]);
+    /// seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ())?;
+    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent, Insertion::Inserted]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_unique_hash_batch(
         &mut self,
         hashes: &[KeyHash],
@@ -79,6 +98,14 @@ impl Generations {
     /// # Errors
     ///
     /// [`BatchFull`] at the first key without room.
+    ///
+    /// ```
+    /// use coua::{Generations, KeyHash, When};
+    /// let mut seen = Generations::default();
+    /// seen.insert_hash_batch(&[KeyHash::from_u64(1)], When::Now, &mut ())?;
+    /// assert_eq!(seen.len(), 1);
+    /// # Ok::<(), coua::BatchFull>(())
+    /// ```
     pub fn insert_hash_batch(
         &mut self,
         hashes: &[KeyHash],
@@ -195,6 +222,12 @@ impl When<'_> {
     /// # Panics
     ///
     /// If there are not as many.
+    ///
+    /// ```
+    /// use coua::When;
+    /// let when = When::Each(&[1, 2, 3]).part(1..3);
+    /// assert!(matches!(when, When::Each([2, 3])));
+    /// ```
     pub fn part(self, items: Range<usize>) -> Self {
         match self {
             Self::Now => Self::Now,
