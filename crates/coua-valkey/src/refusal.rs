@@ -63,6 +63,10 @@ pub(crate) enum Refusal {
     BloomCapacityRange,
     /// The growth of a Bloom filter is not a number, or out of range.
     BloomExpansion,
+    /// BF.INSERT says the same in other words.
+    BadErrorRate,
+    /// BF.INSERT says the same in other words.
+    BadExpansion,
     /// The growth of a Bloom filter that does not grow.
     NonScalingExpansion,
     /// A Bloom filter that does not grow is full.
@@ -155,6 +159,8 @@ impl Refusal {
             Self::BloomCapacity => "ERR bad capacity",
             Self::BloomCapacityRange => "ERR (capacity should be larger than 0)",
             Self::BloomExpansion => "ERR bad expansion",
+            Self::BadErrorRate => "Bad error rate",
+            Self::BadExpansion => "Bad expansion",
             Self::NonScalingExpansion => "Nonscaling filters cannot expand",
             Self::NonScalingFull => "ERR non scaling filter is full",
             Self::InformationValue => "Invalid information value",
@@ -172,6 +178,16 @@ impl Refusal {
                 "ERR the filter was imported and keeps its own layout, which cannot do this"
             }
             _ => "ERR a defect of the module coua: see the server's log",
+        }
+    }
+
+    /// The words that BF.INSERT has for this, and BF.RESERVE has not.
+    pub(crate) fn in_words_of_insert(self) -> Self {
+        match self {
+            Self::BloomRate => Self::BadErrorRate,
+            Self::BloomCapacity => Self::BadCapacity,
+            Self::BloomExpansion => Self::BadExpansion,
+            other => other,
         }
     }
 

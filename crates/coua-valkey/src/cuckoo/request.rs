@@ -19,7 +19,7 @@ const LINEAR_ROOM: f64 = 32.0;
 const GEOMETRIC_ROOM: f64 = 1024.0;
 /// Any filter that grows keeps its rate up to as many items at least. Small filters pay for this with
 /// a few bytes.
-const LEAST_ROOM: f64 = (1 << 21) as f64;
+const LEAST_ROOM: f64 = (1 << 24) as f64;
 
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
 const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };

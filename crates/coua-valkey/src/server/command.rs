@@ -6,6 +6,7 @@ use valkey_module::raw;
 
 use super::call::{Call, log};
 use super::catch::caught;
+use super::description::describe;
 use super::load::Loader;
 use super::{FAILED, OK, respond, server_function};
 use crate::refusal::Refusal;
@@ -42,10 +43,14 @@ impl Access {
 pub(crate) trait Command {
     /// Its name, in lower case.
     const NAME: &'static CStr;
-    /// What it does.
+    /// How many words it has; negative: as many at least.
+    const ARITY: c_int;
+    /// What it does, in words.
+    const SUMMARY: &'static CStr;
+    /// What it does to its key, the first word after the name.
     const ACCESS: Access;
-    /// Which word is the last key; the first is word 1.
-    const LAST_KEY: c_int = 1;
+    /// Whether all further words are keys that it only reads.
+    const HAS_SOURCES: bool = false;
 
     /// Does it.
     fn run(call: &Call<'_>) -> Result<Reply, Refusal>;
@@ -91,33 +96,34 @@ fn register<C: Command>(
     context: *mut raw::RedisModuleCtx,
     category: &CStr,
 ) -> Result<(), &'static CStr> {
+    let last_key = if C::HAS_SOURCES { -1 } else { 1 };
     // SAFETY: names and flags are C strings, which the server copies.
-    let created = unsafe {
-        server_function!(RedisModule_CreateCommand)(
+    let command = unsafe {
+        let created = server_function!(RedisModule_CreateCommand)(
             context,
             C::NAME.as_ptr(),
             Some(run::<C>),
             C::ACCESS.flags().as_ptr(),
             1,
-            C::LAST_KEY,
+            last_key,
             1,
-        )
+        );
+        if created != OK {
+            return Err(C::NAME);
+        }
+        server_function!(RedisModule_GetCommand)(context, C::NAME.as_ptr())
     };
-    if created != OK {
+    if command.is_null() || !describe::<C>(command) {
         return Err(C::NAME);
     }
     // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is missing
     // there are no categories of modules.
     unsafe {
-        if let (Some(find), Some(assign), Some(_)) = (
-            raw::RedisModule_GetCommand,
-            raw::RedisModule_SetCommandACLCategories,
-            raw::RedisModule_AddACLCategory,
-        ) {
-            let command = find(context, C::NAME.as_ptr());
-            if !command.is_null() && assign(command, category.as_ptr()) != OK {
-                log(context, c"notice", "a command could not be put into its category");
-            }
+        if let (Some(assign), Some(_)) =
+            (raw::RedisModule_SetCommandACLCategories, raw::RedisModule_AddACLCategory)
+            && assign(command, category.as_ptr()) != OK
+        {
+            log(context, c"notice", "a command could not be put into its category");
         }
     }
     Ok(())

@@ -14,6 +14,7 @@ mod call;
 mod catch;
 mod command;
 mod configuration;
+mod description;
 mod info;
 mod io;
 mod key;

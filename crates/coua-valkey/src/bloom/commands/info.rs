@@ -1,6 +1,6 @@
 //! BF.CARD and BF.INFO.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::bloom::value::BloomValue;
 use crate::refusal::Refusal;
@@ -14,6 +14,8 @@ pub(super) struct Info;
 
 impl Command for Cardinality {
     const NAME: &'static CStr = c"bf.card";
+    const ARITY: c_int = 2;
+    const SUMMARY: &'static CStr = c"Tells how many items were added to a Bloom filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -28,6 +30,8 @@ impl Command for Cardinality {
 
 impl Command for Info {
     const NAME: &'static CStr = c"bf.info";
+    const ARITY: c_int = -2;
+    const SUMMARY: &'static CStr = c"Describes a Bloom filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

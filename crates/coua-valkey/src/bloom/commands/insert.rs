@@ -1,6 +1,6 @@
 //! BF.ADD, BF.MADD, BF.INSERT.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use super::reserve::create;
 use crate::bloom::chain::Outcome;
@@ -21,6 +21,8 @@ pub(super) struct Insert;
 
 impl Command for Add {
     const NAME: &'static CStr = c"bf.add";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Adds an item to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -39,6 +41,8 @@ impl Command for Add {
 
 impl Command for AddMany {
     const NAME: &'static CStr = c"bf.madd";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Adds items to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -51,6 +55,8 @@ impl Command for AddMany {
 
 impl Command for Insert {
     const NAME: &'static CStr = c"bf.insert";
+    const ARITY: c_int = -4;
+    const SUMMARY: &'static CStr = c"Adds items to a Bloom filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -95,7 +101,9 @@ impl Insertion {
             match options.keyword(&KNOWN)?.ok_or(Refusal::Arity)? {
                 "ITEMS" => break,
                 "NOCREATE" => once(&mut no_create, "NOCREATE", ())?,
-                option => request.take(option, &mut options)?,
+                option => {
+                    request.take(option, &mut options).map_err(Refusal::in_words_of_insert)?;
+                }
             }
         }
         if options.rest().is_empty() {

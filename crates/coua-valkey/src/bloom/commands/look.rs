@@ -1,6 +1,6 @@
 //! BF.EXISTS and BF.MEXISTS.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::bloom::value::BloomValue;
 use crate::refusal::Refusal;
@@ -14,6 +14,8 @@ pub(super) struct ExistMany;
 
 impl Command for Exists {
     const NAME: &'static CStr = c"bf.exists";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Tells whether an item is in a Bloom filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -26,6 +28,8 @@ impl Command for Exists {
 
 impl Command for ExistMany {
     const NAME: &'static CStr = c"bf.mexists";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Tells which items are in a Bloom filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

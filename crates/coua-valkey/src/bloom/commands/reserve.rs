@@ -1,6 +1,6 @@
 //! BF.RESERVE, and filters that other commands create.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::bloom::chain::OwnBloom;
 use crate::bloom::request::Request;
@@ -14,6 +14,8 @@ pub(super) struct Reserve;
 
 impl Command for Reserve {
     const NAME: &'static CStr = c"bf.reserve";
+    const ARITY: c_int = -4;
+    const SUMMARY: &'static CStr = c"Creates an empty Bloom filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

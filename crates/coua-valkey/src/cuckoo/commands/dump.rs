@@ -1,6 +1,6 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
@@ -15,6 +15,8 @@ pub(super) struct LoadChunk;
 
 impl Command for ScanDump {
     const NAME: &'static CStr = c"cf.scandump";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Answers the next chunk of a cuckoo filter";
     const ACCESS: Access = Access::ReadAll;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -27,6 +29,8 @@ impl Command for ScanDump {
 
 impl Command for LoadChunk {
     const NAME: &'static CStr = c"cf.loadchunk";
+    const ARITY: c_int = 4;
+    const SUMMARY: &'static CStr = c"Loads a chunk of a cuckoo filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

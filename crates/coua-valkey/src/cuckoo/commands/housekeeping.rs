@@ -1,6 +1,6 @@
 //! CF.COMPACT and CF.INFO.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::own::OwnCuckoo;
@@ -16,6 +16,8 @@ pub(super) struct Info;
 
 impl Command for Compact {
     const NAME: &'static CStr = c"cf.compact";
+    const ARITY: c_int = 2;
+    const SUMMARY: &'static CStr = c"Gives back memory of a cuckoo filter after removals";
     const ACCESS: Access = Access::Rebuild;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -34,6 +36,8 @@ impl Command for Compact {
 
 impl Command for Info {
     const NAME: &'static CStr = c"cf.info";
+    const ARITY: c_int = -2;
+    const SUMMARY: &'static CStr = c"Describes a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

@@ -1,6 +1,6 @@
 //! CF.ADD, CF.ADDNX, CF.MADD, CF.INSERT, CF.INSERTNX.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use super::reserve::create;
 use crate::cuckoo::CuckooValue;
@@ -24,6 +24,8 @@ pub(super) struct InsertNew;
 
 impl Command for Add {
     const NAME: &'static CStr = c"cf.add";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter, once more if it is there";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -33,6 +35,8 @@ impl Command for Add {
 
 impl Command for AddNew {
     const NAME: &'static CStr = c"cf.addnx";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter unless it is there";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -42,6 +46,8 @@ impl Command for AddNew {
 
 impl Command for AddMany {
     const NAME: &'static CStr = c"cf.madd";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -56,6 +62,8 @@ impl Command for AddMany {
 
 impl Command for Insert {
     const NAME: &'static CStr = c"cf.insert";
+    const ARITY: c_int = -4;
+    const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -65,6 +73,9 @@ impl Command for Insert {
 
 impl Command for InsertNew {
     const NAME: &'static CStr = c"cf.insertnx";
+    const ARITY: c_int = -4;
+    const SUMMARY: &'static CStr =
+        c"Adds items that are absent to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

@@ -1,6 +1,6 @@
 //! CF.EXISTS, CF.MEXISTS, CF.COUNT, CF.MCOUNT.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::CuckooValue;
 use crate::refusal::Refusal;
@@ -18,6 +18,8 @@ pub(super) struct CountMany;
 
 impl Command for Exists {
     const NAME: &'static CStr = c"cf.exists";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Tells whether an item is in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -30,6 +32,8 @@ impl Command for Exists {
 
 impl Command for ExistMany {
     const NAME: &'static CStr = c"cf.mexists";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Tells which items are in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -42,6 +46,8 @@ impl Command for ExistMany {
 
 impl Command for Count {
     const NAME: &'static CStr = c"cf.count";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Tells how often an item is in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -54,6 +60,8 @@ impl Command for Count {
 
 impl Command for CountMany {
     const NAME: &'static CStr = c"cf.mcount";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Tells how often items are in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

@@ -13,8 +13,10 @@ pub(super) struct Merge;
 
 impl Command for Merge {
     const NAME: &'static CStr = c"cf.merge";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Adds all items of cuckoo filters to another one";
     const ACCESS: Access = Access::Grow;
-    const LAST_KEY: c_int = -1;
+    const HAS_SOURCES: bool = true;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
         if call.words().len() < 3 {

@@ -1,6 +1,6 @@
 //! CF.DEL and CF.MDEL.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::CuckooValue;
 use crate::refusal::Refusal;
@@ -14,6 +14,8 @@ pub(super) struct DeleteMany;
 
 impl Command for Delete {
     const NAME: &'static CStr = c"cf.del";
+    const ARITY: c_int = 3;
+    const SUMMARY: &'static CStr = c"Takes a copy of an item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -27,6 +29,8 @@ impl Command for Delete {
 
 impl Command for DeleteMany {
     const NAME: &'static CStr = c"cf.mdel";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Takes a copy of each item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {

@@ -1,6 +1,6 @@
 //! CF.RESERVE, and filters that other commands create.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::request::{Blueprint, Request};
@@ -17,6 +17,8 @@ pub(super) struct Reserve;
 
 impl Command for Reserve {
     const NAME: &'static CStr = c"cf.reserve";
+    const ARITY: c_int = -3;
+    const SUMMARY: &'static CStr = c"Creates an empty cuckoo filter";
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
