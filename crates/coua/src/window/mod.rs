@@ -15,11 +15,15 @@
 
 mod ask;
 mod change;
+mod describe;
 mod error;
 mod file;
 mod generations;
 mod header;
 mod insert;
+mod merge;
+mod read;
+mod stretch;
 
 pub use change::{Change, Ledger, When};
 pub use error::{WindowError, WindowMergeError};

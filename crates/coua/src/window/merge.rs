@@ -1,0 +1,79 @@
+//! Copies, unions, and memory that comes back.
+
+use crate::error::{Full, FullReason, MergeError, OutOfMemory};
+use crate::window::generations::{Aging, Live};
+use crate::window::{Clock, Generations, WindowMergeError};
+
+impl Generations {
+    /// Gives memory back after removals, in every generation.
+    ///
+    /// ```
+    /// coua::Generations::default().compact();
+    /// ```
+    pub fn compact(&mut self) {
+        self.live.iter_mut().for_each(|live| live.filter.compact());
+    }
+
+    /// A copy, unless memory lacks.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is not as much memory again.
+    ///
+    /// ```
+    /// assert!(coua::Generations::default().try_clone()?.is_empty());
+    /// # Ok::<(), coua::OutOfMemory>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let copied =
+            |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
+        let aging = self
+            .aging
+            .as_ref()
+            .map(|aging| Ok(Aging { mould: aging.mould.try_clone()?, ..*aging }));
+        Ok(Self {
+            live: self.live.iter().map(copied).collect::<Result<_, _>>()?,
+            aging: aging.transpose()?,
+        })
+    }
+
+    /// Adds all items of `other`, each to the generation of its time; the later clock counts.
+    ///
+    /// # Errors
+    ///
+    /// [`WindowMergeError`] if they do not forget alike, or their filters cannot be merged; nothing has
+    /// changed then.
+    ///
+    /// ```
+    /// let (mut one, mut two) = (coua::Generations::default(), coua::Generations::default());
+    /// two.insert_unique("a")?;
+    /// one.merge(&two)?;
+    /// assert!(one.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Result<(), WindowMergeError> {
+        if self.window() != other.window() {
+            return Err(WindowMergeError::Window);
+        }
+        if let (Some(into), Some(from)) = (self.endless_mut(), other.endless()) {
+            return Ok(into.merge(from)?);
+        }
+        if self.window().is_some_and(|window| window.clock() == Clock::Count) {
+            return Err(WindowMergeError::Count);
+        }
+        let reason = FullReason::OutOfMemory;
+        let no_memory = |_| MergeError::Full(Full { reason, ..self.full() });
+        let mut merged = self.try_clone().map_err(no_memory)?;
+        merged.turn(other.clock());
+        for Live { number, filter } in &other.live {
+            if merged.remembers(*number) {
+                merged.generation(*number).map_err(MergeError::Full)?.merge(filter)?;
+            }
+        }
+        if merged.len() > merged.limit() {
+            return Err(MergeError::Full(merged.full()).into());
+        }
+        *self = merged;
+        Ok(())
+    }
+}

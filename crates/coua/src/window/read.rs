@@ -1,0 +1,163 @@
+//! Reading a file of generations. The bytes are hostile until checked; what a part holds is checked by
+//! the reader of filters.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::filter::CuckooFilter;
+use crate::snapshot::{LoadError, Part};
+use crate::window::Generations;
+use crate::window::generations::{Aging, Live};
+use crate::window::header::{
+    END_MAGIC, HEADER_BYTES, Header, MAGIC, MOULD, PAGE, ROW_BYTES, Row, TRAILER_BYTES, VERSION,
+    trailer, u64_at,
+};
+
+/// Whether the input begins like a file of generations, rather than of one filter. Stands at the
+/// beginning again afterwards.
+pub(super) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    input.by_ref().take(MAGIC.len() as u64 + 2).read_to_end(&mut begin)?;
+    input.rewind()?;
+    Ok(begin.strip_prefix(&MAGIC) == Some(&VERSION.to_le_bytes()))
+}
+
+pub(super) fn load(
+    input: &mut (impl Read + Seek),
+    length: u64,
+    key: Option<[u8; 16]>,
+) -> Result<Generations, LoadError> {
+    let mut made: Option<Generations> = None;
+    walk(input, length, |header, row, part| {
+        let filter = match key {
+            Some(key) => CuckooFilter::read_from_with_key(part, key)?,
+            None => CuckooFilter::read_from(part)?,
+        };
+        let refused = LoadError::Field { name: "generation", found: row.number };
+        match &mut made {
+            None if row.number == MOULD && filter.is_empty() => {
+                let (window, clock) = (header.window, header.time);
+                let aging = Aging { window, clock, mould: filter, forgotten: 0, outdated: 0 };
+                made = Some(Generations { live: Vec::new(), aging: Some(aging) });
+            }
+            Some(made) if made.fits(row.number, &filter) => {
+                made.live.push(Live { number: row.number, filter });
+            }
+            _ => return Err(refused),
+        }
+        Ok(())
+    })?;
+    made.ok_or(LoadError::Field { name: "parts", found: 0 })
+}
+
+impl Generations {
+    /// Whether a filter can be the next generation.
+    fn fits(&self, number: u64, filter: &CuckooFilter) -> bool {
+        let (mould, last) = (self.mould(), self.live.last().map(|live| live.number));
+        last.is_none_or(|last| last < number)
+            && self.remembers(number)
+            && filter.hasher() == mould.hasher()
+            && filter.policy == mould.policy
+            && filter.layout() == mould.layout()
+            && filter.slots_per_bucket() == mould.slots_per_bucket()
+            && filter.geometry.resolves(&mould.geometry)
+            && mould.geometry.resolves(&filter.geometry)
+    }
+}
+
+/// Checks all but the parts themselves, and gives these to `each`, in their order.
+pub(super) fn walk<I: Read + Seek>(
+    input: &mut I,
+    length: u64,
+    mut each: impl FnMut(&Header, &Row, &mut Summed<'_, I>) -> Result<(), LoadError>,
+) -> Result<(), LoadError> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    if head.len() < HEADER_BYTES {
+        return Err(LoadError::Length { expected: HEADER_BYTES as u64, found: length });
+    }
+    let header = Header::decode(&head)?;
+    let rows = rows_of(input, length, &head, &header)?;
+    let mut at = input.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+    for row in &rows {
+        skip_zeros(input, &mut at)?;
+        let mut part = Summed { input: input.by_ref().take(row.bytes), sum: Xxh3::new() };
+        each(&header, row, &mut part)?;
+        if part.input.limit() > 0 || part.sum.digest() != row.checksum {
+            return Err(LoadError::Checksum { part: Part::Generation(row.number) });
+        }
+        at += row.bytes;
+    }
+    skip_zeros(input, &mut at)
+}
+
+/// The table, whose places are one after the other.
+fn rows_of(
+    input: &mut (impl Read + Seek),
+    length: u64,
+    head: &[u8],
+    header: &Header,
+) -> Result<Vec<Row>, LoadError> {
+    // At most as long as a window may have generations.
+    let table_bytes = header.parts * ROW_BYTES;
+    let behind = table_bytes + TRAILER_BYTES;
+    let too_short = LoadError::Length { expected: HEADER_BYTES as u64 + behind, found: length };
+    let table_offset = length.checked_sub(behind).ok_or(too_short)?;
+    input.seek(SeekFrom::Start(table_offset))?;
+    let mut end = Vec::new();
+    input.by_ref().take(behind).read_to_end(&mut end)?;
+    let Some((table, found)) = end.split_at_checked(table_bytes as usize) else {
+        return Err(LoadError::Checksum { part: Part::Trailer });
+    };
+    if found != trailer(head, table, table_offset) {
+        // What was cut, or is longer, is told apart from what was changed, if it can be.
+        let begin = found.len().saturating_sub(TRAILER_BYTES as usize);
+        if found.ends_with(&END_MAGIC) && u64_at(&found[begin..], 0) != table_offset {
+            let expected = u64_at(&found[begin..], 0).saturating_add(behind);
+            return Err(LoadError::Length { expected, found: length });
+        }
+        return Err(LoadError::Checksum { part: Part::Trailer });
+    }
+    let rows: Vec<Row> = table.chunks_exact(ROW_BYTES as usize).map(Row::decode).collect();
+    let mut at = PAGE;
+    for row in &rows {
+        let next =
+            row.offset.checked_add(row.bytes).and_then(|end| end.checked_next_multiple_of(PAGE));
+        match next.filter(|_| row.offset == at) {
+            Some(next) => at = next,
+            None => return Err(LoadError::Field { name: "part offset", found: row.offset }),
+        }
+    }
+    if at == table_offset {
+        Ok(rows)
+    } else {
+        Err(LoadError::Field { name: "table offset", found: table_offset })
+    }
+}
+
+/// Passes over the bytes up to the next page, which are zero.
+fn skip_zeros(input: &mut impl Read, at: &mut u64) -> Result<(), LoadError> {
+    let next = at.next_multiple_of(PAGE);
+    let mut zeros = Vec::new();
+    input.by_ref().take(next - *at).read_to_end(&mut zeros)?;
+    if zeros.len() as u64 != next - *at || zeros.iter().any(|&byte| byte != 0) {
+        return Err(LoadError::Checksum { part: Part::Padding });
+    }
+    *at = next;
+    Ok(())
+}
+
+/// A part that is being read.
+pub(super) struct Summed<'a, I> {
+    input: io::Take<&'a mut I>,
+    sum: Xxh3,
+}
+
+impl<I: Read> Read for Summed<'_, I> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(bytes)?;
+        self.sum.update(&bytes[..read]);
+        Ok(read)
+    }
+}
