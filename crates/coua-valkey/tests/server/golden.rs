@@ -1,5 +1,7 @@
 //! Filters that a running RedisBloom dumped, from `src/peer/golden/golden.txt`.
 
+use crate::client::Client;
+
 const GOLDEN: &str = include_str!("../../src/peer/golden/golden.txt");
 
 /// A filter, and what the peer said of it.
@@ -50,6 +52,17 @@ fn filter(section: &str) -> Filter {
         filter.chunks.clear();
     }
     filter
+}
+
+/// Loads the chunks of a filter.
+#[track_caller]
+pub(crate) fn load(client: &mut Client, key: &str, filter: &Filter) {
+    assert!(!filter.chunks.is_empty(), "{} has no chunks", filter.name);
+    for (position, chunk) in &filter.chunks {
+        let command = format!("{}.LOADCHUNK", filter.family);
+        let reply = client.call(&[command.as_bytes(), key.as_bytes(), position.as_bytes(), chunk]);
+        assert_eq!(reply.to_string(), "+OK", "{} at {position}", filter.name);
+    }
 }
 
 fn bytes(hexadecimal: &str) -> Vec<u8> {

@@ -16,14 +16,6 @@ on_both!(
     they_cannot_be_merged,
 );
 
-fn load_chunks(client: &mut Client, key: &str, filter: &Filter) {
-    for (position, chunk) in &filter.chunks {
-        let command = format!("{}.LOADCHUNK", filter.family);
-        let reply = client.call(&[command.as_bytes(), key.as_bytes(), position.as_bytes(), chunk]);
-        assert_eq!(reply.to_string(), "+OK", "{} at {position}", filter.name);
-    }
-}
-
 fn restore(client: &mut Client, key: &str, dump: &[u8]) {
     let dump = sealed(body(dump));
     let reply = client.call(&[b"RESTORE", key.as_bytes(), b"0", &dump]);
@@ -58,7 +50,7 @@ fn from_chunks(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     for filter in golden::filters().iter().filter(|filter| !filter.chunks.is_empty()) {
-        load_chunks(&mut client, "f", filter);
+        golden::load(&mut client, "f", filter);
         check(&mut client, "f", filter);
         if filter.family == "CF" {
             assert_eq!(scan(&mut client, "f"), filter.chunks, "{}", filter.name);
@@ -85,7 +77,7 @@ fn chunks_and_dumps_are_the_same(kind: Kind) {
     let filters = golden::filters();
     assert!(filters.iter().filter(both).count() > 5);
     for filter in filters.iter().filter(both) {
-        load_chunks(&mut client, "one", filter);
+        golden::load(&mut client, "one", filter);
         restore(&mut client, "other", filter.dump.as_ref().unwrap());
         assert_eq!(digest(&mut client, "one"), digest(&mut client, "other"), "{}", filter.name);
         client.good("FLUSHALL");
@@ -96,7 +88,7 @@ fn they_work_on(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     for filter in golden::filters().iter().filter(|filter| !filter.chunks.is_empty()) {
-        load_chunks(&mut client, "f", filter);
+        golden::load(&mut client, "f", filter);
         let name = &filter.name;
         let family = filter.family;
         for item in 0..50 {
@@ -129,7 +121,7 @@ fn they_are_kept(kind: Kind) {
     let filters = golden::filters();
     for (number, filter) in filters.iter().filter(|f| !f.chunks.is_empty()).enumerate() {
         let key = format!("f{number}");
-        load_chunks(&mut client, &key, filter);
+        golden::load(&mut client, &key, filter);
         client.run(&format!("{}.ADD {key} new", filter.family));
         let dump = client.good(&format!("DUMP {key}"));
         let before = digest(&mut client, &key);
@@ -156,8 +148,8 @@ fn they_cannot_be_merged(kind: Kind) {
     let mut client = server.client();
     let filters = golden::filters();
     let cuckoo = filters.iter().find(|filter| filter.family == "CF").unwrap();
-    load_chunks(&mut client, "f", cuckoo);
-    load_chunks(&mut client, "g", cuckoo);
+    golden::load(&mut client, "f", cuckoo);
+    golden::load(&mut client, "g", cuckoo);
     client.good("CF.ADD own a");
     for command in ["CF.MERGE f g", "CF.MERGE own f", "CF.MERGE f own", "CF.MERGE new f g"] {
         let reply = client.run(command);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::keeping::{rewrite, rewritten_at_last};
+use crate::resp::Value;
 use crate::server::{Kind, PATIENCE, Server};
 use crate::zoo;
 
@@ -105,12 +106,27 @@ const COMMANDS: &[&str] = &[
     "RENAME few2 few3",
     "UNLINK few3",
     "CF.ADD few3 a",
+    "CF.MADD peercuckoo a b c",
+    "CF.INSERTNX peergrown ITEMS a b 1 2",
+    "CF.DEL peergrown 5",
+    "CF.COMPACT peercuckoo",
+    "BF.RESERVE bloom2 0.001 200 EXPANSION 4",
+    "BF.RESERVE bloom3 0.001 200 NONSCALING",
+    "BF.ADD bloom2 a",
+    "BF.ADD bloom2 a",
+    "BF.ADD bloom4 a",
+    "BF.MADD bloom2 a b c",
+    "BF.MADD bloom5 a b c",
+    "BF.INSERT bloom2 ITEMS c d",
+    "BF.INSERT bloom6 CAPACITY 300 ERROR 0.1 EXPANSION 3 ITEMS c d",
+    "BF.INSERT bloom7 NONSCALING ITEMS c d",
+    "BF.MADD peerbloom a b c",
 ];
 
 fn every_command(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut client = pair.primary.client();
-    zoo::cuckoo(&mut client);
+    zoo::fill(&mut client);
     pair.same("the filters were made");
     for command in COMMANDS {
         client.good(command);
@@ -122,13 +138,13 @@ fn every_command(kind: Kind) {
 
 fn full_synchronization(kind: Kind) {
     let (primary, replica) = (Server::start(kind), Server::start(kind));
-    zoo::cuckoo(&mut primary.client());
+    zoo::fill(&mut primary.client());
     follow(&replica, &primary);
     let pair = Pair { primary, replica };
     pair.same("a full synchronization");
     let mut client = pair.primary.client();
-    for key in zoo::CUCKOO {
-        client.run(&format!("CF.ADD {key} later"));
+    for key in zoo::KEYS {
+        zoo::add(&mut client, key, "later");
         client.run(&format!("CF.DEL {key} 18500"));
     }
     pair.same("further commands");
@@ -140,7 +156,7 @@ fn full_synchronization(kind: Kind) {
 fn partial_synchronization(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut client = pair.primary.client();
-    zoo::cuckoo(&mut client);
+    zoo::fill(&mut client);
     pair.same("the filters were made");
     for round in 0..3 {
         pair.primary.client().good("CLIENT KILL TYPE replica");
@@ -157,7 +173,7 @@ fn partial_synchronization(kind: Kind) {
 fn failover(kind: Kind) {
     let Pair { primary, replica } = Pair::start(kind, &[]);
     let mut client = primary.client();
-    zoo::cuckoo(&mut client);
+    zoo::fill(&mut client);
     caught_up(&primary, &replica);
     replica.client().good("REPLICAOF NO ONE");
     let mut client = replica.client();
@@ -174,6 +190,9 @@ fn a_replica_with_other_settings(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut settings = pair.replica.client();
     for setting in [
+        "coua.bf-initial-size 5000",
+        "coua.bf-error-rate 0.2",
+        "coua.bf-expansion-factor 7",
         "coua.cf-initial-size 5000",
         "coua.cf-bucket-size 4",
         "coua.cf-max-iterations 99",
@@ -190,11 +209,15 @@ fn a_replica_with_other_settings(kind: Kind) {
         "CF.INSERT d ITEMS a",
         "CF.INSERTNX e CAPACITY 20000 ITEMS a",
         "CF.RESERVE f 4000",
+        "BF.ADD g a",
+        "BF.INSERT h ITEMS a",
+        "BF.RESERVE i 0.01 500",
     ] {
         client.good(command);
         pair.same(command);
     }
     zoo::insert(&mut client, "a", 0..5_000);
+    client.good(&zoo::with_items("BF.MADD g", 0..5_000));
     pair.same("growth beyond the replica's limit");
 }
 
@@ -210,8 +233,12 @@ fn batches_that_end_half_way(kind: Kind) {
         pair.same("a batch larger than its filter");
         client.good("DEL f");
     }
+    client.good("BF.RESERVE f 0.01 100 NONSCALING");
+    let replies = client.good(&zoo::with_items("BF.MADD f", 0..1_000));
+    assert!(replies.elements().iter().any(Value::is_error));
+    pair.same("a batch larger than its Bloom filter");
     client.good("CONFIG SET coua.key-memory-limit 40000");
-    for command in ["CF.INSERT g ITEMS", "CF.INSERTNX h ITEMS", "CF.MADD i"] {
+    for command in ["CF.INSERT g ITEMS", "CF.INSERTNX h ITEMS", "CF.MADD i", "BF.MADD j"] {
         let replies = client.good(&zoo::with_items(command, 0..100_000));
         let refused = replies.elements().iter().filter(|reply| reply.is_error()).count();
         assert!((1..100_000).contains(&refused), "{command}: {refused}");
@@ -228,6 +255,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
     client.good("CF.RESERVE full 100 EXPANSION 0");
     client.run(&zoo::with_items("CF.MADD full", 0..1_000));
     client.good("CF.COMPACT f");
+    client.good("BF.MADD bloom a b");
     caught_up(&pair.primary, &pair.replica);
     let before = field(&section(&pair.primary), "master_repl_offset:").map(str::to_owned);
     for command in [
@@ -243,6 +271,10 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
         "CF.INSERT full ITEMS x y",
         "CF.RESERVE f 1000",
         "CF.RESERVE g 3",
+        "BF.ADD bloom a",
+        "BF.MADD bloom a b",
+        "BF.EXISTS bloom x",
+        "BF.RESERVE bloom 0.1 100",
     ] {
         client.run(command);
         let after = section(&pair.primary);
@@ -267,7 +299,7 @@ fn append_only_replica(kind: Kind) {
     let options = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut pair = Pair::start(kind, &options);
     let mut client = pair.primary.client();
-    zoo::cuckoo(&mut client);
+    zoo::fill(&mut client);
     pair.same("the filters were made");
     // A full synchronization ends with a rewriting of its own.
     rewritten_at_last(&mut pair.replica.client());
