@@ -129,25 +129,25 @@ impl FilterFile {
         inputs: &Survey,
         now: Now,
     ) -> Result<Kept, Failure> {
-        let name = self.name();
-        let mut kept = self.open_as(expecting(Options::new(), inputs), secret)?;
-        check_clock(now, kept.filter(), &name)?;
-        kept.tell(now);
-        Ok(kept)
+        self.open_as(expecting(Options::new(), inputs), secret, now)
     }
 
     /// The filter in the file, read and checked, to be changed all over.
-    pub(crate) fn open_whole(self, secret: &SecretArgs) -> Result<Kept, Failure> {
-        self.open_as(Options::new().access(Access::Load), secret)
+    pub(crate) fn open_whole(self, secret: &SecretArgs, now: Now) -> Result<Kept, Failure> {
+        self.open_as(Options::new().access(Access::Load), secret, now)
     }
 
-    fn open_as(self, options: Options, secret: &SecretArgs) -> Result<Kept, Failure> {
+    fn open_as(self, options: Options, secret: &SecretArgs, now: Now) -> Result<Kept, Failure> {
+        let name = self.name();
         if !is_there(&self.path)? {
-            return Err(Failure::io(self.name(), &Errno::NOENT.into()));
+            return Err(Failure::io(name, &Errno::NOENT.into()));
         }
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
-        Ok(Kept { store: store.map_err(|error| failure(&error))? })
+        let mut kept = Kept { store: store.map_err(|error| failure(&error))? };
+        check_clock(now, kept.filter(), &name)?;
+        kept.tell(now);
+        Ok(kept)
     }
 
     /// Replaces whatever filter is there.
@@ -296,6 +296,9 @@ fn failure(error: &StoreError) -> Failure {
 
 /// The failure to say about a filter whose changes cannot be kept.
 fn not_saved(name: &str, error: &StoreError) -> Failure {
+    if let StoreError::Replaced { path } = error {
+        return Failure::at(path.display(), error.reason());
+    }
     let reason = match error {
         StoreError::Io { source, .. } => message::reason(source),
         error => error.reason().to_string(),

@@ -7,6 +7,7 @@ use coua::Generations;
 
 use crate::error::StoreError;
 use crate::journal::{Identity, Journal};
+use crate::lock::inode_at;
 use crate::progress::Progress;
 use crate::store::{Need, Snapshot, Store};
 
@@ -32,12 +33,13 @@ impl Store {
         if self.need == Need::Journal && self.is_outgrown_by(self.log.bytes()) {
             self.outgrow();
         }
+        if self.need == Need::Reopening {
+            return Err(StoreError::Broken { path: self.files.snapshot.clone() });
+        }
+        self.check_names()?;
         match self.need {
             Need::Journal => self.append(progress)?,
-            Need::Snapshot => self.checkpoint(progress)?,
-            Need::Reopening => {
-                return Err(StoreError::Broken { path: self.files.snapshot.clone() });
-            }
+            Need::Snapshot | Need::Reopening => self.checkpoint(progress)?,
         }
         self.progress = Some(progress.clone());
         Ok(())
@@ -134,7 +136,9 @@ impl Store {
             self.outgrow();
         }
         self.log.clear();
-        committed
+        committed?;
+        // What went into a file without a name is nowhere.
+        self.check_names().inspect_err(|_| self.need = Need::Reopening)
     }
 
     /// Makes a journal for the present snapshot, if there is none yet.
@@ -156,12 +160,18 @@ impl Store {
             drop(file);
             self.options.disk.remove(&self.files.next_snapshot).ok();
             let (disk, files) = (&*self.options.disk, &self.files);
-            self.journal = Some(Journal::create(disk, files, identity, Some(progress))?);
+            let journal = Journal::create(disk, files, identity, Some(progress));
+            if journal.is_err() && self.check_names().is_err() {
+                // The new one has the name already, and perhaps will not keep it.
+                self.need = Need::Reopening;
+            }
+            self.journal = Some(journal?);
             self.need = Need::Journal;
             return Ok(());
         }
         self.replace((&file, identity), progress)?;
-        self.snapshot = Snapshot { file: Some(file), identity, is_unchecked: false };
+        let inode = inode_at(&self.files.snapshot);
+        self.snapshot = Snapshot { file: Some(file), inode, identity, is_unchecked: false };
         self.progress = Some(progress.clone());
         self.need = Need::Journal;
         // The commit is done. Without a new journal, or space, the next one will say why.

@@ -2,10 +2,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, LoadError};
+
+use crate::lock::is_at;
 
 /// A filter file cannot be opened or committed.
 #[derive(Debug)]
@@ -60,6 +63,11 @@ pub enum StoreError {
         /// Why.
         source: BatchFull,
     },
+    /// Somebody has removed or replaced a file while it was in use, without taking the lock.
+    Replaced {
+        /// The filter file, its journal or its lock.
+        path: PathBuf,
+    },
     /// An earlier failure could not be undone on disk: open the store again.
     Broken {
         /// The filter file.
@@ -108,6 +116,11 @@ impl StoreError {
         Self::Io { path: path.to_owned(), doing, source }
     }
 
+    /// Complains unless an open file has this name.
+    pub(crate) fn unless_at(file: &File, path: &Path) -> Result<(), Self> {
+        if is_at(file, path) { Ok(()) } else { Err(Self::Replaced { path: path.to_owned() }) }
+    }
+
     /// The file that the message is about.
     pub fn path(&self) -> &Path {
         match self {
@@ -118,6 +131,7 @@ impl StoreError {
             | Self::Damaged { path, .. }
             | Self::Foreign { path }
             | Self::Replay { path, .. }
+            | Self::Replaced { path }
             | Self::Broken { path } => path,
         }
     }
@@ -186,6 +200,10 @@ impl fmt::Display for Reason<'_> {
             StoreError::Replay { offset, source, .. } => {
                 write!(f, "the change at byte {offset} of the journal cannot be repeated: {source}")
             }
+            StoreError::Replaced { .. } => f.write_str(
+                "was removed or replaced while the filter was open for writing: what was not committed \
+                 before is lost; leave a filter, its .journal and its .lock alone while it is written",
+            ),
             StoreError::Broken { .. } => f.write_str(
                 "an earlier write failed and could not be undone; what was committed before is safe: \
                  open the filter again",

@@ -1,6 +1,8 @@
 //! Every step on the disk made to fail once, in every way, at every place: the state is always one
 //! that was committed.
 
+mod power;
+
 use std::fs::{File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -35,7 +35,7 @@ pub enum Wait {
 #[derive(Debug)]
 pub struct Lock {
     /// Holds the lock while it is open.
-    _file: File,
+    file: File,
     path: PathBuf,
     target: PathBuf,
 }
@@ -62,10 +62,15 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             if is_at(&file, &path) {
-                return Ok(Self { _file: file, path, target });
+                return Ok(Self { file, path, target });
             }
             // The one before removed it while this one waited: it locks nothing any more.
         }
+    }
+
+    /// Complains if somebody has removed the lock: then it locks nothing any more.
+    pub(crate) fn check_name(&self) -> Result<(), StoreError> {
+        StoreError::unless_at(&self.file, &self.path)
     }
 
     /// The filter file that is locked, with symbolic links resolved.
@@ -87,6 +92,11 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
         Some(inode_of(&held.ok()?) == inode_of(&named.ok()?))
     };
     same(file.metadata(), fs::metadata(path)).unwrap_or(false)
+}
+
+/// Which file has this name; none if there is none.
+pub(crate) fn inode_at(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|metadata| inode_of(&metadata))
 }
 
 /// Device and inode: which file it is, whatever its names. Zero where the system does not tell.

@@ -79,6 +79,7 @@ impl Store {
     pub(crate) fn rename_next(&self, file: &File) -> Result<(), StoreError> {
         let (disk, from, to) =
             (&*self.options.disk, &self.files.next_snapshot, &self.files.snapshot);
+        self.check_names().inspect_err(|_| drop(disk.remove(from)))?;
         match disk.rename(from, to) {
             // Over a network the answer may be lost, but not the deed.
             Err(source) if !(cfg!(unix) && is_at(file, to)) => {

@@ -8,7 +8,7 @@ use coua::Generations;
 use crate::error::StoreError;
 use crate::files::Files;
 use crate::journal::{Identity, Journal};
-use crate::lock::{Lock, Wait};
+use crate::lock::{Lock, Wait, inode_at, inode_of};
 use crate::log::Log;
 use crate::open::Options;
 use crate::progress::Progress;
@@ -50,7 +50,7 @@ pub struct Store {
     pub(crate) reserved: Option<File>,
     pub(crate) memory: Memory,
     /// Let go of last.
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// The snapshot that this store began with, or wrote last.
@@ -58,6 +58,8 @@ pub struct Store {
 pub(crate) struct Snapshot {
     /// None before the first commit.
     pub(crate) file: Option<File>,
+    /// What has its name; none if nothing has.
+    pub(crate) inode: Option<(u64, u64)>,
     pub(crate) identity: Identity,
     /// Segments of the file have not been checked since it was opened.
     pub(crate) is_unchecked: bool,
@@ -113,7 +115,9 @@ impl Store {
         filter: Generations,
     ) -> Result<Self, StoreError> {
         let identity = Identity::default();
-        let snapshot = Snapshot { file: None, identity, is_unchecked: false };
+        // There may be something else, to be replaced.
+        let inode = inode_at(&place.1.snapshot);
+        let snapshot = Snapshot { file: None, inode, identity, is_unchecked: false };
         let access = options.access;
         let memory = Memory { access, bytes: 0, is_mapped: false, touched: 0 };
         let view = View { filter, progress: None, memory };
@@ -131,7 +135,8 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let State { view, file, snapshot: identity, journal } = state;
         let is_unchecked = view.memory.is_mapped;
-        let snapshot = Snapshot { file: Some(file), identity, is_unchecked };
+        let inode = file.metadata().ok().map(|metadata| inode_of(&metadata));
+        let snapshot = Snapshot { file: Some(file), inode, identity, is_unchecked };
         let mut store = Self::new(options, place, (view, snapshot));
         if let Some(journal) = journal {
             store = store.after(identity, journal)?;
@@ -169,8 +174,19 @@ impl Store {
             is_piecemeal: false,
             reserved: None,
             memory: view.memory,
-            _lock: lock,
+            lock,
         }
+    }
+
+    /// Complains if something that does not heed the lock has removed or replaced one of the files: what
+    /// would be written then would be nowhere, or in somebody else's place.
+    pub(crate) fn check_names(&self) -> Result<(), StoreError> {
+        self.lock.check_name()?;
+        let path = &self.files.snapshot;
+        if self.snapshot.inode != inode_at(path) {
+            return Err(StoreError::Replaced { path: path.clone() });
+        }
+        self.journal.as_ref().map_or(Ok(()), Journal::check_name)
     }
 
     /// The filter with all changes, also those not committed.

@@ -73,6 +73,11 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Complains if somebody has removed or replaced it.
+    pub(crate) fn check_name(&self) -> Result<(), StoreError> {
+        StoreError::unless_at(&self.file, &self.path)
+    }
+
     /// Bytes so far, uncommitted ones included.
     pub(crate) fn bytes(&self) -> u64 {
         self.written.0

@@ -214,3 +214,53 @@ fn a_folder_without_the_right_to_write_is_an_error() {
     assert!(Store::read(&path).unwrap().filter.contains("a"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+/// By something that does not heed the lock: nothing is said to be kept that is nowhere.
+#[cfg(unix)]
+#[test]
+fn files_that_are_removed_or_replaced_are_noticed() {
+    type Spoil = fn(&Path);
+    let spoils: [(&str, Spoil); 5] = [
+        ("seen.coua", |path| fs::rename(path.with_extension("other"), path).unwrap()),
+        ("seen.coua", |path| fs::remove_file(path).unwrap()),
+        ("seen.coua.journal", |path| {
+            fs::remove_file(path.with_extension("coua.journal")).unwrap();
+        }),
+        ("seen.coua.lock", |path| fs::remove_file(path.with_extension("coua.lock")).unwrap()),
+        ("seen.coua.lock", |path| fs::remove_dir_all(path.parent().unwrap()).unwrap()),
+    ];
+    for (name, spoil) in spoils {
+        for most_journal in [0, 1 << 30] {
+            let parent = tempfile::tempdir().unwrap();
+            let path = parent.path().join("folder/seen.coua");
+            fs::create_dir(path.parent().unwrap()).unwrap();
+            CuckooFilter::new().save_atomically(&path.with_extension("other")).unwrap();
+            let options = Options::new().most_journal(most_journal);
+            let mut store = options.create(&path, CuckooFilter::new).unwrap();
+            store.insert("a").unwrap();
+            store.commit(&progress(1)).unwrap();
+            spoil(&path);
+            let other = fs::read(&path).ok();
+            for round in 2..4 {
+                store.insert("b").unwrap();
+                let error = store.commit(&progress(round)).unwrap_err();
+                assert!(matches!(error, StoreError::Replaced { .. }), "{name}: {error}");
+                assert!(error.path().ends_with(name), "{name}: {error}");
+                assert!(fs::read(&path).ok() == other, "what is there now is left alone");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_comes_while_a_filter_is_made_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.insert("a").unwrap();
+    fs::write(&path, "somebody else's").unwrap();
+    assert!(matches!(store.commit(&progress(1)), Err(StoreError::Replaced { .. })));
+    assert!(matches!(store.finish(), Err(StoreError::Replaced { .. })));
+    assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
+}

@@ -1,0 +1,168 @@
+//! The power cut after every step: what was not synced may be gone, or not, and the state is that of the
+//! last commit, or of the one under way.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::{AGING, SCRIPT, Script, bytes_of, change, options, progress};
+use crate::disk::{Disk, FileSystem};
+use crate::lock::{inode_at, inode_of};
+use crate::{Options, StoreError};
+
+type Inode = (u64, u64);
+
+/// A file system that knows what a power cut would leave.
+#[derive(Debug)]
+struct Volatile {
+    folder: PathBuf,
+    /// Names that are on the disk, and what has them.
+    names: Mutex<BTreeMap<PathBuf, Inode>>,
+    /// What of files is on the disk.
+    contents: Mutex<BTreeMap<Inode, Vec<u8>>>,
+    /// No inode is used twice.
+    held: Mutex<Vec<File>>,
+    /// What may be found: the filter's bytes after the last commit and after the one under way.
+    states: Mutex<[Option<Vec<u8>>; 2]>,
+    cuts: Mutex<u64>,
+}
+
+impl Volatile {
+    fn new(folder: &Path) -> Arc<Self> {
+        Arc::new(Self {
+            folder: folder.to_owned(),
+            names: Mutex::default(),
+            contents: Mutex::default(),
+            held: Mutex::default(),
+            states: Mutex::default(),
+            cuts: Mutex::default(),
+        })
+    }
+
+    /// The names at the moment.
+    fn present(&self) -> BTreeMap<PathBuf, Inode> {
+        let paths = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter_map(|path| Some((path.clone(), inode_at(&path)?))).collect()
+    }
+
+    /// The names may be those on the disk or those of the moment, and so may the contents.
+    fn cut_power(&self) {
+        let (durable, present) = (self.names.lock().unwrap().clone(), self.present());
+        for names in [&durable, &present] {
+            for is_written in [false, true] {
+                let after = tempfile::tempdir().unwrap();
+                for (path, inode) in names {
+                    let content = if is_written && present.get(path) == Some(inode) {
+                        fs::read(path).unwrap()
+                    } else {
+                        self.contents.lock().unwrap().get(inode).cloned().unwrap_or_default()
+                    };
+                    fs::write(after.path().join(path.file_name().unwrap()), content).unwrap();
+                }
+                self.check(&after.path().join("seen.coua"));
+            }
+        }
+        *self.cuts.lock().unwrap() += 1;
+    }
+
+    fn check(&self, path: &Path) {
+        let found = match Options::new().read(path) {
+            Ok(view) => Some(bytes_of(&view.filter)),
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(self.states.lock().unwrap().contains(&found), "this was not committed");
+        let writer = Options::new().expecting(0).write(path);
+        assert!(writer.ok().map(|store| bytes_of(store.filter())) == found, "writers agree");
+    }
+
+    fn step<T>(&self, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let result = act();
+        self.cut_power();
+        result
+    }
+}
+
+impl Disk for Volatile {
+    fn create(&self, path: &Path, permissions: Option<&Permissions>) -> io::Result<File> {
+        let file = FileSystem.create(path, permissions)?;
+        self.held.lock().unwrap().push(file.try_clone()?);
+        self.step(|| Ok(file))
+    }
+
+    fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.step(|| FileSystem.write(file, bytes, at))
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        let inode = inode_of(&file.metadata()?);
+        let named = self.present().into_iter().find(|(_, named)| *named == inode);
+        if let Some((path, _)) = named {
+            self.contents.lock().unwrap().insert(inode, fs::read(path)?);
+        }
+        self.step(|| Ok(()))
+    }
+
+    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
+        self.step(|| FileSystem.cut(file, length))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(|| FileSystem.rename(from, to))
+    }
+
+    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+        *self.names.lock().unwrap() = self.present();
+        self.step(|| Ok(()))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step(|| FileSystem.remove(path))
+    }
+
+    fn reserve(&self, file: &File, bytes: u64) -> io::Result<()> {
+        self.step(|| FileSystem.reserve(file, bytes))
+    }
+}
+
+fn play(script: Script) {
+    let expected = script.expected();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let disk = Volatile::new(folder.path());
+    let may_be = |states: [usize; 2]| {
+        *disk.states.lock().unwrap() = states.map(|round| expected[round].clone());
+    };
+    let last = script.rounds as usize;
+    // Two are left for an end.
+    for round in 1..last - 1 {
+        may_be([round - 1, round]);
+        let mut store = options(disk.clone()).create(&path, script.make).unwrap();
+        change(&mut store, round as u64);
+        store.commit(&progress(round as u64)).unwrap();
+        may_be([round, round]);
+        disk.cut_power();
+    }
+    let mut store = options(disk.clone()).write(&path).unwrap();
+    may_be([last - 2, last - 1]);
+    change(&mut store, last as u64 - 1);
+    store.commit(&progress(0)).unwrap();
+    may_be([last - 1, last]);
+    change(&mut store, last as u64);
+    store.finish().unwrap();
+    may_be([last, last]);
+    disk.cut_power();
+    assert!(*disk.cuts.lock().unwrap() > 60);
+}
+
+#[test]
+fn the_power_is_cut_after_every_step() {
+    play(SCRIPT);
+}
+
+#[test]
+fn the_power_is_cut_after_every_step_of_a_filter_that_forgets() {
+    play(AGING);
+}
