@@ -27,6 +27,7 @@ mod imports;
 mod keeping;
 mod management;
 mod payload;
+mod redis_py;
 mod refusals;
 mod replication;
 mod resp;

@@ -1,0 +1,141 @@
+"""Every call that redis-py has for these filters, unchanged: cf() and bf(), sync and async, RESP2 and
+RESP3. `redis_py.rs` runs it: redis_py.py PORT"""
+
+import asyncio
+import inspect
+import sys
+
+import redis
+from redis.commands.bf.commands import BFCommands, CFCommands
+
+
+class Recorder:
+    """Calls, and remembers which."""
+
+    def __init__(self, commands, called):
+        self.commands, self.called = commands, called
+
+    def __getattr__(self, name):
+        call = getattr(self.commands, name)
+
+        async def recorded(*arguments, **options):
+            self.called.add(name)
+            reply = call(*arguments, **options)
+            return await reply if inspect.isawaitable(reply) else reply
+
+        return recorded
+
+
+def public(commands):
+    return {name for name, value in vars(commands).items() if callable(value) and name[0] != "_"}
+
+
+async def refused(call, text):
+    try:
+        await call
+    except redis.ResponseError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"not refused: {text}")
+
+
+async def cuckoo(cf):
+    assert await cf.create("cf", 1000) is True
+    assert await cf.reserve("cf2", 1000, expansion=3, bucket_size=4, max_iterations=50) is True
+    await refused(cf.create("cf", 1000), "item exists")
+    assert await cf.add("cf", "a") == 1
+    assert await cf.addnx("cf", "a") == 0
+    assert await cf.addnx("cf", "b") == 1
+    assert await cf.insert("cf", ["c", "d"]) == [1, 1]
+    assert await cf.insert("cf3", ["c"], capacity=500) == [1]
+    await refused(cf.insert("cf4", ["c"], nocreate=True), "not found")
+    assert await cf.insertnx("cf", ["d", "e"]) == [0, 1]
+    assert await cf.insertnx("cf5", ["d", "e"], capacity=500) == [1, 1]
+    await refused(cf.insertnx("cf4", ["c"], nocreate=True), "not found")
+    assert await cf.exists("cf", "a") == 1
+    assert await cf.exists("cf", "x") == 0
+    assert await cf.mexists("cf", "a", "x") == [1, 0]
+    assert await cf.count("cf", "a") == 1
+    assert await cf.delete("cf", "a") == 1
+    assert await cf.delete("cf", "a") == 0
+    await refused(cf.delete("cf4", "a"), "Not found")
+    info = await cf.info("cf2")
+    field = info.get if isinstance(info, dict) else None
+    if field is None:
+        assert (info.bucketSize, info.expansionRate, info.maxIteration) == (4, 3, 50), vars(info)
+        assert (info.insertedNum, info.deletedNum, info.filterNum) == (0, 0, 1), vars(info)
+        assert info.size > 0 and info.bucketNum > 0, vars(info)
+    else:
+        info = {key.decode() if isinstance(key, bytes) else key: info[key] for key in info}
+        assert info["Bucket size"] == 4 and info["Max iterations"] == 50, info
+    await copied(cf, "cf", "cf6")
+    assert await cf.mexists("cf6", "a", "b", "c") == [0, 1, 1]
+
+
+async def bloom(bf):
+    assert await bf.create("bf", 0.01, 1000) is True
+    assert await bf.reserve("bf2", 0.001, 100, expansion=4) is True
+    assert await bf.create("bf3", 0.001, 100, noScale=True) is True
+    await refused(bf.create("bf", 0.01, 1000), "item exists")
+    assert await bf.add("bf", "a") == 1
+    assert await bf.add("bf", "a") == 0
+    assert await bf.madd("bf", "a", "b") == [0, 1]
+    assert await bf.insert("bf", ["b", "c"]) == [0, 1]
+    assert await bf.insert("bf4", ["c"], capacity=500, error=0.1, expansion=3) == [1]
+    assert await bf.insert("bf5", ["c"], capacity=500, noScale=True) == [1]
+    await refused(bf.insert("bf6", ["c"], noCreate=True), "not found")
+    assert await bf.exists("bf", "a") == 1
+    assert await bf.exists("bf", "x") == 0
+    assert await bf.mexists("bf", "a", "x") == [1, 0]
+    assert await bf.card("bf") == 3
+    assert await bf.card("bf6") == 0
+    info = await bf.info("bf2")
+    if not isinstance(info, dict):
+        assert (info.capacity, info.insertedNum, info.filterNum) == (100, 0, 1), vars(info)
+        assert info.expansionRate == 4 and info.size > 0, vars(info)
+        assert (await bf.info("bf3")).expansionRate is None
+    await copied(bf, "bf", "bf7")
+    assert await bf.mexists("bf7", "a", "b", "c", "x") == [1, 1, 1, 0]
+
+
+async def copied(commands, source, destination):
+    """As redis-py's documentation dumps and loads."""
+    position, chunks = 0, []
+    while True:
+        position, chunk = await commands.scandump(source, position)
+        if position == 0:
+            break
+        chunks.append((position, chunk))
+    assert chunks
+    for position, chunk in chunks:
+        assert await commands.loadchunk(destination, position, chunk) in (b"OK", "OK", True)
+
+
+async def run(client, flush):
+    called = set(), set()
+    reply = flush()
+    if inspect.isawaitable(reply):
+        await reply
+    await cuckoo(Recorder(client.cf(), called[0]))
+    await bloom(Recorder(client.bf(), called[1]))
+    for commands, called in zip((CFCommands, BFCommands), called):
+        missing = public(commands) - called
+        assert not missing, f"not called: {missing}"
+
+
+def main():
+    port = int(sys.argv[1])
+    for protocol in 2, 3:
+        client = redis.Redis(port=port, protocol=protocol)
+        asyncio.run(run(client, client.flushall))
+        client.close()
+
+        async def asynchronous():
+            client = redis.asyncio.Redis(port=port, protocol=protocol)
+            await run(client, client.flushall)
+            await client.aclose()
+
+        asyncio.run(asynchronous())
+
+
+main()
