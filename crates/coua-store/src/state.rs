@@ -31,6 +31,9 @@ pub(crate) struct State {
 /// A journal, where its last commit ends, and the number of the next frame.
 pub(crate) type Continued = (File, (u64, u64));
 
+/// A snapshot, and the journal if there is one.
+type Opened = (File, Option<File>);
+
 /// What the files say before the filter is brought into memory.
 struct Look {
     file: File,
@@ -46,11 +49,27 @@ impl State {
         files: &Files,
         journal_use: JournalUse,
     ) -> Result<Option<Self>, StoreError> {
+        Self::of_opened(options, files, || {
+            let Some(file) = files.open_snapshot()? else { return Ok(None) };
+            Ok(Some((file, files.open_journal(journal_use)?)))
+        })
+    }
+
+    /// From the snapshot and the journal that `open` gives, which may be of two moments.
+    fn of_opened(
+        options: &Options,
+        files: &Files,
+        mut open: impl FnMut() -> Result<Option<Opened>, StoreError>,
+    ) -> Result<Option<Self>, StoreError> {
         let mut tries = 0;
         loop {
-            let Some(file) = files.open_snapshot()? else { return Ok(None) };
-            let journal = files.open_journal(journal_use)?;
+            let Some((file, journal)) = open()? else { return Ok(None) };
             let before = [Some(&file), journal.as_ref()].map(|file| seen(file?.metadata()));
+            if journal.is_none() && tries < MOST_TRIES && has_moved(files, before) {
+                // Its journal may have been taken into the next snapshot.
+                tries += 1;
+                continue;
+            }
             let look = Look::at(files, file, journal);
             match look.and_then(|look| look.bring_in(options, files)) {
                 Err(StoreError::Foreign { .. } | StoreError::Damaged { .. })
@@ -216,5 +235,35 @@ mod tests {
         store.insert("b").unwrap();
         store.commit(&Progress::default()).unwrap();
         assert!(has_moved(&files, before) && !has_moved(&files, seen_of(&look())));
+    }
+
+    /// The snapshot opened first and the journal after a writer was at work: with a new journal, or
+    /// with none, for its changes are in the new snapshot.
+    #[test]
+    fn a_reader_between_two_snapshots_sees_the_last_commit() {
+        for has_ended in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen.coua");
+            let files = Files::of(&path);
+            let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+            store.commit(&Progress::default()).unwrap();
+            store.insert("a").unwrap();
+            store.commit(&Progress::default()).unwrap();
+            let mut first = Some(files.open_snapshot().unwrap().unwrap());
+            store.insert("b").unwrap();
+            if has_ended {
+                store.finish().unwrap();
+                assert!(!files.journal.exists());
+            } else {
+                store.commit_snapshot(&Progress::default()).unwrap();
+            }
+            let open = || {
+                let snapshot =
+                    first.take().map_or_else(|| files.open_snapshot(), |old| Ok(Some(old)));
+                Ok(Some((snapshot?.unwrap(), files.open_journal(JournalUse::Read)?)))
+            };
+            let state = State::of_opened(&Options::new(), &files, open).unwrap().unwrap();
+            assert!(state.view.filter.contains("a") && state.view.filter.contains("b"));
+        }
     }
 }
