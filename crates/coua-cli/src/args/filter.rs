@@ -27,12 +27,16 @@ pub(crate) struct FilterArgs {
 
     /// Items to make room for at once [default: few; the filter grows]
     ///
+    /// With a window, each generation begins with room for its share of them.
+    ///
     /// Without a filter file, and if all inputs are files, room is made for as many items as their
     /// sizes and first records foretell.
     #[arg(long, value_name = "N", value_parser = value::count)]
     capacity: Option<u64>,
 
     /// Items up to which the rate must hold [default: --capacity if given with --rate, else no limit]
+    ///
+    /// With a window, those of all generations together [default with --window-items: what they can hold].
     #[arg(long, value_name = "N", value_parser = value::count)]
     max_items: Option<u64>,
 

@@ -24,8 +24,9 @@ pub(crate) struct RunArgs {
     /// `expected_wrongly_dropped` records: how many unique records this run is expected to have
     /// taken for repeats; then the filter at the end: `items` in it, `load` (0 to 1),
     /// `bits_per_item`, `memory_bytes`, `hash_bits`, `false_positive_rate` (with --window over all
-    /// generations together, and then also: `generations` there are, items `forgotten` in this run, and
-    /// records `outdated`, which were too old to be remembered); `seconds` of the run.
+    /// generations together, and then also: `max_items` and `rate_at_max_items`, null without a limit;
+    /// `generations` there are; items `forgotten` in this run; records `outdated`, which were too old to
+    /// be remembered); `seconds` of the run.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text")]
     pub(crate) stats: Option<StatsFormat>,

@@ -2,6 +2,7 @@
 
 use crate::args::filter::SecretArgs;
 use crate::args::run::Manners;
+use crate::args::window::NowArgs;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -23,13 +24,16 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
     manners: Manners,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.file, &args.manners)?;
     let name = file.name();
-    let mut kept = file.open_whole(&args.secret)?;
+    let mut kept = file.open_whole(&args.secret, args.now.now())?;
     let before = kept.filter().memory_bytes() as u64;
     kept.store.rewrite(Generations::compact);
     // A run that was interrupted can be gone on with as before.

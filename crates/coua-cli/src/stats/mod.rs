@@ -60,6 +60,8 @@ pub(crate) struct FilterFigures {
 /// What only filters that forget have.
 #[derive(Debug, Serialize)]
 struct WindowFigures {
+    max_items: Option<u64>,
+    rate_at_max_items: Option<f64>,
     generations: usize,
     forgotten: u64,
     outdated: u64,
@@ -68,6 +70,7 @@ struct WindowFigures {
 impl FilterFigures {
     pub(crate) fn of(filter: &Generations) -> Self {
         let memory_bytes = filter.memory_bytes() as u64;
+        let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
         Self {
             items: filter.len(),
             load: filter.load(),
@@ -76,6 +79,8 @@ impl FilterFigures {
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
             window: filter.window().map(|_| WindowFigures {
+                max_items,
+                rate_at_max_items: max_items.map(|items| items as f64 / filter.hash_bits().exp2()),
                 generations: filter.generations().count(),
                 forgotten: filter.forgotten(),
                 outdated: filter.outdated(),
@@ -124,6 +129,10 @@ impl Figures {
         table.row("hash bits", significant(filter.hash_bits));
         table.row("false-positive rate", significant(filter.false_positive_rate));
         if let Some(window) = &filter.window {
+            if let Some(rate) = window.rate_at_max_items {
+                table.row("max items", window.max_items.map_or_else(String::new, grouped));
+                table.row("false-positive rate at max items", significant(rate));
+            }
             table.row("generations", grouped(window.generations as u64));
             table.row("items forgotten", grouped(window.forgotten));
             table.row("records too old", grouped(window.outdated));

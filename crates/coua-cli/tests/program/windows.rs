@@ -247,6 +247,11 @@ fn the_last_items() {
         (&"items".into(), &190.into())
     );
     assert!(info["items"].as_u64().unwrap() <= 110);
+    let run = dedup(&folder, "", &["--stats=json"]);
+    let stats: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let rate = stats["items"].as_f64().unwrap() / stats["hash_bits"].as_f64().unwrap().exp2();
+    assert!((stats["false_positive_rate"].as_f64().unwrap() - rate).abs() < 1e-9);
+    assert_eq!(stats["rate_at_max_items"], info["rate_at_max_items"]);
     // The rate holds for all that can be in the generations together.
     assert_eq!(info["max_items"], 110);
     assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
@@ -335,6 +340,30 @@ fn windows_that_cannot_be() {
         assert_eq!((run.code, run.stdout.as_slice()), (Some(2), &b""[..]), "{options:?}");
         assert!(run.stderr.contains(message), "{options:?}: {}", run.stderr);
     }
+}
+
+/// What is asked for is divided among the generations; the rate is not.
+#[test]
+fn capacity_is_shared() {
+    let folder = Folder::new();
+    let asked = ["--window", "8h", "--capacity", "800000", "--rate", "0.001", "--now", "0"];
+    dedup(&folder, "a\n", &asked).good();
+    let one = info(&folder, &["--now", "0"]);
+    let capacity = one["capacity"].as_u64().unwrap();
+    assert!((100_000..150_000).contains(&capacity), "{capacity}");
+    assert_eq!(one["max_items"], 800_000);
+    assert!(one["rate_at_max_items"].as_f64().unwrap() <= 0.001);
+}
+
+#[test]
+fn compacting_forgets_what_is_old() {
+    let folder = Folder::new();
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
+    dedup(&folder, "b\n", &["--now", "3000"]).good();
+    let size = folder.read("f.coua").len();
+    run_in(&folder, &["compact", "f.coua", "--now", "5000"]).text();
+    assert_eq!(info(&folder, &["--now", "0"])["items"], 1);
+    assert!(folder.read("f.coua").len() < size);
 }
 
 #[test]
