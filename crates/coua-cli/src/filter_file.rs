@@ -8,7 +8,7 @@ use crate::args::run::Manners;
 use crate::clock::{Now, moment_text};
 use crate::input::Survey;
 use crate::message::{self, Failure};
-use coua::{BatchFull, Generations, Insertion, KeyHash, LoadError, When};
+use coua::{Generations, LoadError};
 use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
@@ -196,60 +196,6 @@ impl Kept {
     pub(crate) fn commit(&mut self, progress: &Progress) -> Result<(), Failure> {
         let name = self.name();
         self.store.commit(progress).map_err(|error| not_saved(&name, &error))
-    }
-}
-
-/// The filter of a `dedup`: kept in a file, or forgotten at the end.
-#[derive(Debug)]
-pub(crate) enum Memory {
-    Kept(Box<Kept>),
-    Fleeting(Box<Generations>),
-}
-
-impl Memory {
-    /// The filter that is kept in a file, if it is.
-    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
-        match self {
-            Self::Kept(kept) => Some(kept),
-            Self::Fleeting(_) => None,
-        }
-    }
-
-    /// What messages call it.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Kept(kept) => kept.name(),
-            Self::Fleeting(_) => "filter".to_owned(),
-        }
-    }
-
-    pub(crate) fn filter(&self) -> &Generations {
-        match self {
-            Self::Kept(kept) => kept.filter(),
-            Self::Fleeting(filter) => filter,
-        }
-    }
-
-    /// Tells the filter what time it is: what its window has left goes.
-    pub(crate) fn tell(&mut self, now: Now) {
-        match self {
-            Self::Kept(kept) => kept.tell(now),
-            Self::Fleeting(filter) => tell(now, filter),
-        }
-    }
-
-    pub(crate) fn insert_unique_hash_batch(
-        &mut self,
-        hashes: &[KeyHash],
-        when: When<'_>,
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        match self {
-            Self::Kept(kept) => kept.store.insert_unique_hash_batch_at(hashes, when, outcomes),
-            Self::Fleeting(filter) => {
-                filter.insert_unique_hash_batch(hashes, when, outcomes, &mut ())
-            }
-        }
     }
 }
 

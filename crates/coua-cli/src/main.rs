@@ -12,6 +12,7 @@ mod exit;
 mod filter_file;
 mod input;
 mod key;
+mod memory;
 mod message;
 mod output;
 mod pipeline;

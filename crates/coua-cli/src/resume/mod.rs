@@ -11,8 +11,9 @@ mod tracker;
 pub(crate) use job::{Again, Job};
 
 use crate::args::checkpoint::CheckpointArgs;
-use crate::filter_file::{Kept, Memory};
+use crate::filter_file::Kept;
 use crate::input::block::Block;
+use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::{Destinations, Opening, Outputs, Settled};
 use crate::pipeline::Deliver;

@@ -1,0 +1,59 @@
+//! The filter of a run: in a file, or in memory alone.
+
+use crate::clock::Now;
+use crate::filter_file::{self, Kept};
+use coua::{BatchFull, Generations, Insertion, KeyHash, When};
+
+/// A filter that is kept in a file, or forgotten at the end.
+#[derive(Debug)]
+pub(crate) enum Memory {
+    Kept(Box<Kept>),
+    Fleeting(Box<Generations>),
+}
+
+impl Memory {
+    /// The filter that is kept in a file, if it is.
+    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
+        match self {
+            Self::Kept(kept) => Some(kept),
+            Self::Fleeting(_) => None,
+        }
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Kept(kept) => kept.name(),
+            Self::Fleeting(_) => "filter".to_owned(),
+        }
+    }
+
+    pub(crate) fn filter(&self) -> &Generations {
+        match self {
+            Self::Kept(kept) => kept.filter(),
+            Self::Fleeting(filter) => filter,
+        }
+    }
+
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(crate) fn tell(&mut self, now: Now) {
+        match self {
+            Self::Kept(kept) => kept.tell(now),
+            Self::Fleeting(filter) => filter_file::tell(now, filter),
+        }
+    }
+
+    pub(crate) fn insert_unique_hash_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        match self {
+            Self::Kept(kept) => kept.store.insert_unique_hash_batch_at(hashes, when, outcomes),
+            Self::Fleeting(filter) => {
+                filter.insert_unique_hash_batch(hashes, when, outcomes, &mut ())
+            }
+        }
+    }
+}
