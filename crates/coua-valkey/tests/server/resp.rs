@@ -124,30 +124,3 @@ impl fmt::Display for Value {
 fn joined(values: &[Value], between: &str) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replies_are_shown_in_the_notation_of_the_tables() {
-        for (wire, shown) in [
-            ("+OK\r\n", "+OK"),
-            ("-ERR no\r\n", "-ERR no"),
-            (":-1\r\n", ":-1"),
-            (",0.5\r\n", ",0.5"),
-            ("$3\r\na\r\n\r\n", r#""a\r\n""#),
-            ("$-1\r\n", "$-1"),
-            ("*-1\r\n", "*-1"),
-            ("_\r\n", "_"),
-            ("#t\r\n", "#t"),
-            ("*2\r\n:1\r\n*0\r\n", "[:1 []]"),
-            ("%2\r\n+a\r\n:1\r\n+b\r\n#f\r\n", "{+a :1, +b #f}"),
-            ("~1\r\n+a\r\n", "~[+a]"),
-            (">1\r\n+a\r\n", ">[+a]"),
-            ("=5\r\ntxt:a\r\n", r#"="txt:a""#),
-        ] {
-            assert_eq!(Value::read(&mut wire.as_bytes()).unwrap().to_string(), shown);
-        }
-    }
-}

@@ -1,0 +1,105 @@
+//! Single commands and batches beside the server's own sets, by the servers' own benchmark programs.
+//!
+//! `cargo bench -p coua-valkey --bench throughput -- [items] [servers ...]` (default 2,000,000, redis-server
+//! and valkey-server). 50 connections; random items out of a million. Million items per second, and in
+//! brackets per second of the server's own processor time: the benchmark program takes a core, too.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+#![expect(clippy::unwrap_used, reason = "what fails here ends the benchmark")]
+
+#[path = "../tests/server/client.rs"]
+#[expect(dead_code, reason = "the tests need more")]
+mod client;
+#[path = "../tests/server/resp.rs"]
+#[expect(dead_code, reason = "the tests need more")]
+mod resp;
+#[path = "../tests/server/server.rs"]
+#[expect(dead_code, reason = "the tests need more")]
+mod server;
+
+use std::process::Command;
+use std::time::Instant;
+
+use server::{Kind, REDIS, Server, VALKEY};
+
+const PIPELINES: [u64; 3] = [1, 16, 64];
+const BATCH: u64 = 100;
+/// What the benchmark programs replace by a number, each time it stands there.
+const ITEM: &str = "__rand_int__";
+const KEYS: [&str; 3] = ["SADD s 1", "CF.RESERVE f 1000000", "BF.RESERVE b 0.01 1000000"];
+const SINGLE: [&str; 7] =
+    ["SADD s", "SISMEMBER s", "CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "BF.ADD b", "BF.EXISTS b"];
+const BATCHES: [&str; 7] = [
+    "SADD s",
+    "SMISMEMBER s",
+    "CF.INSERT f ITEMS",
+    "CF.INSERTNX f ITEMS",
+    "CF.MEXISTS f",
+    "BF.MADD b",
+    "BF.MEXISTS b",
+];
+
+fn main() {
+    let numbers = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let (items, servers): (Vec<_>, Vec<_>) = numbers.partition(|word| word.parse::<u64>().is_ok());
+    let items = items.first().map_or(2_000_000, |items| items.parse().unwrap());
+    let chosen =
+        |kind: &&Kind| servers.is_empty() || servers.iter().any(|name| *name == kind.program);
+    for kind in [REDIS, VALKEY].iter().filter(chosen) {
+        let columns = PIPELINES.map(|depth| format!("{:>16}", format!("P{depth}"))).concat();
+        println!("{:<24}{columns}", kind.program);
+        for command in SINGLE {
+            let cells = PIPELINES.map(|depth| measured(*kind, command, 1, depth, items));
+            println!("{command:<24}{}", cells.concat());
+        }
+        println!("{BATCH} items a command\n{:<24}{columns}", "");
+        for command in BATCHES {
+            let cells = PIPELINES.map(|depth| measured(*kind, command, BATCH, depth, items));
+            println!("{command:<24}{}", cells.concat());
+        }
+    }
+}
+
+/// A cell of the table: a fresh server, its keys with the items already in, then the command.
+fn measured(kind: Kind, command: &str, batch: u64, depth: u64, items: u64) -> String {
+    let server = Server::start(kind);
+    for creation in KEYS {
+        server.client().good(creation);
+    }
+    if command.contains("EXISTS") || command.contains("MEMBER") {
+        let key = command.split(' ').nth(1).unwrap();
+        let filling = match key {
+            "s" => "SADD s",
+            "f" => "CF.MADD f",
+            _ => "BF.MADD b",
+        };
+        run(kind, &server, filling, BATCH, (16, items.min(1_000_000)));
+    }
+    let before = processor_time(&server);
+    let start = Instant::now();
+    run(kind, &server, command, batch, (depth, items));
+    let (wall, own) = (start.elapsed().as_secs_f64(), processor_time(&server) - before);
+    let million = items as f64 / 1e6;
+    format!("{:>16}", format!("{:.2} ({:.2})", million / wall, million / own))
+}
+
+fn run(kind: Kind, server: &Server, command: &str, batch: u64, (depth, items): (u64, u64)) {
+    let program = kind.program.replace("-server", "-benchmark");
+    let done = Command::new(&program)
+        .args(["-p", &server.port().to_string(), "-c", "50", "-q", "-r", "1000000"])
+        .args(["-P", &depth.to_string(), "-n", &(items / batch).to_string()])
+        .args(command.split(' '))
+        .args((0..batch).map(|_| ITEM))
+        .output()
+        .unwrap_or_else(|error| panic!("{program} does not start: {error}"));
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && !text.contains("rror"), "{program} {command}: {text}");
+}
+
+/// Seconds of processor time that the server has taken.
+fn processor_time(server: &Server) -> f64 {
+    let info = server.client().good("INFO cpu");
+    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+    let field = |name| info.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    ["used_cpu_user:", "used_cpu_sys:"].map(|name| field(name).parse::<f64>().unwrap()).iter().sum()
+}
