@@ -38,7 +38,13 @@ impl Store {
         }
         self.check_names()?;
         match self.need {
-            Need::Journal => self.append(progress)?,
+            Need::Journal => {
+                self.append(progress)?;
+                if self.reserved.is_some() {
+                    // A snapshot that then finds no space will say so.
+                    self.take_space().ok();
+                }
+            }
             Need::Snapshot | Need::Reopening => self.checkpoint(progress)?,
         }
         self.progress = Some(progress.clone());
@@ -97,7 +103,9 @@ impl Store {
             return Ok(());
         }
         // A run with commits on its way ends the same however often it was interrupted.
-        if self.snapshot.identity.bytes <= SMALL || self.is_piecemeal {
+        let is_renewed = self.snapshot.identity.bytes <= SMALL || self.is_piecemeal;
+        // Without space for another snapshot the journal will do.
+        if is_renewed && self.take_space().is_ok() {
             self.outgrow();
         }
         if is_alone && self.need == Need::Snapshot && *progress == nothing {

@@ -11,6 +11,13 @@ use crate::journal::{Identity, Journal};
 use crate::lock::is_at;
 use crate::store::{Need, Store};
 
+/// An empty file with space for the next snapshot.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    file: File,
+    bytes: u64,
+}
+
 impl Store {
     /// Takes space for the next snapshot, if one may be written.
     pub(crate) fn reserve(&mut self) -> Result<(), StoreError> {
@@ -22,19 +29,29 @@ impl Store {
             journal <= self.options.journal_limit(present)
         };
         let stays = self.need == Need::Journal && self.options.expected.is_some_and(fits);
-        if stays || self.reserved.is_some() {
+        if stays { Ok(()) } else { self.take_space() }
+    }
+
+    /// Takes space for the next snapshot, or more of it for a filter that has grown since.
+    pub(crate) fn take_space(&mut self) -> Result<(), StoreError> {
+        let needed = self.snapshot.identity.bytes.max(self.filter.memory_bytes() as u64);
+        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
+        let failed = |source| StoreError::io(path, "take space for the next snapshot", source);
+        if let Some(reserved) = &mut self.reserved {
+            if reserved.bytes < needed {
+                disk.reserve(&reserved.file, needed).map_err(failed)?;
+                reserved.bytes = needed;
+            }
             return Ok(());
         }
-        let needed = present.max(self.filter.memory_bytes() as u64);
-        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
         let permissions = self.files.permissions();
         let file = disk.create(path, permissions.as_ref());
         let file = file.map_err(|source| StoreError::io(path, "create", source))?;
         if let Err(source) = disk.reserve(&file, needed) {
             disk.remove(path).ok();
-            return Err(StoreError::io(path, "take space for the next snapshot", source));
+            return Err(failed(source));
         }
-        self.reserved = Some(file);
+        self.reserved = Some(Reserved { file, bytes: needed });
         Ok(())
     }
 
@@ -55,8 +72,8 @@ impl Store {
         let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
         let failed = |doing| move |source| StoreError::io(path, doing, source);
         let reserved = self.reserved.take();
-        let file =
-            reserved.map_or_else(|| disk.create(path, self.files.permissions().as_ref()), Ok);
+        let create = || disk.create(path, self.files.permissions().as_ref());
+        let file = reserved.map_or_else(create, |reserved| Ok(reserved.file));
         let file = file.map_err(failed("create"))?;
         let mut out = Steps { disk, file: &file, at: 0, tail: Vec::new() };
         let written = self.filter.write_to(&mut out);

@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::journal::{Identity, Journal};
 use crate::lock::{Lock, Wait, inode_at, inode_of};
 use crate::log::Log;
+use crate::next::Reserved;
 use crate::open::Options;
 use crate::progress::Progress;
 use crate::state::{Continued, State};
@@ -46,8 +47,7 @@ pub struct Store {
     pub(crate) need: Need,
     /// Records were committed on the way.
     pub(crate) is_piecemeal: bool,
-    /// Space for the next snapshot.
-    pub(crate) reserved: Option<File>,
+    pub(crate) reserved: Option<Reserved>,
     pub(crate) memory: Memory,
     /// Let go of last.
     lock: Lock,

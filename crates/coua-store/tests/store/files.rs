@@ -264,3 +264,30 @@ fn a_file_that_comes_while_a_filter_is_made_stays() {
     assert!(matches!(store.finish(), Err(StoreError::Replaced { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
 }
+
+/// Where the file system promises space; the others are asked in vain.
+#[cfg(target_os = "linux")]
+#[test]
+fn space_for_the_next_snapshot_is_taken_and_given_back() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let taken = |path: &Path| fs::metadata(path).unwrap().blocks() * 512;
+    let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
+    let probe = File::create(folder.path().join("probe")).unwrap();
+    let promises = rustix::fs::fallocate(&probe, flags, 0, 4096).is_ok();
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    for round in 1..6 {
+        change(&mut store, round, 100_000);
+        store.commit(&progress(round)).unwrap();
+        let needed = store.filter().memory_bytes() as u64;
+        let next = path.with_extension("coua.next");
+        assert!(!promises || taken(&next) >= needed, "round {round}");
+        assert_eq!(fs::metadata(&next).unwrap().len(), 0);
+    }
+    store.commit_snapshot(&progress(9)).unwrap();
+    let length = fs::metadata(&path).unwrap().len();
+    assert!(taken(&path) < length + (64 << 10), "what was not needed is free again");
+    drop(store);
+    assert!(!path.with_extension("coua.next").exists());
+}
