@@ -200,3 +200,41 @@ fn secret_keys_are_needed_and_not_written() {
         assert!(!bytes.windows(16).any(|window| window == key));
     }
 }
+
+/// Large enough that an end without commits on the way stays in the journal.
+#[test]
+fn a_run_with_commits_ends_the_same_wherever_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = folder.path().join("original.coua");
+    let mut large = CuckooFilter::new();
+    large.insert_hash_batch(&hashes(1, 500_000)).unwrap();
+    large.save_atomically(&original).unwrap();
+    let ends = [&[][..], &[1], &[2, 5], &[1, 2, 3, 4, 5]].map(|commits| {
+        let path = folder.path().join("seen.coua");
+        fs::copy(&original, &path).unwrap();
+        let mut store = Store::open(&path).unwrap();
+        store.commit(&progress(0)).unwrap();
+        for round in 1..=6 {
+            change(&mut store, round, 500);
+            if commits.contains(&round) {
+                store.commit(&progress(round)).unwrap();
+                // Interrupted, and gone on with.
+                drop(store);
+                store = Store::open(&path).unwrap();
+                store.commit(&progress(round)).unwrap();
+            }
+        }
+        let bytes = bytes_of(store.filter());
+        store.finish().unwrap();
+        assert!(bytes_of(&Store::read(&path).unwrap().filter) == bytes);
+        assert_eq!(path.with_extension("coua.journal").exists(), commits.is_empty());
+        let snapshot = fs::read(&path).unwrap();
+        fs::remove_file(path.with_extension("coua.journal")).ok();
+        (snapshot, bytes)
+    });
+    let [none, with @ ..] = ends;
+    assert!(none.0 == fs::read(&original).unwrap(), "nothing was written again");
+    for (snapshot, bytes) in with {
+        assert!(snapshot == bytes && bytes == none.1);
+    }
+}
