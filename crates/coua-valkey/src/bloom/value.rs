@@ -53,11 +53,11 @@ impl BloomValue {
     pub(super) fn insert(
         &mut self,
         items: &[&[u8]],
-        (limit, limits): (Option<u64>, &Limits),
+        (limit, limits): (Option<u64>, impl FnOnce() -> Limits),
     ) -> Result<Vec<Outcome>, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, limit)),
-            Self::Imported(imported) => Ok(imported::insert(imported, items, limits)),
+            Self::Imported(imported) => Ok(imported::insert(imported, items, &limits())),
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }

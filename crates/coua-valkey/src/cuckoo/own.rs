@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use coua::{BatchFull, CuckooFilter, Insertion, MergeError, OutOfMemory};
+use coua::{BatchFull, CuckooFilter, Full, Insertion, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
 use crate::value::Charge;
@@ -127,6 +127,8 @@ impl OwnCuckoo {
     /// Inserts items up to the first that is refused, or all.
     fn insert_some(&mut self, items: &[&[u8]], copies: Copies, outcomes: &mut Vec<Outcome>) {
         let stopped = match copies {
+            // A batch has its preparations.
+            _ if items.len() == 1 => return outcomes.push(self.insert_one(items[0], copies)),
             Copies::Add => {
                 let result = self.filter.insert_batch(items);
                 let done = result.map_or_else(|stopped| stopped.done, |()| items.len());
@@ -144,9 +146,24 @@ impl OwnCuckoo {
             }
         };
         if let Err(BatchFull { full, .. }) = stopped {
-            let refusal = Refusal::of_full(full.reason, u64::from(self.hints.expansion));
-            outcomes.push(Outcome::Refused(refusal));
+            outcomes.push(Outcome::Refused(self.refusal_of(full)));
         }
+    }
+
+    fn insert_one(&mut self, item: &[u8], copies: Copies) -> Outcome {
+        let inserted = match copies {
+            Copies::Add => self.filter.insert(item).map(|()| Insertion::Inserted),
+            Copies::Keep => self.filter.insert_unique(item),
+        };
+        match inserted {
+            Ok(Insertion::Inserted) => Outcome::Inserted,
+            Ok(Insertion::AlreadyPresent) => Outcome::Present,
+            Err(full) => Outcome::Refused(self.refusal_of(full)),
+        }
+    }
+
+    fn refusal_of(&self, full: Full) -> Refusal {
+        Refusal::of_full(full.reason, u64::from(self.hints.expansion))
     }
 
     /// Whether room for as many more items would take more than `limit` bytes.
@@ -162,7 +179,10 @@ impl OwnCuckoo {
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         let mut removed = Vec::new();
-        self.filter.remove_batch(items, &mut removed);
+        match items {
+            &[item] => removed.push(self.filter.remove(item)),
+            items => self.filter.remove_batch(items, &mut removed),
+        }
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count > 0 {
             self.deleted += count;
@@ -186,9 +206,8 @@ impl OwnCuckoo {
     /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
     /// copy.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
-        let expansion = u64::from(self.hints.expansion);
         self.filter.merge(&other.filter).map_err(|error| match error {
-            MergeError::Full(full) => Refusal::of_full(full.reason, expansion),
+            MergeError::Full(full) => self.refusal_of(full),
             error => Refusal::Merge(error),
         })?;
         self.has_changed();

@@ -71,11 +71,11 @@ impl CuckooValue {
         &mut self,
         items: &[&[u8]],
         copies: Copies,
-        (limit, limits): (Option<u64>, &Limits),
+        (limit, limits): (Option<u64>, impl FnOnce() -> Limits),
     ) -> Result<Vec<Outcome>, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, copies, limit)),
-            Self::Imported(imported) => Ok(imported::insert(imported, items, copies, limits)),
+            Self::Imported(imported) => Ok(imported::insert(imported, items, copies, &limits())),
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }

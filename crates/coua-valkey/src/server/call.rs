@@ -5,16 +5,21 @@ use std::slice;
 
 use valkey_module::raw;
 
+use smallvec::SmallVec;
+
 use super::server_function;
 use crate::peer::Limits;
 use crate::refusal::Refusal;
 use crate::settings;
 
+/// As many words need no memory of their own: those of commands on one item.
+const FEW: usize = 4;
+
 /// A command being run.
 pub(crate) struct Call<'a> {
     pub(super) context: *mut raw::RedisModuleCtx,
     strings: &'a [*mut raw::RedisModuleString],
-    words: Vec<&'a [u8]>,
+    words: SmallVec<[&'a [u8]; FEW]>,
 }
 
 /// A word of a command that is sent on to replicas and the append-only file.
@@ -71,7 +76,8 @@ impl<'a> Call<'a> {
     /// The limit of memory per key that this call must keep: none if it repeats what was decided
     /// before.
     pub(crate) fn key_memory_limit(&self) -> Option<u64> {
-        if self.is_repetition() { None } else { settings::key_memory_limit() }
+        // Asked in this order: most servers have no limit, and the second question costs.
+        settings::key_memory_limit().filter(|_| !self.is_repetition())
     }
 
     /// The limits of filters of the other module in this call.

@@ -11,32 +11,29 @@ use crate::refusal::Refusal;
 
 /// A key that is open while a command runs. Its value, if there is one, is a `T`.
 pub(crate) struct Key<'a, T> {
-    call: &'a Call<'a>,
+    context: *mut raw::RedisModuleCtx,
     raw: *mut raw::RedisModuleKey,
     name: *mut raw::RedisModuleString,
-    value: PhantomData<T>,
+    value: PhantomData<(&'a (), T)>,
 }
 
-impl<'a> Call<'a> {
+impl Call<'_> {
     /// Opens the key that is the word with this number, to read.
-    pub(crate) fn key<T: NativeType>(&'a self, word: usize) -> Result<Key<'a, T>, Refusal> {
+    pub(crate) fn key<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
         self.open(word, raw::REDISMODULE_READ.cast_signed())
     }
 
     /// Opens the key that is the word with this number, to change.
-    pub(crate) fn key_to_change<T: NativeType>(
-        &'a self,
-        word: usize,
-    ) -> Result<Key<'a, T>, Refusal> {
+    pub(crate) fn key_to_change<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
         self.open(word, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed())
     }
 
-    fn open<T: NativeType>(&'a self, word: usize, mode: c_int) -> Result<Key<'a, T>, Refusal> {
+    fn open<T: NativeType>(&self, word: usize, mode: c_int) -> Result<Key<'_, T>, Refusal> {
         let name = self.string(word);
         // SAFETY: context and name are valid while the command runs; a key opened for reading may be
         // null if it is missing.
         let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
-        let key = Key { call: self, raw: raw.cast(), name, value: PhantomData };
+        let key = Key { context: self.context, raw: raw.cast(), name, value: PhantomData };
         if key.is_of_other_type() { Err(Refusal::WrongType) } else { Ok(key) }
     }
 }
@@ -101,9 +98,9 @@ impl<T: NativeType> Key<'_, T> {
     pub(crate) fn has_changed(&self, event: &CStr) {
         // SAFETY: context and name are valid while the command runs; the server copies the event.
         unsafe {
-            server_function!(RedisModule_SignalModifiedKey)(self.call.context, self.name);
+            server_function!(RedisModule_SignalModifiedKey)(self.context, self.name);
             server_function!(RedisModule_NotifyKeyspaceEvent)(
-                self.call.context,
+                self.context,
                 raw::REDISMODULE_NOTIFY_MODULE as c_int,
                 event.as_ptr(),
                 self.name,

@@ -123,7 +123,7 @@ impl Insertion {
         }
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let items = &call.words()[self.first..];
-        let outcomes = value.insert(items, (call.key_memory_limit(), &call.limits()))?;
+        let outcomes = value.insert(items, (call.key_memory_limit(), || call.limits()))?;
         let inserted = self.replicate(call, &outcomes);
         if inserted > 0 {
             key.has_changed(c"bloom.add");

@@ -151,7 +151,7 @@ impl Insertion {
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let items = &call.words()[self.first..];
         let outcomes =
-            value.insert(items, self.copies, (call.key_memory_limit(), &call.limits()))?;
+            value.insert(items, self.copies, (call.key_memory_limit(), || call.limits()))?;
         let inserted = self.replicate(call, &outcomes);
         if inserted > 0 {
             key.has_changed(c"cuckoo.add");
