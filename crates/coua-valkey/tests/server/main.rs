@@ -20,6 +20,8 @@ mod accuracy;
 mod bloom;
 mod chunks;
 mod client;
+mod cluster;
+mod clusters;
 mod cuckoo;
 mod golden;
 mod hostile;

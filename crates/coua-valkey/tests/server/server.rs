@@ -87,12 +87,15 @@ impl Drop for Server {
         // It may have ended by itself; then the test has said so.
         drop(self.child.kill());
         drop(self.child.wait());
+        let log = self.log();
         if thread::panicking() {
             // A crash of the server is told nowhere else.
-            let log = self.log();
             let told = |line: &&str| !line.contains("Accepted") && !line.contains("Client closed");
             let end: Vec<_> = log.lines().filter(told).collect();
             eprintln!("{}:\n{}", self.kind.program, end[end.len().saturating_sub(40)..].join("\n"));
+        } else {
+            // The module catches its own panics, and the client sees an error only.
+            assert!(!log.contains("a defect of the module"), "{log}");
         }
     }
 }
@@ -141,7 +144,7 @@ fn answers(child: &mut Child, port: u16) -> bool {
     panic!("the server on port {port} does not answer");
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 

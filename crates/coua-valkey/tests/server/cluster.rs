@@ -1,0 +1,125 @@
+//! A cluster on loopback: three primaries that share the slots, and a replica of each.
+
+use std::ops::Index;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, Protocol};
+use crate::resp::Value;
+use crate::server::{Kind, PATIENCE, Server, free_port};
+
+/// Nodes that have slots in the beginning; as many follow them.
+pub(crate) const PRIMARIES: usize = 3;
+const SLOTS: usize = 16_384;
+
+/// The nodes: first the primaries, then their replicas in the same order.
+pub(crate) struct Cluster {
+    nodes: Vec<Server>,
+}
+
+impl Index<usize> for Cluster {
+    type Output = Server;
+
+    fn index(&self, node: usize) -> &Server {
+        &self.nodes[node]
+    }
+}
+
+impl Cluster {
+    /// Starts the nodes, and waits until all of them agree.
+    pub(crate) fn start(kind: Kind) -> Self {
+        let nodes = (0..2 * PRIMARIES).map(|_| node(kind)).collect();
+        let cluster = Self { nodes };
+        cluster.introduce();
+        for node in 0..PRIMARIES {
+            let (first, behind) = (node * SLOTS / PRIMARIES, (node + 1) * SLOTS / PRIMARIES);
+            let slots = format!("CLUSTER ADDSLOTSRANGE {first} {}", behind - 1);
+            cluster[node].client().good(&slots);
+            let follow = format!("CLUSTER REPLICATE {}", cluster.id(node));
+            wait_for("a replica knows its primary", || {
+                !cluster[node + PRIMARIES].client().run(&follow).is_error()
+            });
+        }
+        cluster.wait_until_sound(0..2 * PRIMARIES);
+        cluster
+    }
+
+    fn id(&self, node: usize) -> String {
+        let id = self[node].client().good("CLUSTER MYID");
+        String::from_utf8(id.bytes().to_vec()).unwrap()
+    }
+
+    fn introduce(&self) {
+        let mut first = self[0].client();
+        for node in &self.nodes[1..] {
+            let bus = node.client().good("CONFIG GET cluster-port").elements()[1].clone();
+            let bus = String::from_utf8(bus.bytes().to_vec()).unwrap();
+            first.good(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", node.port()));
+        }
+        let known = format!("cluster_known_nodes:{}", self.nodes.len());
+        for node in &self.nodes {
+            wait_for("the nodes know each other", || says(node, "CLUSTER INFO", &known));
+        }
+    }
+
+    /// Waits until these nodes take commands, and those of them that follow have all.
+    pub(crate) fn wait_until_sound(&self, nodes: impl IntoIterator<Item = usize>) {
+        for node in nodes {
+            let node = &self[node];
+            wait_for("the cluster is sound", || {
+                says(node, "CLUSTER INFO", "cluster_state:ok")
+                    && (says(node, "INFO replication", "role:master")
+                        || says(node, "INFO replication", "master_link_status:up"))
+            });
+        }
+    }
+
+    /// Ends a node at once, as a crash would.
+    pub(crate) fn stop(&mut self, node: usize) {
+        self.nodes[node].stop();
+    }
+
+    /// The reply of the node that has the key: the command is repeated while the cluster is taken up
+    /// with itself, and sent on where it is told.
+    #[track_caller]
+    pub(crate) fn run(&self, through: usize, line: &str) -> Value {
+        let until = Instant::now() + PATIENCE;
+        let mut port = self[through].port();
+        loop {
+            let client = Client::connect(port, Protocol::Resp2);
+            let parts: Vec<_> = line.split_whitespace().collect();
+            let reply = client.and_then(|mut client| client.try_call(&parts));
+            match reply {
+                Ok(Value::Error(text)) if text.starts_with("MOVED ") => {
+                    port = text.rsplit(':').next().unwrap().parse().unwrap();
+                }
+                Ok(Value::Error(text)) if text.starts_with("CLUSTERDOWN ") => {}
+                Ok(reply) => return reply,
+                Err(_) => port = self[through].port(),
+            }
+            assert!(Instant::now() < until, "the cluster does not take {line}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn node(kind: Kind) -> Server {
+    let bus = free_port().to_string();
+    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port"];
+    Server::with(kind, &[&options[..], &[&bus]].concat())
+}
+
+fn says(node: &Server, command: &str, line: &str) -> bool {
+    let reply = node.client().good(command);
+    String::from_utf8_lossy(reply.bytes()).lines().any(|found| found == line)
+}
+
+/// Waits for something that must come.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
