@@ -51,7 +51,7 @@ pub(crate) enum Form {
 }
 
 /// Position bit of a slot value in a window.
-const POSITION: u64 = 2;
+pub(crate) const POSITION: u64 = 2;
 /// Bytes of one load.
 const LANE_BYTES: u64 = 8;
 /// Bits that one load reaches whatever its misalignment within the first byte.
@@ -169,6 +169,12 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn overlap(&self) -> bool {
         self.tag_bits == 2
+    }
+
+    /// Ways on from a full bucket: each item can go to its other bucket, in windows also to its own.
+    #[inline(always)]
+    pub(crate) fn ways(&self) -> usize {
+        (self.slots << u32::from(self.overlap())) as usize
     }
 
     /// The value stored at `position` of a bucket.

@@ -12,7 +12,7 @@
 //! filter grow first; one that cannot grow refuses once the homeless reach their limit.
 
 use crate::error::{Full, FullReason};
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Probe, Resolution, Shape};
 use crate::shapes::Shapes;
 use crate::side::Aside;
@@ -23,17 +23,25 @@ use crate::ways::Way;
 const LEAST_USE: u64 = 4;
 
 /// An item on its way to `bucket`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Relocation {
     pub(crate) segment: u32,
     steps: u32,
-    bucket: u64,
+    pub(crate) bucket: u64,
     value: u64,
 }
 
 impl Relocation {
     pub(crate) fn new(probe: &Probe) -> Self {
         Self { segment: probe.segment, steps: 0, bucket: probe.primary, value: probe.value }
+    }
+
+    /// Which item gives way where none can move, modulo the slots of a bucket: a mix of the item in
+    /// hand and of how often this was tried.
+    #[inline(always)]
+    pub(crate) fn victim(&self) -> u32 {
+        let step = u64::from(self.steps) + 1;
+        ((self.value + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u32
     }
 }
 
@@ -74,6 +82,15 @@ impl CuckooFilter {
         }
     }
 
+    /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
+    /// items nor that of the homeless, of which each may make one more.
+    pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
+        let inserts = inserts as u64;
+        let may_exceed = self.policy.when_full == WhenFull::ExceedRate;
+        let has_room = may_exceed || self.stored.saturating_add(inserts) <= self.policy.max_items;
+        has_room && self.side.homeless() + inserts < self.homeless_limit()
+    }
+
     /// Homeless items that the side table takes before inserts are refused.
     fn homeless_limit(&self) -> u64 {
         16 + self.slots() / 64
@@ -107,12 +124,34 @@ impl CuckooFilter {
     /// Runs a relocation to its end.
     #[inline(always)]
     pub(crate) fn finish(&mut self, shapes: impl Shapes, mut relocation: Relocation) {
-        while self.step(shapes, &mut relocation) == Step::Again {}
+        loop {
+            let way = self.way_on(shapes, &relocation);
+            if self.step(shapes, &mut relocation, way) == Step::Done {
+                break;
+            }
+        }
+    }
+
+    /// The way on from the full bucket that a relocation stands at.
+    #[inline(always)]
+    pub(crate) fn way_on(&self, shapes: impl Shapes, relocation: &Relocation) -> Way {
+        let segment = &self.table.segments[relocation.segment as usize];
+        let shape = shapes.of(self, relocation.segment);
+        let out = shape.way_out(segment, relocation.bucket);
+        out.unwrap_or_else(|| {
+            let victim = relocation.victim() & (shape.lanes.slots - 1);
+            shape.way_of(segment, relocation.bucket, victim)
+        })
     }
 
     /// Moves one item.
     #[inline(always)]
-    pub(crate) fn step(&mut self, shapes: impl Shapes, relocation: &mut Relocation) -> Step {
+    pub(crate) fn step(
+        &mut self,
+        shapes: impl Shapes,
+        relocation: &mut Relocation,
+        way: Way,
+    ) -> Step {
         let shape = shapes.of(self, relocation.segment);
         if relocation.steps == self.policy.max_relocations {
             self.make_homeless(*relocation);
@@ -120,12 +159,18 @@ impl CuckooFilter {
         }
         relocation.steps += 1;
         let segment = &mut self.table.segments[relocation.segment as usize];
-        if shape.make_way(segment, relocation) {
-            segment.occupied += 1;
-            return Step::Done;
+        if !way.is_open {
+            shape.exchange(segment, relocation, &way);
+            (relocation.bucket, relocation.value) = (way.bucket, way.value);
+            return Step::Again;
         }
-        shape.swap(segment, relocation);
-        Step::Again
+        let target = shape.lanes.read(segment, way.bucket);
+        if let Some(free) = shape.lanes.first(shape.lanes.empties(segment, &target)) {
+            shape.lanes.fill(segment, &target, free, way.value);
+            shape.exchange(segment, relocation, &way);
+            segment.occupied += 1;
+        }
+        Step::Done
     }
 
     #[cold]
@@ -141,43 +186,12 @@ impl CuckooFilter {
 }
 
 impl Shape {
-    /// If an item of the relocation's bucket can move to a free slot elsewhere, moves it and gives
-    /// its slot to the item in hand.
+    /// Puts the item in hand into the slot of the one that goes.
     #[inline(always)]
-    fn make_way(&self, segment: &mut Segment, relocation: &Relocation) -> bool {
-        let Some(Way { position, bucket, value }) = self.way_out(segment, relocation.bucket) else {
-            return false;
-        };
-        let target = self.lanes.read(segment, bucket);
-        if let Some(free) = self.lanes.first(self.lanes.empties(segment, &target)) {
-            self.lanes.fill(segment, &target, free, value);
-            self.exchange(segment, relocation, position);
-        }
-        true
-    }
-
-    /// Puts the item in hand into its full bucket, and takes another one out.
-    #[inline(always)]
-    fn swap(&self, segment: &mut Segment, relocation: &mut Relocation) {
-        let position = victim(relocation.value, relocation.steps) & (self.lanes.slots - 1);
-        let stored = self.exchange(segment, relocation, position);
-        let (own, evicted) = self.lanes.own_bucket(relocation.bucket, position, stored);
-        (relocation.bucket, relocation.value) = self.other_place(own, evicted);
-    }
-
-    /// Puts the item in hand at `position`; returns what was stored there.
-    #[inline(always)]
-    fn exchange(&self, segment: &mut Segment, relocation: &Relocation, position: u32) -> u64 {
+    fn exchange(&self, segment: &mut Segment, relocation: &Relocation, way: &Way) {
         let bucket = self.lanes.read(segment, relocation.bucket);
-        let stored = self.lanes.stored(segment, &bucket, position);
-        let arriving = self.lanes.at_position(relocation.value, position);
-        self.lanes.replace(segment, &bucket, position, (stored, arriving));
-        stored
+        let stored = self.lanes.stored(segment, &bucket, way.position);
+        let arriving = self.lanes.at_position(relocation.value, way.position);
+        self.lanes.replace(segment, &bucket, way.position, (stored, arriving));
     }
-}
-
-/// Which position gives way: a mix of the item and of how often it was tried.
-#[inline]
-fn victim(value: u64, step: u32) -> u32 {
-    ((value + u64::from(step)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u32
 }

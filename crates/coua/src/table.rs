@@ -133,8 +133,8 @@ pub(crate) struct Segment {
     pub(crate) spilled: bool,
     /// A relocation failed here: split before the next one.
     pub(crate) overfull: bool,
-    /// A relocation of a batch is under way here and owns the segment.
-    pub(crate) relocating: bool,
+    /// The relocation of a batch that is under way here and owns the segment: its number and 1, or 0.
+    pub(crate) owner: u8,
 }
 
 impl Segment {
@@ -298,7 +298,7 @@ impl Table {
             level,
             spilled: false,
             overfull: false,
-            relocating: false,
+            owner: 0,
         });
         Ok(index)
     }

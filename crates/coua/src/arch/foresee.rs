@@ -26,7 +26,7 @@ pub(crate) fn foresee(filter: &CuckooFilter, keys: &LocatedKeys, outlook: &mut O
 impl Vectorized<'_> {
     #[target_feature(enable = "avx512f,avx512dq,avx512cd,avx512vpopcntdq")]
     fn foresee(&self, keys: &LocatedKeys, outlook: &mut Outlook) {
-        (outlook.to_partner, outlook.held, outlook.unforeseen) = (0, 0, 0);
+        (outlook.to_partner, outlook.held, outlook.full, outlook.doubtful) = (0, 0, 0, 0);
         for part in 0..WIDTH / LANES {
             self.foresee_part(keys, outlook, part);
         }
@@ -56,6 +56,7 @@ impl Vectorized<'_> {
         let bits = |mask: u8| u16::from(mask) << (part * LANES);
         outlook.to_partner |= bits(to_partner);
         outlook.held |= bits(looked.found);
-        outlook.unforeseen |= bits(looked.doubtful | !_mm512_test_epi64_mask(empties, empties));
+        outlook.full |= bits(!_mm512_test_epi64_mask(empties, empties));
+        outlook.doubtful |= bits(looked.doubtful);
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Buckets {
 impl Buckets {
     /// The lanes, from the lowest bit on.
     #[target_feature(enable = "avx512f")]
-    fn lanes(&self) -> __m512i {
+    pub(super) fn lanes(&self) -> __m512i {
         _mm512_srlv_epi64(self.word, self.shift)
     }
 }
@@ -179,16 +179,21 @@ impl Vectorized<'_> {
     /// read some rest of their bucket.
     #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
     fn confirms(&self, bucket: &Buckets, marks: __m512i, value: __m512i) -> u8 {
-        let Lane { bits, first_rest, rest_bits, rest_mask, .. } = self.shape.lanes.lane();
-        let position = self.first_position(marks);
+        let rest = self.rests(bucket, self.first_position(marks));
+        _mm512_cmpeq_epi64_mask(rest, shift_right(value, self.shape.lanes.lane().bits))
+    }
+
+    /// The rests of the values at these positions.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn rests(&self, bucket: &Buckets, position: __m512i) -> __m512i {
+        let Lane { first_rest, rest_bits, rest_mask, .. } = self.shape.lanes.lane();
         let offset = _mm512_add_epi64(bucket.shift, splat(first_rest));
         let offset = _mm512_add_epi64(offset, _mm512_mul_epu32(position, splat(rest_bits)));
         let address = _mm512_add_epi64(bucket.address, _mm512_srli_epi64::<3>(offset));
-        // SAFETY: a rest in a bucket that was located in this filter, which is borrowed.
+        // SAFETY: a rest in a bucket of a segment of this filter, which is borrowed.
         let word = unsafe { gather(address) };
         let rest = _mm512_srlv_epi64(word, _mm512_and_epi64(offset, splat(7)));
-        let rest = _mm512_and_epi64(rest, splat(rest_mask));
-        _mm512_cmpeq_epi64_mask(rest, shift_right(value, bits))
+        _mm512_and_epi64(rest, splat(rest_mask))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Eight keys at a time, with AVX-512: locating them, looking them up, and foreseeing their inserts.
+//! Eight keys at a time, with AVX-512: locating them, looking them up, foreseeing their inserts, and
+//! finding the ways of their relocations.
 //!
 //! The same arithmetic as [`Shape::locate`] and [`Lanes::matches`](crate::bucket::Lanes::matches),
 //! lane by lane; a property test holds the two to each other. Chosen at run time where the processor
@@ -8,6 +9,7 @@
 
 mod foresee;
 mod look;
+mod ways;
 
 use crate::KeyHash;
 use crate::batch::{LocatedKeys, WIDTH};
@@ -60,6 +62,7 @@ pub(crate) fn locate_vector(
 }
 
 pub(crate) use foresee::foresee;
+pub(crate) use ways::{find_ways, look_along_ways, prefetch_ways};
 
 /// Keys in a vector.
 const LANES: usize = 8;

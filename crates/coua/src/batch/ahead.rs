@@ -1,5 +1,7 @@
 //! Locating keys long before they are looked at.
 
+use std::ops::Range;
+
 use crate::KeyHash;
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
@@ -25,7 +27,7 @@ pub(crate) struct LocatedKeys {
 
 impl LocatedKeys {
     #[inline(always)]
-    fn probe(&self, number: usize) -> Probe {
+    pub(super) fn probe(&self, number: usize) -> Probe {
         Probe {
             segment: self.segment[number] as u32,
             primary: self.primary[number],
@@ -48,7 +50,7 @@ impl LocatedKeys {
 pub(super) struct Lookahead<'a> {
     hashes: &'a [KeyHash],
     ring: [LocatedKeys; AHEAD],
-    pub(super) taken: usize,
+    taken: usize,
 }
 
 impl<'a> Lookahead<'a> {
@@ -68,11 +70,21 @@ impl<'a> Lookahead<'a> {
         ahead
     }
 
-    /// The places of the group that the next key belongs to, if it is the first there.
+    /// The places of the group that the next key belongs to, and which of them are left: from that key
+    /// to the end of the group or the batch.
     #[inline(always)]
-    pub(super) fn new_group(&self) -> Option<&LocatedKeys> {
-        let is_first = self.taken.is_multiple_of(WIDTH);
-        is_first.then(|| &self.ring[self.taken / WIDTH % AHEAD])
+    pub(super) fn group(&self) -> (&LocatedKeys, Range<usize>) {
+        let first = self.taken % WIDTH;
+        let left = self.hashes.len() - self.taken;
+        (&self.ring[self.taken / WIDTH % AHEAD], first..WIDTH.min(first + left))
+    }
+
+    /// Goes on to the next group.
+    #[inline(always)]
+    pub(super) fn next_group(&mut self, filter: &CuckooFilter, shapes: impl Shapes) {
+        let group = self.taken / WIDTH;
+        self.taken = (group + 1) * WIDTH;
+        self.locate_group(filter, shapes, group + AHEAD);
     }
 
     /// The next key's hash and place.

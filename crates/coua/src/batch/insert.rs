@@ -1,40 +1,45 @@
 //! Inserting many keys, with relocations interleaved.
 //!
-//! The order of all work *within a segment* stays as if done one by one, because a relocation owns
-//! its segment: a key that falls there finishes it first. Segments are independent, so the bytes are
-//! the same.
+//! The order of all work *within a segment* is that of single calls ([`Pending`]). Segments are
+//! independent, so the bytes are the same. What depends on more than a segment (growing, refusing)
+//! happens in the order of the keys, with nothing under way.
 
-use std::collections::VecDeque;
-
-use super::{Lookahead, Outlook, WIDTH, foresee};
+use super::pending::{self, Pending, Squad};
+use super::{Lookahead, Outlook, WIDTH, find_ways, foresee, look_along_ways, prefetch_ways};
 use crate::KeyHash;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
 use crate::prepared::{Accepted, Copies};
-use crate::relocate::{Relocation, Room, Step};
-use crate::shapes::{Shapes, Work, in_best_form};
+use crate::relocate::{Room, Step};
+use crate::shapes::{ByLevel, Shapes, Work, in_best_form};
+use crate::ways::SQUAD;
 
-/// Relocations under way at most.
-const MOST_PENDING: usize = 64;
 /// In a filter of fewer segments nearly every key would meet a relocation: there each is finished at
 /// once.
 const FEW_SEGMENTS: usize = 4;
-/// Keys between two steps of a relocation, about.
-const KEYS_PER_STEP: usize = 4;
+/// Fewer relocations than these look for their ways one after the other.
+const FEW_IN_SQUAD: usize = 3;
+/// Segments for each relocation that is kept under way: the more, the fewer keys must wait.
+const SEGMENTS_PER_RELOCATION: usize = 4;
+/// Keys of a batch that are taken together: none of them waits for longer.
+const STRETCH: usize = 4096;
 
-/// A batch of keys on its way into a filter; `each` takes what became of each.
+/// A batch of keys on its way into a filter; `each` takes the numbers of those that were inserted.
 pub(super) struct Inserter<'a, E> {
     filter: &'a mut CuckooFilter,
     hashes: &'a [KeyHash],
     done: usize,
     copies: Copies,
     each: E,
-    /// Relocations under way, each the owner of its segment.
-    pending: VecDeque<Relocation>,
+    pending: Pending,
+    /// Keys may overtake those that wait for a relocation: no limit is near that depends on the order.
+    may_overtake: bool,
+    /// A key in line needs the filter to grow, which must wait for all keys before it.
+    is_stuck: bool,
 }
 
-impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
+impl<'a, E: FnMut(usize)> Inserter<'a, E> {
     #[inline(always)]
     pub(super) fn new(
         filter: &'a mut CuckooFilter,
@@ -42,8 +47,17 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
         copies: Copies,
         each: E,
     ) -> Self {
-        let pending = VecDeque::with_capacity(MOST_PENDING);
-        Self { filter, hashes, done: 0, copies, each, pending }
+        let pending = Pending::default();
+        Self {
+            filter,
+            hashes,
+            done: 0,
+            copies,
+            each,
+            pending,
+            may_overtake: false,
+            is_stuck: false,
+        }
     }
 
     pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
@@ -55,145 +69,219 @@ impl<'a, E: FnMut(Insertion)> Inserter<'a, E> {
         outcome
     }
 
-    /// Inserts keys until all are in, or the shapes have changed; no relocation is left under way.
+    /// Inserts a stretch of keys, or fewer if the shapes change; none is left waiting.
     #[inline(always)]
     fn insert(&mut self, shapes: impl Shapes) -> Result<(), BatchFull> {
-        let splits = self.filter.splits;
-        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, self.done);
-        let (mut outlook, mut is_foreseen) = (Outlook::default(), false);
+        let end = self.hashes.len().min(self.done + STRETCH);
+        self.may_overtake = self.filter.is_far_from_limits(end - self.done);
+        let mut ahead = Lookahead::new(self.filter, shapes, &self.hashes[..end], self.done);
         let mut outcome = Ok(());
-        while outcome.is_ok() && self.filter.splits == splits {
-            if let Some(keys) = ahead.new_group() {
-                is_foreseen = foresee(self.filter, keys, &mut outlook);
-            }
-            let number = ahead.taken % WIDTH;
-            let Some((hash, probe)) = ahead.next(self.filter, shapes) else {
-                break;
-            };
-            if self.filter.table.segments[probe.segment as usize].relocating {
-                self.settle(shapes, probe.segment);
-            }
-            let foreseen = is_foreseen
-                .then(|| outlook.insert(self.filter, shapes, (number, &probe), self.copies))
-                .flatten();
-            let inserted = match foreseen {
-                Some(insertion) => Ok(insertion),
-                None => self.insert_next(shapes, hash, &probe),
-            };
-            match inserted {
-                Ok(insertion) => (self.each)(insertion),
-                Err(full) => outcome = Err(BatchFull { done: ahead.taken - 1, full }),
-            }
-            // A key's share of the relocations' work.
-            for _ in 0..self.pending.len() / KEYS_PER_STEP {
-                self.step_first(shapes);
-            }
+        let splits = self.filter.splits;
+        while outcome.is_ok() && self.done < end && !self.is_stuck && self.filter.splits == splits {
+            outcome = self.insert_group(shapes, &ahead);
+            ahead.next_group(self.filter, shapes);
         }
         self.settle_all(shapes);
-        self.done = ahead.taken;
         outcome
     }
 
+    /// Inserts the keys of a group, or those before the first that changes the shapes.
     #[inline(always)]
-    fn insert_next(
-        &mut self,
-        shapes: impl Shapes,
-        hash: KeyHash,
-        probe: &Probe,
-    ) -> Result<Insertion, Full> {
-        match self.filter.accept(shapes, probe, self.copies)? {
-            Accepted::Done(insertion) => Ok(insertion),
-            Accepted::NeedsRoom => self.relocate(shapes, hash, probe),
+    fn insert_group(&mut self, shapes: impl Shapes, ahead: &Lookahead) -> Result<(), BatchFull> {
+        let (keys, numbers) = ahead.group();
+        let splits = self.filter.splits;
+        let mut outlook = Outlook::default();
+        let is_foreseen = numbers.len() == WIDTH && foresee(self.filter, keys, &mut outlook);
+        let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;
+        if is_foreseen && self.copies == Copies::Keep {
+            // Inserts take no key away: those are still there.
+            left &= !u32::from(outlook.held);
+        }
+        let start = self.done - numbers.start;
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let probe = keys.probe(number);
+            let segment = &self.filter.table.segments[probe.segment as usize];
+            if segment.owner != 0 {
+                if self.may_overtake {
+                    self.pending.wait(segment, start + number, &probe);
+                    continue;
+                }
+                self.settle(shapes, probe.segment);
+            }
+            let foreseen =
+                is_foreseen.then(|| outlook.insert(self.filter, shapes, (number, &probe)));
+            let accepted = match foreseen.flatten() {
+                Some(accepted) => Ok(accepted),
+                None => self.filter.accept(shapes, &probe, self.copies),
+            };
+            let outcome = match accepted {
+                Ok(Accepted::Done(insertion)) => {
+                    self.tell(start + number, insertion);
+                    continue;
+                }
+                Ok(Accepted::NeedsRoom) => self.relocate(shapes, start + number, &probe),
+                Err(full) => Err(full),
+            };
+            if let Err(full) = outcome {
+                self.done = start + number;
+                return Err(BatchFull { done: self.done, full });
+            }
+            if self.is_stuck || self.filter.splits != splits {
+                self.done = start + number + 1;
+                return Ok(());
+            }
+        }
+        self.done = start + numbers.end;
+        self.take_turns(shapes, 0);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, number: usize, insertion: Insertion) {
+        if insertion == Insertion::Inserted {
+            (self.each)(number);
         }
     }
 
     /// Starts a relocation for a key whose buckets are full.
     #[inline(always)]
-    fn relocate(
-        &mut self,
-        shapes: impl Shapes,
-        hash: KeyHash,
-        probe: &Probe,
-    ) -> Result<Insertion, Full> {
-        if self.filter.room_in(probe.segment, self.pending.len()) == Room::Relocate {
-            while self.pending.len() >= MOST_PENDING {
-                self.step_first(shapes);
-            }
-            let relocation = self.filter.start_relocation(probe);
-            if self.filter.table.segments.len() < FEW_SEGMENTS {
-                self.filter.finish(shapes, relocation);
-                return Ok(Insertion::Inserted);
-            }
-            self.filter.table.segments[probe.segment as usize].relocating = true;
-            self.await_memory(shapes, relocation);
-            return Ok(Insertion::Inserted);
+    fn relocate(&mut self, shapes: impl Shapes, number: usize, probe: &Probe) -> Result<(), Full> {
+        if self.filter.room_in(probe.segment, self.pending.len()) != Room::Relocate {
+            // Splits and refusals depend on the whole filter: first all that came before.
+            self.settle_all(shapes);
+            let insertion = self.filter.insert_one(self.hashes[number], self.copies)?;
+            self.tell(number, insertion);
+            return Ok(());
         }
-        // Splits and refusals depend on the whole filter: first all that came before.
-        self.settle_all(shapes);
-        self.filter.insert_one(hash, self.copies)
-    }
-
-    #[inline(always)]
-    fn step_first(&mut self, shapes: impl Shapes) {
-        if let Some(mut relocation) = self.pending.pop_front() {
-            match self.filter.step(shapes, &mut relocation) {
-                Step::Again => self.await_memory(shapes, relocation),
-                Step::Done => self.release(relocation.segment),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn await_memory(&mut self, shapes: impl Shapes, relocation: Relocation) {
-        self.filter.prefetch_step(shapes, &relocation);
-        self.pending.push_back(relocation);
-    }
-
-    fn release(&mut self, segment: u32) {
-        self.filter.table.segments[segment as usize].relocating = false;
-    }
-
-    /// Finishes the relocation that owns `segment`.
-    #[inline(always)]
-    fn settle(&mut self, shapes: impl Shapes, segment: u32) {
-        if let Some(at) = self.pending.iter().position(|pending| pending.segment == segment)
-            && let Some(relocation) = self.pending.remove(at)
-        {
+        (self.each)(number);
+        let relocation = self.filter.start_relocation(probe);
+        let segments = self.filter.table.segments.len();
+        if segments < FEW_SEGMENTS {
             self.filter.finish(shapes, relocation);
-            self.release(segment);
+            return Ok(());
+        }
+        self.pending.start(&mut self.filter.table.segments[probe.segment as usize], relocation);
+        let most = (segments / SEGMENTS_PER_RELOCATION).min(pending::MOST);
+        while self.pending.len() >= most && !self.is_stuck {
+            self.take_turns(shapes, (most / SQUAD).saturating_sub(1));
+        }
+        Ok(())
+    }
+
+    /// Lets the relocations whose turn it is take a step; `kept` squads wait for their memory.
+    #[inline(always)]
+    fn take_turns(&mut self, shapes: impl Shapes, kept: usize) {
+        if let Some(squad) = self.pending.form_squad() {
+            self.prepare(shapes, squad, kept);
+        }
+        let Some(squad) = self.pending.take_squad(kept) else { return };
+        let place = &mut self.pending.squads[squad];
+        let count = place.count;
+        let are_known = count >= FEW_IN_SQUAD && look_along_ways(self.filter, &mut place.ways);
+        for number in 0..count {
+            let place = &self.pending.squads[squad];
+            let (owner, mut relocation) = (place.owners[number], place.relocations[number]);
+            let way = if are_known {
+                let lanes = shapes.of(self.filter, relocation.segment).lanes;
+                place.ways.of(&lanes, number, &relocation)
+            } else {
+                self.filter.way_on(shapes, &relocation)
+            };
+            match self.filter.step(shapes, &mut relocation, way) {
+                Step::Again => self.pending.go_on(owner, relocation),
+                Step::Done => self.serve_line(shapes, owner, relocation.segment),
+            }
         }
     }
 
-    fn settle_all(&mut self, shapes: impl Shapes) {
-        while !self.pending.is_empty() {
-            self.step_first(shapes);
+    /// Finds the ways on for a squad, and asks for their memory unless its turn is now.
+    #[inline(always)]
+    fn prepare(&mut self, shapes: impl Shapes, squad: usize, kept: usize) {
+        let Squad { count, relocations, ways, .. } = &mut self.pending.squads[squad];
+        let are_found = *count >= FEW_IN_SQUAD && find_ways(self.filter, ways);
+        if kept == 0 || are_found && prefetch_ways(self.filter, ways) {
+            return;
         }
+        for relocation in &relocations[..*count] {
+            self.filter.prefetch_step(shapes, relocation);
+        }
+    }
+
+    /// Inserts the keys that waited for a relocation, up to the first that needs another one.
+    #[inline(always)]
+    fn serve_line(&mut self, shapes: impl Shapes, owner: u8, segment: u32) {
+        while let Some(waiting) = self.pending.first_in_line(owner) {
+            if self.is_stuck {
+                return;
+            }
+            match self.filter.accept(shapes, &waiting.probe, self.copies) {
+                Ok(Accepted::Done(insertion)) => self.tell(waiting.number, insertion),
+                Ok(Accepted::NeedsRoom) if self.filter.room_in(segment, 0) == Room::Relocate => {
+                    self.pending.leave_line(owner);
+                    (self.each)(waiting.number);
+                    let relocation = self.filter.start_relocation(&waiting.probe);
+                    self.pending.go_on(owner, relocation);
+                    return;
+                }
+                _ => {
+                    self.is_stuck = true;
+                    return;
+                }
+            }
+            self.pending.leave_line(owner);
+        }
+        self.pending.release(&mut self.filter.table.segments[segment as usize]);
+    }
+
+    /// Finishes the relocation that owns a segment.
+    fn settle(&mut self, shapes: impl Shapes, segment: u32) {
+        while self.filter.table.segments[segment as usize].owner != 0 {
+            self.take_turns(shapes, 0);
+        }
+    }
+
+    /// Finishes all relocations, and inserts all keys that wait.
+    fn settle_all(&mut self, shapes: impl Shapes) {
+        while self.pending.len() > 0 {
+            self.take_turns(shapes, 0);
+        }
+        if self.is_stuck {
+            self.insert_waiting();
+        }
+    }
+
+    /// Inserts the keys that wait one after the other, in their order.
+    #[cold]
+    fn insert_waiting(&mut self) {
+        for segment in self.pending.owned_segments() {
+            self.filter.table.segments[segment as usize].owner = 0;
+        }
+        for waiting in self.pending.end_lines() {
+            let insertion = self.insert_now(self.hashes[waiting.number]);
+            self.tell(waiting.number, insertion);
+        }
+        self.is_stuck = false;
+    }
+
+    /// Inserts a key that others have overtaken, so that it can no more be refused: where there is no
+    /// memory to grow, it goes in without.
+    fn insert_now(&mut self, hash: KeyHash) -> Insertion {
+        if let Ok(insertion) = self.filter.insert_one(hash, self.copies) {
+            return insertion;
+        }
+        let relocation = self.filter.start_relocation(&self.filter.locate(hash));
+        self.filter.finish(ByLevel, relocation);
+        Insertion::Inserted
     }
 }
 
-impl<E: FnMut(Insertion)> Work for &mut Inserter<'_, E> {
+impl<E: FnMut(usize)> Work for &mut Inserter<'_, E> {
     type Output = Result<(), BatchFull>;
 
     #[inline(always)]
     fn run(self, shapes: impl Shapes) -> Self::Output {
         self.insert(shapes)
-    }
-}
-
-/// A batch of items that are counted already on their way into slots.
-pub(super) struct Restorer<'a> {
-    pub(super) filter: &'a mut CuckooFilter,
-    pub(super) hashes: &'a [KeyHash],
-}
-
-impl Work for Restorer<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, shapes: impl Shapes) {
-        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
-        while let Some((_, probe)) = ahead.next(self.filter, shapes) {
-            self.filter.put_back(shapes, &probe);
-        }
     }
 }

@@ -8,24 +8,45 @@ mod ahead;
 mod insert;
 mod look;
 mod outlook;
+mod pending;
 mod remove;
+mod restore;
 
 use crate::KeyHash;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::CuckooFilter;
 use crate::prepared::Copies;
 use crate::shapes::{ByLevel, in_best_form};
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+use crate::ways::Ways;
 use ahead::Lookahead;
-use insert::{Inserter, Restorer};
+use insert::Inserter;
 use look::Looker;
 use remove::Remover;
+use restore::Restorer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::foresee;
+use crate::arch::{find_ways, foresee, look_along_ways, prefetch_ways};
 
 /// Other processors foresee nothing.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn foresee(_filter: &CuckooFilter, _keys: &LocatedKeys, _outlook: &mut Outlook) -> bool {
+    false
+}
+
+/// And take steps one after the other.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn find_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
+    false
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn prefetch_ways(_filter: &CuckooFilter, _ways: &Ways) -> bool {
+    false
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn look_along_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
     false
 }
 
@@ -184,15 +205,21 @@ impl CuckooFilter {
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
         outcomes.clear();
-        outcomes.reserve(hashes.len());
-        self.insert_each(hashes, Copies::Keep, |insertion| outcomes.push(insertion))
+        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
+        let inserted = |number: usize| outcomes[number] = Insertion::Inserted;
+        let result = self.insert_each(hashes, Copies::Keep, inserted);
+        if let Err(stopped) = &result {
+            outcomes.truncate(stopped.done);
+        }
+        result
     }
 
+    /// Inserts keys; `each` takes the numbers of those that were inserted, in any order.
     pub(crate) fn insert_each(
         &mut self,
         hashes: &[KeyHash],
         copies: Copies,
-        each: impl FnMut(Insertion),
+        each: impl FnMut(usize),
     ) -> Result<(), BatchFull> {
         Inserter::new(self, hashes, copies, each).insert_all()
     }

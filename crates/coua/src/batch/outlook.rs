@@ -11,7 +11,7 @@ use crate::bucket::Bucket;
 use crate::error::Insertion;
 use crate::filter::CuckooFilter;
 use crate::geometry::{PARTNER, Probe};
-use crate::prepared::Copies;
+use crate::prepared::Accepted;
 use crate::shapes::Shapes;
 
 /// What was seen of a group of keys, field by field as vectors write them; of the single words, each
@@ -28,32 +28,34 @@ pub(crate) struct Outlook {
     pub(crate) to_partner: u16,
     /// The key is in a slot.
     pub(crate) held: u16,
-    /// Both buckets are full, or the key must be looked for more closely.
-    pub(crate) unforeseen: u16,
+    /// Both buckets are full.
+    pub(crate) full: u16,
+    /// The key must be looked for more closely.
+    pub(crate) doubtful: u16,
 }
 
 impl Outlook {
-    /// Inserts a key if all is as foreseen and needs no further care; else changes nothing.
+    /// [`CuckooFilter::accept`] for a key that is absent, if all is as foreseen and needs no further
+    /// care; else changes nothing.
     #[inline(always)]
     pub(super) fn insert(
         &self,
         filter: &mut CuckooFilter,
         shapes: impl Shapes,
         (number, probe): (usize, &Probe),
-        copies: Copies,
-    ) -> Option<Insertion> {
-        if self.held >> number & 1 == 1 {
-            // Inserts take no key away: it is still there.
-            return (copies == Copies::Keep).then_some(Insertion::AlreadyPresent);
-        }
+    ) -> Option<Accepted> {
         let is_at_limit = filter.is_at_limit();
         let lanes = shapes.of(filter, probe.segment).lanes;
         let segment = &mut filter.table.segments[probe.segment as usize];
         let primary = Bucket::seen(self.primary_bit[number], self.primary_word[number]);
         let partner = Bucket::seen(self.partner_bit[number], self.partner_word[number]);
         let is_as_seen = primary.is_current(segment) & partner.is_current(segment);
-        if self.unforeseen >> number & 1 == 1 || !is_as_seen || segment.spilled || is_at_limit {
+        let needs_care = (self.doubtful | self.held) >> number & 1 == 1;
+        if needs_care || !is_as_seen || segment.spilled || is_at_limit {
             return None;
+        }
+        if self.full >> number & 1 == 1 {
+            return Some(Accepted::NeedsRoom);
         }
         let to_partner = self.to_partner >> number & 1 == 1;
         let bucket = select_unpredictable(to_partner, partner, primary);
@@ -61,6 +63,6 @@ impl Outlook {
         lanes.fill(segment, &bucket, self.position[number] as u32, value);
         segment.occupied += 1;
         filter.stored += 1;
-        Some(Insertion::Inserted)
+        Some(Accepted::Done(Insertion::Inserted))
     }
 }
