@@ -83,6 +83,22 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     }
 }
 
+/// The option that lets slots of a cluster be moved while they are in use, if the server has it: Valkey
+/// since 9. It moves keys as an append-only file does. Redis may mean something else by the same bit.
+fn slot_migration() -> u32 {
+    let mut options: Option<unsafe extern "C" fn() -> c_int> = None;
+    // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
+    unsafe {
+        server_function!(RedisModule_GetApi)(
+            c"ValkeyModule_GetModuleOptionsAll".as_ptr(),
+            (&raw mut options).cast(),
+        );
+        options.map_or(0, |options| {
+            options().cast_unsigned() & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
+        })
+    }
+}
+
 fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), String> {
     panic::set_hook(Box::new(|panic| {
         // The server's own crash report follows if the panic is in the server's way.
@@ -93,7 +109,8 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
         let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             // A replica may answer from its old data while it loads new: values share nothing.
-            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
+            | slot_migration();
         server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
     }
     let loader = Loader { context };
