@@ -137,3 +137,60 @@ impl Head {
         Ok(Self { hash_key, hints, deleted })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::{Copies, Request};
+
+    fn image() -> Vec<u8> {
+        let words: [&[u8]; 3] = [b"16", b"EXPANSION", b"0"];
+        let blueprint = Request::of_reserve(&words).unwrap().complete([5; 16]).unwrap();
+        let mut own = blueprint.build().unwrap();
+        own.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], Copies::Add, None);
+        own.remove(&[b"a"]);
+        let mut bytes = Vec::new();
+        own.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<OwnCuckoo, LoadRefusal> {
+        let (magic, mut rest) = bytes.split_first_chunk().ok_or(LoadRefusal::Field("length"))?;
+        OwnCuckoo::read(*magic, &mut rest)
+    }
+
+    #[test]
+    fn an_image_is_read_as_it_was_written() {
+        let bytes = image();
+        let own = read(&bytes).unwrap();
+        assert_eq!((own.filter().count("b"), own.deleted()), (6, 1));
+        let mut again = Vec::new();
+        own.write(&mut again).unwrap();
+        assert!(again == bytes);
+        assert_eq!(OwnCuckoo::image_length(&bytes), Some(bytes.len() as u64));
+    }
+
+    #[test]
+    fn every_flipped_byte_and_every_cut_is_found() {
+        let bytes = image();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            assert!(read(&damaged).is_err(), "byte {at}");
+            assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_head_with_impossible_options_is_refused_though_its_checksum_fits() {
+        for (at, value) in
+            [(8, 3u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]
+        {
+            let mut forged = image();
+            forged[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            let sum = checksum(&forged[..HEAD - 8]).to_le_bytes();
+            forged[HEAD - 8..HEAD].copy_from_slice(&sum);
+            assert!(read(&forged).is_err(), "{value} at {at}");
+        }
+    }
+}

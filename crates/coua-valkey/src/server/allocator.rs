@@ -14,7 +14,6 @@ const NATURAL: usize = 16;
 /// unit tests, which have no server at all.
 struct ServerMemory;
 
-#[cfg(not(test))]
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
 
