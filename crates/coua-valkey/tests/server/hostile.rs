@@ -23,7 +23,7 @@ on_both!(
 );
 
 /// Restores all of them at once, uses what was restored, and sees that the server lives.
-fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Value> {
+pub(crate) fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Value> {
     let mut restored = Vec::new();
     for some in payloads.chunks(500) {
         let commands: Vec<_> = some
@@ -53,7 +53,7 @@ fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Value> {
 }
 
 /// Dumps of filters in all conditions, small enough to change every byte.
-fn small_dumps(client: &mut Client) -> Vec<Vec<u8>> {
+pub(crate) fn small_dumps(client: &mut Client) -> Vec<Vec<u8>> {
     for command in [
         "CF.INSERT few ITEMS a b b c",
         "CF.RESERVE fixed 64 EXPANSION 0",
@@ -95,7 +95,7 @@ fn changed_dumps(kind: Kind) {
     }
 }
 
-fn changed(dump: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn changed(dump: &[u8]) -> Vec<Vec<u8>> {
     let change = |at: usize, by: u8| {
         let mut changed = dump.to_vec();
         changed[at] ^= by;

@@ -28,6 +28,7 @@ mod hostile;
 mod imports;
 mod keeping;
 mod management;
+mod memory;
 mod payload;
 mod redis_py;
 mod refusals;

@@ -78,7 +78,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// One after the other, on filters of all kinds.
-const COMMANDS: &[&str] = &[
+pub(crate) const COMMANDS: &[&str] = &[
     "CF.RESERVE made 1000",
     "CF.RESERVE made2 1000 BUCKETSIZE 4 MAXITERATIONS 30 EXPANSION 0 ERROR 0.0001",
     "CF.ADD made a",
