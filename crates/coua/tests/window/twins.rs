@@ -209,6 +209,7 @@ fn time_does_not_go_back() {
     seen.advance(5_000, &mut ());
     seen.insert_unique("a").unwrap();
     seen.advance(0, &mut ());
+    seen.turn(0);
     assert_eq!(seen.clock(), 5_000);
     seen.insert_unique("b").unwrap();
     assert_eq!(seen.generations().count(), 1, "both are of the present");
@@ -238,6 +239,21 @@ fn generations_merge_by_their_times() {
     let mut counts = Vec::new();
     one.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
     assert_eq!(counts, [0, 2, 1, 1, 1], "the first is too old now");
+
+    let mut late = with(&[(6, 900)]);
+    late.merge(&one).unwrap();
+    one.merge(&with(&[(6, 900)])).unwrap();
+    assert!(bytes_of(&late) == bytes_of(&one), "the order does not matter");
+
+    let few = CuckooFilter::builder().capacity(2).max_items(3).hash_bits(64).build().unwrap();
+    let (mut two, mut more) =
+        (Generations::new(window, few.clone()), Generations::new(window, few));
+    for (filter, hashes) in [(&mut two, [1, 2]), (&mut more, [3, 4])] {
+        filter.insert_hash_batch(&hashes.map(hash), When::Each(&[5, 15]), &mut ()).unwrap();
+    }
+    let alone = bytes_of(&two);
+    assert!(two.merge(&more).unwrap_err().to_string().contains("for at most 3"));
+    assert!(bytes_of(&two) == alone);
 
     let before = bytes_of(&one);
     let other = Window::new(Clock::Given, 100, 5).unwrap();
