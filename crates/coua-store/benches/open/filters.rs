@@ -1,0 +1,130 @@
+//! The filter files that are measured.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use coua::{CuckooFilter, KeyHash};
+use tempfile::TempDir;
+
+/// A filter file that stays as it is, and the place where it is worked on.
+pub(crate) struct Filter {
+    /// Goes away with all files.
+    _folder: TempDir,
+    original: PathBuf,
+    /// Another name of it, until a new snapshot takes it.
+    pub(crate) path: PathBuf,
+    pub(crate) items: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Whether the file's pages are in memory before it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    Warm,
+    Cold,
+}
+
+impl Cache {
+    pub(crate) const ALL: [Self; 2] = [Self::Cold, Self::Warm];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+        }
+    }
+}
+
+/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
+fn hash(n: u64) -> KeyHash {
+    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    KeyHash::from_u64(z ^ (z >> 31))
+}
+
+/// Gives `count` hashes from the `first` on to `each`, in blocks.
+pub(crate) fn hashes(first: u64, count: u64, mut each: impl FnMut(&[KeyHash])) {
+    let mut block = Vec::new();
+    for begin in (first..first + count).step_by(4096) {
+        block.clear();
+        block.extend((begin..(begin + 4096).min(first + count)).map(hash));
+        each(&block);
+    }
+}
+
+impl Filter {
+    pub(crate) fn new(items: u64, parent: &Path) -> Self {
+        // 64-bit hashes, six bytes an item at most; twice, for the next snapshot.
+        check_space(parent, 12 * items);
+        let folder = tempfile::tempdir_in(parent).unwrap();
+        let original = folder.path().join("original.coua");
+        let mut filter = CuckooFilter::builder().capacity(items).build().unwrap();
+        hashes(0, items, |block| filter.insert_hash_batch(block).unwrap());
+        filter.save_atomically(&original).unwrap();
+        let bytes = fs::metadata(&original).unwrap().len();
+        let path = folder.path().join("seen.coua");
+        Self { _folder: folder, original, path, items, bytes }
+    }
+
+    /// As it was before anything was done to it.
+    pub(crate) fn restore(&self, cache: Cache) {
+        for path in [&self.path, &self.journal()] {
+            fs::remove_file(path).ok();
+        }
+        fs::hard_link(&self.original, &self.path).unwrap();
+        let file = File::open(&self.path).unwrap();
+        match cache {
+            Cache::Cold => forget(&file),
+            Cache::Warm => {
+                std::io::copy(&mut &file, &mut std::io::sink()).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.path.with_extension("coua.journal")
+    }
+
+    /// Bytes of the files that were not there before.
+    pub(crate) fn written(&self) -> u64 {
+        let length = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
+        let is_new = length(&self.path) != self.bytes || !self.is_original();
+        length(&self.journal()) + if is_new { length(&self.path) } else { 0 }
+    }
+
+    #[cfg(unix)]
+    fn is_original(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        inode(&self.path) == inode(&self.original)
+    }
+
+    #[cfg(not(unix))]
+    fn is_original(&self) -> bool {
+        let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        modified(&self.path) == modified(&self.original)
+    }
+}
+
+/// Takes the file's pages out of the cache.
+#[cfg(target_os = "linux")]
+fn forget(file: &File) {
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn forget(_file: &File) {
+    panic!("cold caches are measured on Linux alone");
+}
+
+#[cfg(target_os = "linux")]
+fn check_space(folder: &Path, needed: u64) {
+    let space = rustix::fs::statvfs(folder).unwrap();
+    let free = space.f_bavail * space.f_frsize;
+    assert!(free > needed, "{}: {free} bytes are free, {needed} are needed", folder.display());
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check_space(_folder: &Path, _needed: u64) {}
