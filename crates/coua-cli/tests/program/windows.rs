@@ -55,6 +55,47 @@ fn opening_forgets() {
     );
 }
 
+/// Two months of days, each a run of its own: nothing is forgotten early, all of it in time.
+#[test]
+fn day_by_day() {
+    const WEEK: u64 = 7;
+    let folder = Folder::new();
+    let window = ["--window", "7d", "--generations", "7"];
+    let mut printed_on = std::collections::HashMap::new();
+    for day in 0..60 {
+        // Some of every day, some of the last weeks, some once.
+        let items = (0..40_u64).map(|n| match n % 4 {
+            0 => n,
+            1 => 1_000 * (day - day * n % 17 % (day + 1)) + 2,
+            2 => 1_000 * (day / n) + n,
+            _ => 1_000 * day + n,
+        });
+        let items: Vec<u64> = items.collect();
+        let text: Vec<String> = items.iter().map(|item| format!("{item}\n")).collect();
+        let now = (20_000 + day) * 86_400 + 1_000 * (day % 80);
+        let now = now.to_string();
+        let printed =
+            dedup(&folder, &text.concat(), &[&window[..], &["--now", &now]].concat()).text();
+        let printed: Vec<u64> = printed.lines().map(|line| line.parse().unwrap()).collect();
+        for item in &items {
+            let is_printed = printed.contains(item);
+            match printed_on.get(item).map(|on| day - on) {
+                None => assert!(is_printed, "day {day}: {item} is new"),
+                Some(age) if age < WEEK => {
+                    assert!(!is_printed || age == 0, "day {day}: {item}, {age} days")
+                }
+                Some(age) if age > WEEK => assert!(is_printed, "day {day}: {item}, {age} days"),
+                Some(_) => {}
+            }
+            if is_printed {
+                printed_on.insert(*item, day);
+            }
+        }
+        let once: std::collections::HashSet<_> = printed.iter().collect();
+        assert_eq!(once.len(), printed.len(), "day {day}: each once");
+    }
+}
+
 #[test]
 fn info_tells_the_generations() {
     let folder = Folder::new();
