@@ -19,6 +19,8 @@ on_both!(
     nothing_is_sent_for_nothing,
     chunks_reach_the_replica,
     append_only_replica,
+    without_a_file_in_between,
+    transactions_and_scripts,
 );
 
 /// A primary, and a replica that follows it.
@@ -314,4 +316,35 @@ fn append_only_replica(kind: Kind) {
 fn restarted(replica: &mut Server, primary: &mut Client) {
     replica.restart();
     assert_eq!(replica.client().good("DEBUG DIGEST"), primary.good("DEBUG DIGEST"));
+}
+
+/// The replica loads what comes over the connection, beside what it has.
+fn without_a_file_in_between(kind: Kind) {
+    let primary = Server::start(kind);
+    let replica = Server::with(kind, &["--repl-diskless-load", "swapdb"]);
+    primary.client().good("CONFIG SET repl-diskless-sync yes");
+    zoo::fill(&mut primary.client());
+    replica.client().good("CF.ADD old a");
+    follow(&replica, &primary);
+    Pair { primary, replica }.same("a full synchronization without a file");
+}
+
+fn transactions_and_scripts(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    client.good("CF.RESERVE full 100 EXPANSION 0");
+    for command in ["MULTI", "CF.ADD f a", "CF.ADDNX f a", "BF.ADD b a", "CF.MADD g a b"] {
+        client.good(command);
+    }
+    client.good(&zoo::with_items("CF.MADD full", 0..1_000));
+    client.good("EXEC");
+    pair.same("a transaction");
+    let script = "redis.call('CF.RESERVE', KEYS[1], 1000)
+        redis.call('CF.INSERT', KEYS[1], 'ITEMS', 'a', 'b')
+        redis.call('CF.DEL', KEYS[1], 'a')
+        redis.call('BF.ADD', KEYS[2], 'a')
+        return redis.pcall('CF.RESERVE', KEYS[1], 1000)";
+    let reply = client.call(&["EVAL", script, "2", "scripted", "bscripted"]).to_string();
+    assert_eq!(reply, "-ERR item exists");
+    pair.same("a script");
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::{Client, Protocol};
+use crate::resp::Value;
 
 /// No server of these tests takes this long to start, to stop, or to follow another.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -58,12 +59,27 @@ impl Server {
         Self::with(kind, &[])
     }
 
-    /// A server with further options, as on its command line.
+    /// A server with further options, as on its command line. Words before the first option are
+    /// arguments of the module.
     pub(crate) fn with(kind: Kind, options: &[&str]) -> Self {
         let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
         let directory = tempfile::tempdir().unwrap();
         let (child, port) = launch(kind, &options, directory.path());
         Self { kind, options, directory, port, child }
+    }
+
+    /// What a server logs that must not start with these options.
+    pub(crate) fn refused(kind: Kind, options: &[&str]) -> String {
+        let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let directory = tempfile::tempdir().unwrap();
+        let (mut child, port) = spawn(kind, &options, directory.path());
+        assert!(!answers(&mut child, port), "{} starts with {options:?}", kind.program);
+        fs::read_to_string(directory.path().join("log")).unwrap()
+    }
+
+    /// Options for the next start.
+    pub(crate) fn add_options(&mut self, options: &[&str]) {
+        self.options.extend(options.iter().map(ToString::to_string));
     }
 
     pub(crate) fn connect(&self, protocol: Protocol) -> Client {
@@ -125,22 +141,7 @@ impl Drop for Server {
 /// it is tried again with another.
 fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     for _ in 0..10 {
-        let port = free_port();
-        let mut child = kind
-            .command()
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
-            .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"])
-            .args(["--repl-diskless-sync-delay", "0", "--loglevel", "verbose"])
-            .args(["--rdbcompression", if kind.checked { "no" } else { "yes" }])
-            .args(["--logfile", "log", "--dir"])
-            .arg(directory)
-            .args(["--loadmodule", module().to_str().unwrap()])
-            .args(options)
-            .current_dir(directory)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", kind.program));
+        let (mut child, port) = spawn(kind, options, directory);
         if answers(&mut child, port) {
             return (child, port);
         }
@@ -150,15 +151,42 @@ fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     panic!("no free port was found for {}", kind.program);
 }
 
-/// Waits until the server answers; `false` when it has ended.
+fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
+    let port = free_port();
+    let child = kind
+        .command()
+        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
+        .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"])
+        .args(["--repl-diskless-sync-delay", "0", "--loglevel", "verbose"])
+        // Their compression reads memory before it was written, on purpose.
+        .args(["--rdbcompression", if kind.checked { "no" } else { "yes" }])
+        .args(["--logfile", "log", "--dir"])
+        .arg(directory)
+        .args(["--loadmodule", module().to_str().unwrap()])
+        .args(options)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{} does not start: {error}", kind.program));
+    (child, port)
+}
+
+/// Waits until the server answers, and not another one on its port; `false` when it has ended.
 fn answers(child: &mut Child, port: u16) -> bool {
     let until = Instant::now() + PATIENCE;
+    let own = format!("\r\nprocess_id:{}\r\n", child.id());
     while Instant::now() < until {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        let reply = Client::connect(port, Protocol::Resp2).and_then(|mut c| c.try_call(&["PING"]));
-        if reply.is_ok_and(|reply| !reply.is_error()) {
+        let client = Client::connect(port, Protocol::Resp2);
+        let info = client.and_then(|mut client| {
+            client.try_call(&["PING"]).map(|ping| (ping.is_error(), client.run("INFO server")))
+        });
+        if let Ok((false, Value::Bulk(info))) = info
+            && String::from_utf8_lossy(&info).contains(&own)
+        {
             return true;
         }
         thread::sleep(Duration::from_millis(10));
@@ -167,6 +195,7 @@ fn answers(child: &mut Child, port: u16) -> bool {
     panic!("the server on port {port} does not answer");
 }
 
+/// A port that nobody has at the moment.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
