@@ -36,6 +36,14 @@ bench *numbers:
 bench-shared *numbers:
     cargo bench -p coua --bench shared -- {{numbers}}
 
+# The module for servers beside their own sets: ITEMS and SERVERS
+bench-server *arguments:
+    cargo bench -p coua-valkey --bench throughput -- {{arguments}}
+
+# What other clients notice while a key of a server grows: ITEMS and SERVERS
+bench-pings *arguments:
+    cargo bench -p coua-valkey --bench latency -- {{arguments}}
+
 # Coua beside its peers, in one run
 compare *arguments:
     cargo run --release -p coua-compare -- {{arguments}}
