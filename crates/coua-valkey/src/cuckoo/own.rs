@@ -7,9 +7,10 @@ use coua::{BatchFull, CuckooFilter, Full, Insertion, MergeError, OutOfMemory};
 use crate::refusal::Refusal;
 use crate::value::Charge;
 
-/// Items that are inserted between two looks at the limit of memory.
+/// Items that are inserted between two looks at the limit of memory, unless it is near: each may make
+/// the filter grow.
 const STEP_UNDER_LIMIT: usize = 64;
-/// Growth of a filter of more than one segment takes as much at a time, or a hundredth of its size.
+/// From this size on a filter takes as much at a time, or a hundredth of its size.
 const GROWTH_STEP: u64 = 2 << 20;
 
 /// What was asked for at creation and only reported since: the geometry follows from capacity and
@@ -53,12 +54,21 @@ pub(crate) struct OwnCuckoo {
     /// Changes since the filter was created or loaded, modulo 2^64; not saved.
     changes: u64,
     charge: Charge,
+    /// Bytes of memory when one more step of growth became too much for the limit; not saved.
+    near_limit: Option<u64>,
 }
 
 impl OwnCuckoo {
     /// A new value.
     pub(crate) fn new(filter: CuckooFilter, hints: Hints) -> Self {
-        let mut own = Self { filter, hints, deleted: 0, changes: 0, charge: Charge::default() };
+        let mut own = Self {
+            filter,
+            hints,
+            deleted: 0,
+            changes: 0,
+            charge: Charge::default(),
+            near_limit: None,
+        };
         own.settle();
         own
     }
@@ -105,17 +115,13 @@ impl OwnCuckoo {
         copies: Copies,
         limit: Option<u64>,
     ) -> Vec<Outcome> {
-        let step = if limit.is_some() { STEP_UNDER_LIMIT } else { items.len() };
         let mut outcomes = Vec::with_capacity(items.len());
         while outcomes.len() < items.len() {
             let rest = &items[outcomes.len()..];
-            let some = &rest[..rest.len().min(step)];
-            match limit.filter(|&limit| self.would_exceed(some.len(), limit)) {
-                Some(limit) => {
-                    let refused = Outcome::Refused(Refusal::KeyMemory { limit });
-                    outcomes.resize(outcomes.len() + some.len(), refused);
-                }
-                None => self.insert_some(some, copies, &mut outcomes),
+            let step = limit.map_or(rest.len(), |limit| self.step_under(limit)).min(rest.len());
+            match limit.filter(|_| step == 0) {
+                Some(limit) => outcomes.push(Outcome::Refused(Refusal::KeyMemory { limit })),
+                None => self.insert_some(&rest[..step], copies, &mut outcomes),
             }
         }
         if outcomes.contains(&Outcome::Inserted) {
@@ -166,14 +172,27 @@ impl OwnCuckoo {
         Refusal::of_full(full.reason, u64::from(self.hints.expansion))
     }
 
-    /// Whether room for as many more items would take more than `limit` bytes.
-    fn would_exceed(&self, items: usize, limit: u64) -> bool {
-        if self.filter.len().saturating_add(items as u64) <= self.filter.capacity() {
-            return false;
-        }
+    /// How many items may be inserted without another look at the limit.
+    fn step_under(&mut self, limit: u64) -> usize {
         let bytes = self.memory_bytes();
-        let more = if self.filter.segments() == 1 { bytes } else { GROWTH_STEP.max(bytes / 100) };
-        bytes + more > limit
+        let segments = self.filter.segments() as u64;
+        let is_planned = self.filter.len() < self.filter.capacity();
+        if segments == 1 {
+            // It doubles once it is full, not before.
+            return usize::from(is_planned || bytes.saturating_mul(2) <= limit);
+        }
+        let step =
+            if bytes < GROWTH_STEP { bytes / segments } else { GROWTH_STEP.max(bytes / 100) };
+        if bytes.saturating_add(2 * step) > limit {
+            // Any segment may be full before the others, so the next insert may take a step: one that
+            // is within the limit, and none after it.
+            let near = *self.near_limit.get_or_insert(bytes);
+            let may_grow = near.saturating_add(step) <= limit;
+            return usize::from(bytes <= near && (may_grow || is_planned));
+        }
+        self.near_limit = None;
+        let is_far = bytes.saturating_add(step.saturating_mul(STEP_UNDER_LIMIT as u64)) <= limit;
+        if is_far { STEP_UNDER_LIMIT } else { 1 }
     }
 
     /// Takes a copy of each item away, and tells of which there was one.
@@ -225,5 +244,50 @@ impl OwnCuckoo {
         let mut copy = Self::new(self.filter.try_clone()?, self.hints);
         copy.deleted = self.deleted;
         Ok(copy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::Request;
+
+    fn filter(words: &[&[u8]]) -> OwnCuckoo {
+        Request::of_reserve(words).unwrap().complete([1; 16]).unwrap().build().unwrap()
+    }
+
+    /// Inserts under a limit until something is refused; how many are in.
+    fn fill(own: &mut OwnCuckoo, limit: u64) -> u64 {
+        for block in 0..10_000u32 {
+            let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+            if own.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
+                return own.filter().len();
+            }
+        }
+        panic!("{limit} bytes have no end");
+    }
+
+    #[test]
+    fn a_filter_that_grows_ends_within_the_limit_and_uses_most_of_it() {
+        for limit in [10_000, 100_000, 1_000_000, 4_000_000, 12_000_000] {
+            let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
+            fill(&mut own, limit);
+            let bytes = own.memory_bytes();
+            assert!(bytes <= limit && bytes * 3 > limit, "{bytes} of {limit}");
+        }
+    }
+
+    #[test]
+    fn a_filter_that_just_fits_takes_the_items_it_was_made_for() {
+        for capacity in ["10000", "1000000"] {
+            let mut own = filter(&[capacity.as_bytes()]);
+            let limit = own.memory_bytes();
+            let items = fill(&mut own, limit);
+            assert!(
+                items as f64 > 0.97 * capacity.parse::<f64>().unwrap(),
+                "{items} of {capacity}"
+            );
+        }
     }
 }

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// From this size on a table is a mapping: a huge page.
 const MAPPED: u64 = 2 << 20;
 
+/// Less is not worth a block.
+const SMALLEST: u64 = 1 << 20;
+
 /// Bytes charged in all filters together.
 static CHARGED: AtomicU64 = AtomicU64::new(0);
 
@@ -24,22 +27,22 @@ impl Charge {
     /// Charges a filter that takes as many bytes now. If the server has not got as many, it sees less:
     /// the filter has them already.
     pub(crate) fn settle(&mut self, memory_bytes: u64) {
-        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes };
+        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes / SMALLEST * SMALLEST };
         if bytes < self.bytes {
             self.clear();
         }
-        let more = bytes - self.bytes;
-        // Steps smaller than the server's own unit of large blocks are not worth one.
-        if more < MAPPED / 2 {
-            return;
-        }
-        let mut block = Vec::new();
-        let reserved =
-            usize::try_from(more).is_ok_and(|more| block.try_reserve_exact(more).is_ok());
-        if reserved {
+        // Powers of two: allocators round other large sizes up, by up to a quarter.
+        while bytes - self.bytes >= SMALLEST {
+            let size = 1 << (bytes - self.bytes).ilog2();
+            let mut block = Vec::new();
+            let reserved =
+                usize::try_from(size).is_ok_and(|size| block.try_reserve_exact(size).is_ok());
+            if !reserved {
+                return;
+            }
             self.blocks.push(block);
-            self.bytes += more;
-            CHARGED.fetch_add(more, Ordering::Relaxed);
+            self.bytes += size;
+            CHARGED.fetch_add(size, Ordering::Relaxed);
         }
     }
 
