@@ -65,10 +65,14 @@ impl Generations {
     /// assert_eq!(counts, [0]);
     /// ```
     pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
-        counts.clear();
-        counts.resize(hashes.len(), 0);
-        let mut of_one = Vec::new();
-        for filter in self.filters() {
+        let (mut filters, mut of_one) = (self.filters(), Vec::new());
+        if let Some(first) = filters.next() {
+            first.count_hash_batch(hashes, counts);
+        } else {
+            counts.clear();
+            counts.resize(hashes.len(), 0);
+        }
+        for filter in filters {
             filter.count_hash_batch(hashes, &mut of_one);
             for (count, more) in counts.iter_mut().zip(&of_one) {
                 *count = count.saturating_add(*more);

@@ -166,6 +166,13 @@ impl Generations {
         removed: &mut Vec<bool>,
         ledger: &mut impl Ledger,
     ) {
+        if let Some(filter) = self.endless_mut() {
+            filter.remove_hash_batch(hashes, removed);
+            for (hash, _) in hashes.iter().zip(&*removed).filter(|(_, removed)| **removed) {
+                ledger.changed(Change::Remove, 0, *hash);
+            }
+            return;
+        }
         removed.clear();
         removed.resize(hashes.len(), false);
         let mut places: Vec<usize> = (0..hashes.len()).collect();
