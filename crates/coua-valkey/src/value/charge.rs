@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// From this size on a table is a mapping: a huge page.
 const MAPPED: u64 = 2 << 20;
 
-/// Less is not worth a block.
+/// The smallest block; what is less is rounded up to one.
 const SMALLEST: u64 = 1 << 20;
 
 /// Bytes charged in all filters together.
@@ -27,7 +27,7 @@ impl Charge {
     /// Charges a filter that takes as many bytes now. If the server has not got as many, it sees less:
     /// the filter has them already.
     pub(crate) fn settle(&mut self, memory_bytes: u64) {
-        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes / SMALLEST * SMALLEST };
+        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes.next_multiple_of(SMALLEST) };
         if bytes < self.bytes {
             self.clear();
         }
