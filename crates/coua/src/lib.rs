@@ -1,7 +1,7 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
-//! [`CuckooFilter`] is the one to take: it removes, counts, grows, merges and saves. The Bloom
-//! filters are for insert-only sets and for exchange with other systems.
+//! [`CuckooFilter`] is the one to take: it removes, counts, grows, merges and saves. [`Generations`] of
+//! it forget by age. The Bloom filters are for insert-only sets and for exchange with other systems.
 //!
 //! ```
 //! use coua::{CuckooFilter, Insertion};

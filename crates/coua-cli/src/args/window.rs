@@ -31,7 +31,8 @@ pub(crate) struct WindowArgs {
 
     /// Parts of the window that are forgotten together: more forget more exactly, and cost time
     ///
-    /// Every record is looked up in up to N + 1 of them [default: 8]
+    /// A record that is not known is looked up in up to N + 1 of them, and each takes 0.2 MB at least
+    /// [default: 8]
     #[arg(long, value_name = "N")]
     generations: Option<u32>,
 
