@@ -14,6 +14,7 @@ on_both!(
     memory_comes_back,
     limit_of_memory,
     limit_of_memory_and_what_was_before,
+    what_a_server_accepted_can_be_restored,
     settings,
     settings_of_the_command_line,
     arguments_of_the_module,
@@ -129,6 +130,21 @@ fn limit_of_memory_and_what_was_before(kind: Kind) {
     let limit = client.good("CONFIG GET coua.key-memory-limit").to_string();
     assert_eq!(limit, r#"["coua.key-memory-limit" "1000"]"#);
     assert_eq!(client.good("DEBUG DIGEST"), before);
+}
+
+/// What grew under a limit can be restored and copied under the same limit.
+fn what_a_server_accepted_can_be_restored(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CONFIG SET coua.key-memory-limit 100000");
+    for command in ["CF.MADD g", "BF.MADD b"] {
+        client.good(&zoo::with_items(command, 0..200_000));
+        let key = &command[8..];
+        let dump = client.good(&format!("DUMP {key}"));
+        let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
+        assert_eq!(reply.to_string(), "+OK", "{command}");
+        client.good("DEL other");
+    }
 }
 
 fn settings(kind: Kind) {
