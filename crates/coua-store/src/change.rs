@@ -60,7 +60,7 @@ impl Store {
         hashes: &[KeyHash],
         when: When<'_>,
     ) -> Result<(), BatchFull> {
-        self.in_pieces(hashes.len(), |filter, notes, piece| {
+        self.in_pieces(hashes, |filter, notes, piece| {
             filter.insert_hash_batch(&hashes[piece.clone()], when.part(piece), notes)
         })
     }
@@ -93,7 +93,7 @@ impl Store {
     ) -> Result<(), BatchFull> {
         outcomes.clear();
         let mut of_piece = Vec::new();
-        self.in_pieces(hashes.len(), |filter, notes, piece| {
+        self.in_pieces(hashes, |filter, notes, piece| {
             let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
             let result = filter.insert_unique_hash_batch(hashes, when, &mut of_piece, notes);
             outcomes.append(&mut of_piece);
@@ -106,7 +106,7 @@ impl Store {
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         let mut of_piece = Vec::new();
-        let never_full = self.in_pieces(hashes.len(), |filter, notes, piece| {
+        let never_full = self.in_pieces(hashes, |filter, notes, piece| {
             filter.remove_hash_batch(&hashes[piece], &mut of_piece, notes);
             removed.append(&mut of_piece);
             Ok(())
@@ -132,10 +132,11 @@ impl Store {
     /// Makes changes in pieces, so that the log, which is handed on after each, stays small.
     fn in_pieces(
         &mut self,
-        keys: usize,
+        hashes: &[KeyHash],
         mut change: impl FnMut(&mut Generations, &mut Notes<'_>, Range<usize>) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
-        self.memory.touch(&mut self.filter, keys);
+        self.memory.touch(&mut self.filter, hashes);
+        let keys = hashes.len();
         let most = (self.options.piece / size_of::<KeyHash>()).max(1);
         for begin in (0..keys).step_by(most) {
             let window = self.filter.window();

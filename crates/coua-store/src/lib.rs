@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod ahead;
 mod change;
 mod commit;
 mod disk;

@@ -3,6 +3,7 @@
 use coua::{BatchFull, Change, Generations, KeyHash, Ledger, Window};
 
 use crate::fields::{Fields, put_u32, put_u64};
+use crate::view::Memory;
 
 // What a run is (docs/journal.md).
 const INSERT: u32 = 1;
@@ -106,7 +107,11 @@ pub(crate) enum Unrepeatable {
 }
 
 /// Does logged changes again. On the filter they were made on this gives the same bytes.
-pub(crate) fn repeat(filter: &mut Generations, log: &[u8]) -> Result<(), Unrepeatable> {
+pub(crate) fn repeat(
+    filter: &mut Generations,
+    memory: &Memory,
+    log: &[u8],
+) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
     let has_window = filter.window().is_some();
     // Without a window there is but one.
@@ -115,6 +120,9 @@ pub(crate) fn repeat(filter: &mut Generations, log: &[u8]) -> Result<(), Unrepea
         let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
         hashes.clear();
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
+        if matches!(kind, INSERT | REMOVE) {
+            memory.fetch(filter, &hashes);
+        }
         match (kind, &hashes[..], generation) {
             (INSERT, _, Some(generation)) => {
                 let done = filter.repeat(Change::Insert, generation, &hashes);

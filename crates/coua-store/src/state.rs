@@ -160,7 +160,7 @@ impl State {
         }
         scan.replay(contents.committed, |offset, changes| {
             let path = || files.journal.clone();
-            repeat(&mut self.view.filter, changes).map_err(|error| match error {
+            repeat(&mut self.view.filter, &self.view.memory, changes).map_err(|error| match error {
                 Unrepeatable::Full(source) => StoreError::Replay { path: path(), offset, source },
                 Unrepeatable::Bytes => {
                     let what = Damage::Field { name: "change", found: offset };

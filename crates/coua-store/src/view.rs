@@ -1,8 +1,9 @@
 //! Asking without writing.
 
-use coua::Generations;
+use coua::{Generations, KeyHash};
 
 use crate::access::Access;
+use crate::ahead;
 use crate::progress::Progress;
 
 /// The last committed state, to be asked.
@@ -28,8 +29,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Goes over to memory with large pages once so much is touched that it pays.
-    pub(crate) fn touch(&mut self, filter: &mut Generations, more: usize) {
-        self.touched = self.touched.saturating_add(more as u64);
+    pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
+        self.touched = self.touched.saturating_add(hashes.len() as u64);
         if self.is_mapped && !self.access.maps(self.bytes, self.touched) {
             self.is_mapped = false;
             // Without the memory it stays mapped, which is slower but not wrong.
@@ -37,14 +38,22 @@ impl Memory {
                 *filter = copy;
             }
         }
+        self.fetch(filter, hashes);
+    }
+
+    /// Has the pages of these keys fetched if the filter is mapped.
+    pub(crate) fn fetch(&self, filter: &Generations, hashes: &[KeyHash]) {
+        if self.is_mapped {
+            ahead::fetch(filter, hashes);
+        }
     }
 }
 
 impl View {
-    /// The filter, to be asked about `questions` more keys: after very many questions to a mapped
-    /// filter it is read into memory, where answers are faster.
-    pub fn asked(&mut self, questions: usize) -> &Generations {
-        self.memory.touch(&mut self.filter, questions);
+    /// The filter, to be asked about these keys: what they need of a mapped filter is fetched together,
+    /// and after very many of them it is read into memory, where answers are faster.
+    pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
+        self.memory.touch(&mut self.filter, hashes);
         &self.filter
     }
 }

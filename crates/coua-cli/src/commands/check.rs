@@ -97,7 +97,7 @@ impl Answer for Check {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         filter_file::tell(self.now, &mut self.view.filter);
-        self.view.asked(block.hashes.len()).contains_hash_batch(&block.hashes, &mut self.present);
+        self.view.asked(&block.hashes).contains_hash_batch(&block.hashes, &mut self.present);
         let found = self.present.iter().filter(|present| **present).count();
         self.found += found as u64;
         self.not_found += (self.present.len() - found) as u64;

@@ -68,7 +68,7 @@ impl Answer for Count {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
         filter_file::tell(self.now, &mut self.view.filter);
-        self.view.asked(block.hashes.len()).count_hash_batch(&block.hashes, &mut block.counts);
+        self.view.asked(&block.hashes).count_hash_batch(&block.hashes, &mut block.counts);
         let found = block.counts.iter().filter(|count| **count > 0).count();
         self.found += found as u64;
         self.not_found += (block.counts.len() - found) as u64;

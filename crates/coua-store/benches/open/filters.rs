@@ -55,11 +55,12 @@ pub(crate) fn hashes(first: u64, count: u64, mut each: impl FnMut(&[KeyHash])) {
 
 impl Filter {
     pub(crate) fn new(items: u64, parent: &Path) -> Self {
-        // 64-bit hashes, six bytes an item at most; twice, for the next snapshot.
-        check_space(parent, 12 * items);
+        // 64-bit hashes, seven bytes an item at most; twice, for the next snapshot.
+        check_space(parent, 14 * items);
         let folder = tempfile::tempdir_in(parent).unwrap();
         let original = folder.path().join("original.coua");
-        let mut filter = CuckooFilter::builder().capacity(items).build().unwrap();
+        // With some room, as most filters have that have grown: a full one grows at the first change.
+        let mut filter = CuckooFilter::builder().capacity(items + items / 8).build().unwrap();
         hashes(0, items, |block| filter.insert_hash_batch(block).unwrap());
         filter.save_atomically(&original).unwrap();
         let bytes = fs::metadata(&original).unwrap().len();

@@ -1,0 +1,29 @@
+//! The pages of keys to come, fetched from the disk by many at once.
+//!
+//! A page of a mapped file that is not in memory stops the thread that touches it until the disk has
+//! answered, and a disk answers many nearly as fast as one. So before a mapped filter is asked or changed
+//! many times, several threads ask it the same keys.
+
+use std::thread;
+
+use coua::{Generations, KeyHash};
+
+/// Threads that wait for the disk; they do nothing else.
+const MOST_THREADS: usize = 16;
+/// Keys of a thread: fewer are not worth one.
+const LEAST_KEYS: usize = 16;
+
+/// Touches the pages of these keys.
+pub(crate) fn fetch(filter: &Generations, hashes: &[KeyHash]) {
+    let share = hashes.len().div_ceil(MOST_THREADS).max(LEAST_KEYS);
+    if hashes.len() <= share {
+        return;
+    }
+    thread::scope(|scope| {
+        for keys in hashes.chunks(share) {
+            let touch = || filter.contains_hash_batch(keys, &mut Vec::new());
+            // Without a thread its pages come later, one by one.
+            thread::Builder::new().spawn_scoped(scope, touch).ok();
+        }
+    });
+}
