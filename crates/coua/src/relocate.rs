@@ -137,11 +137,8 @@ impl CuckooFilter {
     pub(crate) fn way_on(&self, shapes: impl Shapes, relocation: &Relocation) -> Way {
         let segment = &self.table.segments[relocation.segment as usize];
         let shape = shapes.of(self, relocation.segment);
-        let out = shape.way_out(segment, relocation.bucket);
-        out.unwrap_or_else(|| {
-            let victim = relocation.victim() & (shape.lanes.slots - 1);
-            shape.way_of(segment, relocation.bucket, victim)
-        })
+        let victim = relocation.victim() & (shape.lanes.slots - 1);
+        shape.way_on(segment, relocation.bucket, victim)
     }
 
     /// Moves one item.

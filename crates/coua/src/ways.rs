@@ -59,38 +59,33 @@ impl Ways {
 }
 
 impl Shape {
-    /// The first item of a full bucket for which there is a free slot elsewhere.
+    /// The way on from a full bucket: of the first item for which there is a free slot elsewhere, or of
+    /// the one at `victim` to its other bucket.
     #[inline(always)]
-    pub(crate) fn way_out(&self, segment: &Segment, number: u64) -> Option<Way> {
+    pub(crate) fn way_on(&self, segment: &Segment, number: u64, victim: u32) -> Way {
         let lanes = &self.lanes;
         let full = lanes.read(segment, number);
-        let mut way = Way { position: 0, bucket: 0, value: 0, is_open: false };
+        let (mut open, mut shut) = ((0, 0, 0), (victim, 0, 0));
+        let mut is_open = false;
         // Which item can move cannot be foretold: all are looked at, the first one last.
         for position in (0..lanes.slots).rev() {
             let stored = lanes.stored(segment, &full, position);
             let (own, resident) = lanes.own_bucket(number, position, stored);
             let mut look = |bucket, value| {
                 let target = lanes.read(segment, bucket);
-                let is_open = lanes.empties(segment, &target).any();
-                way = select_unpredictable(is_open, Way { position, bucket, value, is_open }, way);
+                let is_this_open = lanes.empties(segment, &target).any();
+                open = select_unpredictable(is_this_open, (position, bucket, value), open);
+                is_open |= is_this_open;
             };
             let (other, turned) = self.other_place(own, resident);
             look(other, turned);
             if lanes.overlap() {
                 look(own, resident);
             }
+            shut = select_unpredictable(position == victim, (position, other, turned), shut);
         }
-        way.is_open.then_some(way)
-    }
-
-    /// The way of an item of a full bucket to its other bucket, which is full.
-    #[inline(always)]
-    pub(crate) fn way_of(&self, segment: &Segment, number: u64, position: u32) -> Way {
-        let full = self.lanes.read(segment, number);
-        let stored = self.lanes.stored(segment, &full, position);
-        let (own, resident) = self.lanes.own_bucket(number, position, stored);
-        let (bucket, value) = self.other_place(own, resident);
-        Way { position, bucket, value, is_open: false }
+        let (position, bucket, value) = select_unpredictable(is_open, open, shut);
+        Way { position, bucket, value, is_open }
     }
 
     /// Asks for the memory of all buckets that the items of a full bucket could move to.
