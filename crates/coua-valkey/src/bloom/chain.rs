@@ -12,22 +12,12 @@ use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
 use crate::refusal::Refusal;
+use crate::value::insertion::Outcome;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
 const TIGHTENING: f64 = 0.5;
 /// Keys that are looked up together.
 const BLOCK: usize = 256;
-
-/// What became of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outcome {
-    /// It is in, and was not.
-    Inserted,
-    /// It seems to have been there.
-    Present,
-    /// It is not in.
-    Refused(Refusal),
-}
 
 /// One filter of a chain. Only the last one takes items.
 pub(crate) struct Link {

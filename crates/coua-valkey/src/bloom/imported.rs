@@ -2,11 +2,11 @@
 
 use std::io::{self, Read, Write};
 
-use super::chain::Outcome;
 use crate::peer::{Chunk, ChunkError, InsertError, Limits, LoadError, PeerBloom};
 use crate::refusal::Refusal;
 use crate::server::RdbReader;
 use crate::value::ImportedFilter;
+use crate::value::insertion::Outcome;
 
 impl ImportedFilter for PeerBloom {
     fn of_dump(input: &mut RdbReader, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {

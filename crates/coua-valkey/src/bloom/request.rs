@@ -10,7 +10,7 @@ const MOST_EXPANSION: i64 = 32_768;
 
 /// What the words of a command say.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Request {
+pub(crate) struct Request {
     rate: Option<f64>,
     capacity: Option<u64>,
     expansion: Option<u32>,

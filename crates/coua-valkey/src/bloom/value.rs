@@ -2,12 +2,15 @@
 
 use std::ffi::CStr;
 
-use super::chain::{Outcome, OwnBloom};
+use super::chain::OwnBloom;
 use super::imported;
+use super::request::Request;
+use crate::parse::Options;
 use crate::peer::{Limits, PeerBloom};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::{Kind, Value};
+use crate::value::insertion::Outcome;
+use crate::value::{Creates, Kind, Value};
 
 /// Bloom filters.
 pub(crate) struct Bloom;
@@ -22,6 +25,39 @@ impl Kind for Bloom {
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
+    }
+}
+
+impl Creates for Bloom {
+    type Request = Request;
+    const OPTIONS: &'static [&'static str] =
+        &["CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "VALIDATESCALETO", "SEED"];
+    const RESERVE: &'static CStr = c"bf.reserve";
+    const CREATED: &'static CStr = c"bloom.reserve";
+
+    fn take(
+        request: &mut Request,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), Refusal> {
+        request.take(option, options).map_err(Refusal::in_words_of_insert)
+    }
+
+    fn check(request: &Request) -> Result<(), Refusal> {
+        request.complete([0; 16]).map(drop)
+    }
+
+    fn build(
+        request: &Request,
+        random: [u8; 16],
+        limit: Option<u64>,
+    ) -> Result<(OwnBloom, Vec<String>), Refusal> {
+        let blueprint = request.complete(random)?;
+        if let Some(items) = request.scale_to() {
+            OwnBloom::check_scale(&blueprint, items, limit)?;
+        }
+        let words = blueprint.words();
+        Ok((OwnBloom::new(blueprint, limit)?, words))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read, Write};
 
-use super::own::{Copies, Outcome};
+use super::own::Copies;
 use crate::peer::{Chunk, ChunkError, Limits, LoadError, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::server::RdbReader;
 use crate::value::ImportedFilter;
+use crate::value::insertion::Outcome;
 
 impl ImportedFilter for PeerCuckoo {
     fn of_dump(input: &mut RdbReader, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {

@@ -10,4 +10,4 @@ mod value;
 pub(crate) use value::CuckooValue;
 
 #[cfg(test)]
-pub(crate) use {own::Copies, own::OwnCuckoo, request::Request};
+pub(crate) use {own::Copies, own::OwnCuckoo, request::Request, value::Cuckoo};

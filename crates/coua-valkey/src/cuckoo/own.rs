@@ -6,6 +6,7 @@ use coua::{BatchFull, CuckooFilter, Full, Insertion, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
 use crate::value::Charge;
+use crate::value::insertion::Outcome;
 
 /// Items that are inserted between two looks at the limit of memory, unless it is near: each may make
 /// the filter grow.
@@ -32,17 +33,6 @@ pub(crate) enum Copies {
     Add,
     /// Only absent ones.
     Keep,
-}
-
-/// What became of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
-    /// It is in.
-    Inserted,
-    /// It was there.
-    Present,
-    /// It is not in.
-    Refused(Refusal),
 }
 
 /// A filter of the library.

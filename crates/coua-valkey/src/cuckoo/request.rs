@@ -196,7 +196,8 @@ impl Blueprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::own::{Copies, Outcome};
+    use crate::cuckoo::own::Copies;
+    use crate::value::insertion::Outcome;
 
     const SEED: [u8; 16] = *b"sixteen letters!";
 

@@ -3,7 +3,9 @@
 
 mod charge;
 mod chunks;
+pub(crate) mod creation;
 pub(crate) mod dump;
+pub(crate) mod insertion;
 
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
@@ -11,6 +13,7 @@ use std::mem::size_of;
 
 pub(crate) use charge::Charge;
 pub(crate) use chunks::Incomplete;
+pub(crate) use creation::Creates;
 
 use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};

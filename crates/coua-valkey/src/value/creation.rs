@@ -1,0 +1,69 @@
+//! New filters: RESERVE, and commands that create what they fill.
+
+use std::ffi::CStr;
+
+use super::{Kind, OwnFilter as _, Value};
+use crate::parse::Options;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Call, Key, Word};
+
+/// How filters of a kind are created.
+pub(crate) trait Creates: Kind {
+    /// What the words of a command say about a new filter.
+    type Request: Default;
+    /// Options that such a command may have before its items.
+    const OPTIONS: &'static [&'static str];
+    /// The command that creates an empty filter.
+    const RESERVE: &'static CStr;
+    /// The event of a new filter.
+    const CREATED: &'static CStr;
+
+    /// Takes the value of one of the options.
+    fn take(
+        request: &mut Self::Request,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), Refusal>;
+
+    /// Refuses what contradicts itself.
+    fn check(request: &Self::Request) -> Result<(), Refusal>;
+
+    /// Builds the filter, with `random` as the key of its hash unless one is given. Also the words
+    /// behind the key with which [`RESERVE`](Self::RESERVE) builds the same one anywhere.
+    fn build(
+        request: &Self::Request,
+        random: [u8; 16],
+        limit: Option<u64>,
+    ) -> Result<(Self::Own, Vec<String>), Refusal>;
+}
+
+/// Does RESERVE.
+pub(crate) fn reserve<K: Creates>(call: &Call<'_>, request: &K::Request) -> Result<Reply, Refusal> {
+    let mut key = call.key_to_change::<Value<K>>(1)?;
+    if key.value().is_some() {
+        return Err(Refusal::ItemExists);
+    }
+    create(call, &mut key, request)?;
+    key.has_changed(K::CREATED);
+    Ok(Reply::Ok)
+}
+
+/// Creates a filter in a key without a value, here and, with every parameter, on replicas: their
+/// settings may be others, and their random numbers are.
+pub(super) fn create<K: Creates>(
+    call: &Call<'_>,
+    key: &mut Key<'_, Value<K>>,
+    request: &K::Request,
+) -> Result<(), Refusal> {
+    let limit = call.key_memory_limit();
+    let (own, text) = K::build(request, call.random_bytes(), limit)?;
+    if let Some(limit) = limit.filter(|&limit| own.memory_bytes() > limit) {
+        return Err(Refusal::KeyMemory { limit });
+    }
+    key.set(Value::Own(own))?;
+    let mut words = vec![Word::Same(1)];
+    words.extend(text.iter().map(|word| Word::Text(word)));
+    call.replicate(K::RESERVE, &words);
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! What all commands do that add items: create the filter if need be, fill it, and tell replicas.
+
+use std::ffi::CStr;
+
+use super::Value;
+use super::creation::{Creates, create};
+use crate::parse::{Options, once};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Call, Word};
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// It is in.
+    Inserted,
+    /// It was there.
+    Present,
+    /// It is not in.
+    Refused(Refusal),
+}
+
+/// Items to be added.
+pub(crate) struct Insertion<K: Creates> {
+    /// Which word is the first item.
+    first: usize,
+    /// How the filter is created if it is missing.
+    creation: Option<K::Request>,
+}
+
+/// A command that adds items, for those that went in of a batch of which others did not.
+pub(crate) struct Rest {
+    /// Its name.
+    pub(crate) command: &'static CStr,
+    /// Its words between key and items.
+    pub(crate) words: &'static [&'static str],
+}
+
+impl<K: Creates> Insertion<K> {
+    /// Of a command with one item behind its key.
+    pub(crate) fn of_one(words: &[&[u8]]) -> Result<Self, Refusal> {
+        if words.len() == 3 { Self::of_many(words) } else { Err(Refusal::Arity) }
+    }
+
+    /// Of a command with items behind its key.
+    pub(crate) fn of_many(words: &[&[u8]]) -> Result<Self, Refusal> {
+        if words.len() < 3 {
+            return Err(Refusal::Arity);
+        }
+        Ok(Self { first: 2, creation: Some(K::Request::default()) })
+    }
+
+    /// Of a command with options behind its key, and items behind the word ITEMS.
+    pub(crate) fn of_options(words: &[&[u8]]) -> Result<Self, Refusal> {
+        let known = [&["ITEMS", "NOCREATE"], K::OPTIONS].concat();
+        let mut options = Options::new(words.get(2..).ok_or(Refusal::Arity)?);
+        let mut request = K::Request::default();
+        let mut no_create = None;
+        loop {
+            match options.keyword(&known)?.ok_or(Refusal::Arity)? {
+                "ITEMS" => break,
+                "NOCREATE" => once(&mut no_create, "NOCREATE", ())?,
+                option => K::take(&mut request, option, &mut options)?,
+            }
+        }
+        if options.rest().is_empty() {
+            return Err(Refusal::Arity);
+        }
+        // What contradicts itself is refused also if the filter is there.
+        K::check(&request)?;
+        let creation = if no_create.is_some() { None } else { Some(request) };
+        Ok(Self { first: words.len() - options.rest().len(), creation })
+    }
+
+    /// Does it: `insert` fills the value, `added` is the event of items that went in.
+    pub(crate) fn run(
+        self,
+        call: &Call<'_>,
+        insert: impl FnOnce(&mut Value<K>, &[&[u8]]) -> Result<Vec<Outcome>, Refusal>,
+        added: &CStr,
+        rest: &Rest,
+    ) -> Result<Vec<Outcome>, Refusal> {
+        let mut key = call.key_to_change::<Value<K>>(1)?;
+        let is_new = key.value().is_none();
+        if is_new {
+            create(call, &mut key, self.creation.as_ref().ok_or(Refusal::NotFound)?)?;
+        }
+        let value = key.value_mut().ok_or(Refusal::Defect)?;
+        let outcomes = insert(value, &call.words()[self.first..])?;
+        let inserted = self.replicate(call, &outcomes, rest);
+        if inserted > 0 {
+            key.has_changed(added);
+        } else if is_new {
+            key.has_changed(K::CREATED);
+        }
+        Ok(outcomes)
+    }
+
+    /// Sends the items that are in now, and only those: where memory is not the same, others might
+    /// find room. Returns how many there are.
+    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], rest: &Rest) -> usize {
+        let is_in = |outcome: &Outcome| *outcome == Outcome::Inserted;
+        let inserted = outcomes.iter().filter(|outcome| is_in(outcome)).count();
+        if inserted == outcomes.len() {
+            call.replicate_as_called();
+        } else if inserted > 0 {
+            let mut words = vec![Word::Same(1)];
+            words.extend(rest.words.iter().map(|word| Word::Text(word)));
+            let new = (self.first..).zip(outcomes).filter(|(_, outcome)| is_in(outcome));
+            words.extend(new.map(|(number, _)| Word::Same(number)));
+            call.replicate(rest.command, &words);
+        }
+        inserted
+    }
+}
+
+/// The answer to a command on one item: whether it was absent.
+pub(crate) fn whether_new(mut outcomes: Vec<Outcome>) -> Result<Reply, Refusal> {
+    match outcomes.pop() {
+        Some(Outcome::Inserted) => Ok(Reply::Truth(true)),
+        Some(Outcome::Present) => Ok(Reply::Truth(false)),
+        Some(Outcome::Refused(refusal)) => Err(refusal),
+        None => Err(Refusal::Defect),
+    }
+}
+
+/// The answers to a command on many items, each made of an outcome.
+pub(crate) fn each(outcomes: Vec<Outcome>, reply: impl Fn(Outcome) -> Reply) -> Reply {
+    Reply::Array(outcomes.into_iter().map(reply).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::Cuckoo;
+
+    fn of(text: &str) -> Result<Insertion<Cuckoo>, Refusal> {
+        let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+        Insertion::of_options(&words)
+    }
+
+    #[test]
+    fn items_begin_behind_the_first_items_and_may_be_keywords() {
+        let insertion = of("CF.INSERT key CAPACITY 100 ITEMS ITEMS NOCREATE x").unwrap();
+        assert_eq!(insertion.first, 5);
+        assert!(insertion.creation.is_some());
+        assert!(of("CF.INSERT key nocreate items x").unwrap().creation.is_none());
+    }
+
+    #[test]
+    fn an_insert_without_items_is_refused() {
+        for text in
+            ["CF.INSERT key", "CF.INSERT key ITEMS", "CF.INSERT key CAPACITY 5", "CF.INSERT"]
+        {
+            assert_eq!(of(text).err(), Some(Refusal::Arity), "{text}");
+        }
+        assert_eq!(of("CF.INSERT key x ITEMS y").err(), Some(Refusal::unknown(b"x")));
+    }
+}
