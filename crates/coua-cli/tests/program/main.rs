@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
 mod commands;
+#[cfg(target_os = "linux")]
+mod faults;
 mod filter_files;
 mod inputs;
 mod keys;

@@ -1,0 +1,217 @@
+//! The program on a disk that refuses: every step made to fail once, by a library between it and the
+//! system; and what it says then.
+
+use crate::support::{Folder, Repeats, Run, coua, lines, run, run_as_is, run_in, run_with};
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+/// Error numbers of Linux.
+const EIO: u32 = 5;
+const ENOSPC: u32 = 28;
+const EROFS: u32 = 30;
+const ENOLCK: u32 = 37;
+const EDQUOT: u32 = 122;
+/// A write does its first half.
+const SHORT: u32 = 0;
+
+const DEDUP: &[&str] = &["dedup", "-j1", "--filter", "seen", "-o", "out", "many"];
+const ADD: &[&str] = &["add", "-j1", "seen", "many"];
+const REMOVE: &[&str] = &["remove", "-j1", "--report=found", "-o", "out", "seen", "many"];
+
+/// A place with the library, an input, and what has been done before.
+struct Place {
+    folder: Folder,
+    library: String,
+}
+
+impl Place {
+    fn new(args: &[&str]) -> Self {
+        let folder = Folder::new();
+        folder.file("many", lines(30_000, Repeats::Many));
+        if args == REMOVE {
+            run_in(&folder, &["add", "seen", "many"]).good();
+        }
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/faults/shim.c");
+        let library = folder.join("shim.so");
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o", &library, source, "-ldl"])
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Self { folder, library }
+    }
+
+    fn again(&self, args: &[&str]) {
+        for name in ["seen", "seen.journal", "seen.next", "out"] {
+            fs::remove_file(self.folder.join(name)).ok();
+        }
+        if args == REMOVE {
+            run_in(&self.folder, &["add", "seen", "many"]).good();
+            fs::remove_file(self.folder.join("seen.journal")).ok();
+        }
+    }
+
+    /// Runs with checkpoints all the time and these faults.
+    fn run(&self, args: &[&str], faults: &[(&str, &str)]) -> Run {
+        let mut command = coua([args, &["--checkpoint-every", "0"]].concat());
+        command.current_dir(self.folder.path()).env("LD_PRELOAD", &self.library);
+        run_as_is(command.envs(faults.iter().copied()))
+    }
+
+    fn results(&self) -> [Option<Vec<u8>>; 2] {
+        ["out", "seen"].map(|name| fs::read(self.folder.join(name)).ok())
+    }
+
+    /// What a run does, step by step, and leaves.
+    fn whole(&self, args: &[&str]) -> (Vec<String>, [Option<Vec<u8>>; 2]) {
+        let log = self.folder.join("log");
+        self.run(args, &[("COUA_FAULT_LOG", &log)]).good();
+        let steps = String::from_utf8(self.folder.read("log")).unwrap();
+        (steps.lines().map(str::to_owned).collect(), self.results())
+    }
+}
+
+/// Every `stride`-th step fails, with each of these errors; then the run is gone on with.
+fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
+    let place = Place::new(args);
+    let (steps, reference) = place.whole(args);
+    assert!(steps.len() > 30, "{}", steps.len());
+    for at in (0..steps.len()).step_by(stride) {
+        for error in errors {
+            let what = format!("{args:?}: step {at}, {}, error {error}", steps[at]);
+            place.again(args);
+            let (number, error_number) = (at.to_string(), error.to_string());
+            let faults = [("COUA_FAULT_AT", &*number), ("COUA_FAULT_ERROR", &*error_number)];
+            let run = place.run(args, &faults);
+            match run.code {
+                // A file that was to be removed, or half a write, is no failure.
+                Some(0) => assert_eq!(run.stderr, "", "{what}"),
+                code => {
+                    assert_eq!(code, Some(2), "{what}");
+                    assert_eq!(run.stderr.lines().count(), 1, "{what}: {}", run.stderr);
+                    assert!(run.stderr.starts_with("coua: "), "{what}: {}", run.stderr);
+                }
+            }
+            nothing_is_kept_that_was_not_written(&place, args);
+            let resumed = place.run(&[args, &["--resume"]].concat(), &[]);
+            assert_eq!((resumed.code, &*resumed.stderr), (Some(0), ""), "{what}");
+            assert!(place.results() == reference, "{what}");
+        }
+    }
+}
+
+/// What the filter remembers is in the output: without the run that goes on, nothing would be lost.
+fn nothing_is_kept_that_was_not_written(place: &Place, args: &[&str]) {
+    if args != DEDUP || !place.folder.has("seen") {
+        return;
+    }
+    let items = run_in(&place.folder, &["info", "--json", "seen"]).text();
+    let info: serde_json::Value = serde_json::from_str(&items).unwrap();
+    let written = String::from_utf8(place.folder.read("out")).unwrap().lines().count();
+    assert!(info["items"].as_u64().unwrap() <= written as u64);
+}
+
+#[test]
+fn steps_that_fail_needs_cc() {
+    for args in [DEDUP, ADD, REMOVE] {
+        every_step_fails(args, &[EIO], 7);
+    }
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn every_step_that_fails_needs_cc() {
+    for args in [DEDUP, ADD, REMOVE] {
+        every_step_fails(args, &[EIO, ENOSPC, SHORT], 1);
+    }
+}
+
+/// Promise 8: an item is durably recorded only after its line is durably in the output.
+#[test]
+fn outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
+    for args in [DEDUP, REMOVE] {
+        let place = Place::new(args);
+        let (steps, _) = place.whole(args);
+        let mut is_synced = true;
+        let mut commits = 0;
+        for step in &steps {
+            let (call, name) = step.split_once(' ').unwrap();
+            match (call, name.ends_with("/out")) {
+                ("w", true) => is_synced = false,
+                ("s", true) => is_synced = true,
+                ("w", false) if name.ends_with("/seen.journal") => {
+                    assert!(is_synced, "{steps:?}");
+                    commits += 1;
+                }
+                _ => {}
+            }
+        }
+        assert!(commits > 3, "{steps:?}");
+    }
+}
+
+#[test]
+fn what_the_disk_says_is_told_needs_cc() {
+    let place = Place::new(ADD);
+    run_in(&place.folder, &["add", "seen", "many"]).good();
+    let path = fs::canonicalize(place.folder.join("seen")).unwrap();
+    let path = path.to_str().unwrap();
+    let before = place.folder.read("seen");
+    for (call, name, error, words) in [
+        ("l", ".lock", ENOLCK, ".lock: No locks available"),
+        ("s", ".journal.next", EDQUOT, ": not saved, and as it was before: Disk quota exceeded"),
+        ("w", ".journal.next", EROFS, ": not saved, and as it was before: Read-only file system"),
+        ("w", "seen.next", ENOSPC, ": not saved, and as it was before: No space left on device"),
+        ("r", "seen", EIO, ": not saved, and as it was before: Input/output error"),
+    ] {
+        let error = error.to_string();
+        let faults = [
+            ("COUA_FAULT_CALL", call),
+            ("COUA_FAULT_NAME", name),
+            ("COUA_FAULT_AT", "0"),
+            ("COUA_FAULT_ON", "1"),
+            ("COUA_FAULT_ERROR", &*error),
+        ];
+        let run = place.run(ADD, &faults);
+        run.failed(2, &format!("coua: {path}{words}\n"));
+        assert!(place.folder.read("seen") == before, "{words}");
+        fs::remove_file(place.folder.join("seen.journal")).ok();
+    }
+    for name in ["seen.lock", "seen.next", "seen.journal.next"] {
+        assert!(!place.folder.has(name), "{name} is left behind");
+    }
+}
+
+/// By somebody who does not heed the lock, while a run is at work.
+#[test]
+fn files_that_vanish_under_a_run_are_told() {
+    for (name, spoil) in [
+        ("seen", "cp seen other; mv other seen"),
+        ("seen.journal", "rm seen.journal"),
+        ("seen.lock", "rm -r ../folder"),
+    ] {
+        let folder = Folder::new();
+        fs::create_dir(folder.join("folder")).unwrap();
+        let filter = folder.join("folder/seen");
+        run_with(b"a\n", ["add", &filter]).good();
+        // An end that was recorded leaves a journal.
+        let once = folder.file("once", "b\n");
+        run(["add", &filter, &once, "--resume"]).good();
+        let path = fs::canonicalize(&filter).unwrap();
+        let mut child = coua(["dedup", "--filter", &filter]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"x\n").unwrap();
+        // It has opened all when it answers.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
+        let script = format!("cd '{}' && {spoil}", path.parent().unwrap().display());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let file = path.with_file_name(name);
+        let words = format!("coua: {}: was removed or replaced while", file.display());
+        assert!(said.starts_with(&words), "{said}");
+    }
+}
