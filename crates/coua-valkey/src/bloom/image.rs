@@ -27,28 +27,14 @@ use super::chain::{Link, OwnBloom, plan_of};
 use super::request::Blueprint;
 use crate::refusal::LoadRefusal;
 use crate::value::OwnFilter;
+use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
 
-const MAGIC: [u8; 8] = *b"CouaKey1";
 const BLOOM: u32 = 2;
-const SIPHASH_1_3: u32 = 2;
 const HEAD: usize = 56;
 const ROW: usize = 32;
 const SUM: usize = 8;
 /// More than a chain of halving rates can have with a 64-bit hash.
 const MOST_LINKS: u32 = 1024;
-
-fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::xxh3(0).hash(bytes).to_u64()
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    field.map_or(0, |field| u32::from_le_bytes(*field))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
-}
 
 impl OwnFilter for OwnBloom {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

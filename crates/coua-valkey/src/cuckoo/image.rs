@@ -19,23 +19,18 @@
 
 use std::io::{self, Read, Write};
 
-use coua::{CuckooFilter, HashAlgorithm, KeyHasher};
+use coua::{CuckooFilter, HashAlgorithm};
 
 use super::own::{Hints, OwnCuckoo};
 use crate::refusal::LoadRefusal;
 use crate::value::OwnFilter;
+use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
 
-const MAGIC: [u8; 8] = *b"CouaKey1";
 /// Bytes before the filter.
 const HEAD: usize = 64;
 /// Where a filter's file says how long it is (docs/format.md, section 1).
 const LENGTH_AT: usize = 128;
 const CUCKOO: u32 = 1;
-const SIPHASH_1_3: u32 = 2;
-
-fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::xxh3(0).hash(bytes).to_u64()
-}
 
 impl OwnFilter for OwnCuckoo {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -116,10 +111,7 @@ impl Head {
         if checksum(fields).to_le_bytes() != *sum {
             return Err(LoadRefusal::Field("checksum"));
         }
-        let number = |at: usize| {
-            let field = fields[at..at + 4].first_chunk().copied().unwrap_or_default();
-            u32::from_le_bytes(field)
-        };
+        let number = |at| u32_at(fields, at);
         if number(8) != CUCKOO || number(12) != SIPHASH_1_3 {
             return Err(LoadRefusal::Kind(number(8)));
         }
@@ -133,7 +125,7 @@ impl Head {
             return Err(LoadRefusal::Field("options"));
         }
         let hash_key = fields[16..32].first_chunk().copied().unwrap_or_default();
-        let deleted = u64::from(number(48)) | u64::from(number(52)) << 32;
+        let deleted = u64_at(fields, 48);
         Ok(Self { hash_key, hints, deleted })
     }
 }

@@ -5,6 +5,8 @@ mod charge;
 mod chunks;
 pub(crate) mod creation;
 pub(crate) mod dump;
+pub(crate) mod image;
+mod imported;
 pub(crate) mod insertion;
 
 use std::ffi::{CStr, c_int};
