@@ -15,4 +15,5 @@ mod resume;
 mod signals;
 mod streams;
 mod support;
+mod together;
 mod windows;

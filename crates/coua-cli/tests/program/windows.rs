@@ -82,7 +82,7 @@ fn day_by_day() {
             match printed_on.get(item).map(|on| day - on) {
                 None => assert!(is_printed, "day {day}: {item} is new"),
                 Some(age) if age < WEEK => {
-                    assert!(!is_printed || age == 0, "day {day}: {item}, {age} days")
+                    assert!(!is_printed || age == 0, "day {day}: {item}, {age} days");
                 }
                 Some(age) if age > WEEK => assert!(is_printed, "day {day}: {item}, {age} days"),
                 Some(_) => {}

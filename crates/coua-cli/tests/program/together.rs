@@ -1,0 +1,137 @@
+//! Several processes on one filter file, and what `verify` finds in it.
+
+use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, wait};
+use std::fs;
+use std::io::Read;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The lines of a round; no two rounds have one in common.
+fn round(number: usize) -> Vec<u8> {
+    (0..200).map(|line| format!("{number}-{line}\n")).collect::<Vec<_>>().concat().into_bytes()
+}
+
+/// Two writers that wait for each other, and three readers that wait for nobody.
+fn together_for(time: Duration) {
+    let folder = Folder::new();
+    let filter = &folder.join("seen.coua");
+    // Large enough for a journal beside it, which grows until it is taken into the next snapshot.
+    run_with(&lines(300_000, Repeats::Few), ["add", filter]).good();
+    let (begun, done) = (&Mutex::new(0), &Mutex::new(Vec::new()));
+    let is_over = &AtomicBool::new(false);
+    let write = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let number = {
+                let mut begun = begun.lock().unwrap();
+                *begun += 1;
+                *begun
+            };
+            let text = round(number);
+            assert!(run_with(&text, ["dedup", "-q", "--filter", filter]).good() == text);
+            done.lock().unwrap().push(number);
+        }
+    };
+    let read = || {
+        let mut reads = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            let last = done.lock().unwrap().last().copied();
+            if let Some(number) = last {
+                let found = run_with(&round(number), ["check", "-c", filter]).good();
+                assert_eq!(found, b"200\n", "round {number}");
+                run(["verify", filter]).text();
+                reads += 1;
+            }
+        }
+        reads
+    };
+    thread::scope(|scope| {
+        let writers = [(); 2].map(|()| scope.spawn(write));
+        let readers = [(); 3].map(|()| scope.spawn(read));
+        let start = Instant::now();
+        // At least a round each, however slow the machine is.
+        while start.elapsed() < time || done.lock().unwrap().len() < 4 {
+            thread::sleep(Duration::from_millis(20));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert!(readers.map(|reader| reader.join().unwrap()).iter().sum::<u32>() > 0);
+    });
+    let all: Vec<u8> = done.lock().unwrap().iter().flat_map(|number| round(*number)).collect();
+    let count = format!("{}\n", done.lock().unwrap().len() * 200);
+    assert_eq!(run_with(&all, ["check", "-c", filter]).text(), count);
+    assert!(run_with(&all, ["dedup", "--filter", filter]).good().is_empty());
+}
+
+#[test]
+fn two_writers_and_three_readers() {
+    together_for(Duration::from_secs(2));
+}
+
+#[test]
+#[ignore = "one minute"]
+fn two_writers_and_three_readers_for_a_minute() {
+    together_for(Duration::from_mins(1));
+}
+
+/// Without --resume, into a pipe: nothing that was printed nowhere is remembered.
+#[test]
+fn kills_on_a_pipe_lose_nothing() {
+    let folder = Folder::new();
+    let text = lines(60_000, Repeats::Many);
+    let (file, filter) = (folder.file("lines", &text), folder.join("seen.coua"));
+    let mut printed = Vec::new();
+    for kill in 0..20 {
+        let args = ["dedup", "--filter", &filter, "--checkpoint-every", "0", &file];
+        let mut child = coua(args).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let reader = thread::spawn(move || {
+            let mut part = Vec::new();
+            output.read_to_end(&mut part).map(|_| part)
+        });
+        thread::sleep(Duration::from_micros(700 * kill));
+        child.kill().unwrap();
+        wait(&mut child);
+        let mut part = reader.join().unwrap().unwrap();
+        // The kill may have cut a line.
+        part.truncate(part.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        printed.extend(part);
+    }
+    printed.extend(run(["dedup", "--filter", &filter, &file]).good());
+    let (mut found, mut wanted) = (expected(&printed), expected(&text));
+    for lines in [&mut found, &mut wanted] {
+        let mut sorted: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
+        sorted.sort_unstable();
+        *lines = sorted.concat();
+    }
+    assert!(found == wanted, "some lines come again, none is missing");
+}
+
+#[test]
+fn verify_finds_a_flipped_bit_anywhere() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    run_with(&lines(300_000, Repeats::Few), ["add", &filter]).good();
+    for number in 0..3 {
+        run_with(&round(number), ["add", &filter]).good();
+    }
+    run(["verify", &filter]).text();
+    for name in ["seen.coua", "seen.coua.journal"] {
+        let good = folder.read(name);
+        let ends = (0..200).chain(good.len() - 100..good.len());
+        let places = ends.step_by(3).chain((200..good.len()).step_by(good.len() / 50));
+        for at in places {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1 << (at % 8);
+            fs::write(folder.join(name), &bytes).unwrap();
+            let run = run(["verify", &filter]);
+            assert_eq!(run.code, Some(2), "{name}: byte {at}");
+            assert!(run.stderr.starts_with("coua: ") && run.stderr.contains("seen.coua"));
+        }
+        fs::write(folder.join(name), &good).unwrap();
+        run(["verify", &filter]).text();
+    }
+}
