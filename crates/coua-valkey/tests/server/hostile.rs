@@ -10,6 +10,7 @@ use crate::zoo;
 on_both!(
     truncated_dumps,
     changed_dumps,
+    damaged_dump_files,
     unknown_encodings,
     dumps_of_the_peer_that_lie,
     blooms_of_the_peer_that_lie,
@@ -102,6 +103,27 @@ pub(crate) fn changed(dump: &[u8]) -> Vec<Vec<u8>> {
         sealed(&changed)
     };
     (0..dump.len()).flat_map(|at| [0xff, 0x01, 0x80].map(|by| change(at, by))).collect()
+}
+
+/// A server on a damaged file gives up, or starts; it does not crash.
+fn damaged_dump_files(kind: Kind) {
+    const SAMPLES: usize = 12;
+    let server = Server::start(kind);
+    let mut client = server.client();
+    zoo::fill(&mut client);
+    client.good("DEL grown exact wide emptied compacted");
+    client.good("SAVE");
+    let sound = std::fs::read(server.path("dump.rdb")).unwrap();
+    assert!(Server::takes_dump_file(kind, &sound));
+    let mut refused = 0;
+    for at in (0..sound.len()).step_by(sound.len() / SAMPLES) {
+        let mut changed = sound.clone();
+        changed[at] ^= 0x81;
+        for file in [&sound[..at], &changed] {
+            refused += usize::from(!Server::takes_dump_file(kind, file));
+        }
+    }
+    assert!(refused >= SAMPLES, "{refused}");
 }
 
 /// Guessing would be worse than refusing.
