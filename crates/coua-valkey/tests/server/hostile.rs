@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::golden;
-use crate::payload::{Parts, body, sealed};
+use crate::payload::{body, sealed};
 use crate::resp::Value;
 use crate::server::{Kind, Server};
 use crate::zoo;
@@ -11,11 +11,6 @@ on_both!(
     truncated_dumps,
     changed_dumps,
     damaged_dump_files,
-    unknown_encodings,
-    dumps_of_the_peer_that_lie,
-    blooms_of_the_peer_that_lie,
-    changed_dumps_of_the_peer,
-    headers_of_the_peer_that_lie,
     positions_out_of_range,
     a_million_items_at_once,
     large_items,
@@ -124,146 +119,6 @@ fn damaged_dump_files(kind: Kind) {
         }
     }
     assert!(refused >= SAMPLES, "{refused}");
-}
-
-/// Guessing would be worse than refusing.
-fn unknown_encodings(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    for name in ["MBbloomCF", "MBbloom--"] {
-        for encoding in [5, 6, 99, 999, 1001, 1023] {
-            let payload = Parts::of_type(name, encoding).unsigned(1).string(&[0; 64]).sealed();
-            let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", &payload]);
-            assert!(reply.is_error(), "{name} {encoding}");
-        }
-    }
-    assert_eq!(client.run("PING").to_string(), "+PONG");
-}
-
-const LARGE: [u64; 7] = [0, 1, 255, 65_536, 1 << 32, 1 << 63, u64::MAX];
-
-/// A cuckoo filter of the peer as it would be, with one number after the other another.
-fn dumps_of_the_peer_that_lie(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    // Sub-filters, buckets, items, deletions, bucket size, iterations, expansion, buckets again.
-    let sound = [1, 32, 3, 0, 2, 20, 1, 32];
-    let slots = [0u8; 64];
-    let make = |numbers: [u64; 8], length: u64| {
-        let parts = Parts::of_type("MBbloomCF", 4);
-        let parts = numbers.iter().fold(parts, |parts, &number| parts.unsigned(number));
-        parts.string_said_to_be(length, &slots).sealed()
-    };
-    let mut payloads = vec![make(sound, 64)];
-    for at in 0..sound.len() {
-        for number in LARGE {
-            let mut numbers = sound;
-            numbers[at] = number;
-            payloads.push(make(numbers, 64));
-        }
-    }
-    payloads.extend(LARGE.map(|length| make(sound, length)));
-    // Numbers that agree with each other, and with nothing else.
-    for buckets in LARGE {
-        payloads.push(make([1, buckets, 3, 0, 2, 20, 1, buckets], buckets.wrapping_mul(2)));
-        payloads.push(make([buckets, 32, 3, 0, 2, 20, 2, 32], 64));
-    }
-    let replies = restore_all(&mut client, &payloads);
-    assert_eq!(replies[0].to_string(), "+OK");
-    let refused = replies.iter().filter(|reply| reply.is_error()).count();
-    assert!(refused > replies.len() / 2, "{refused} of {}", replies.len());
-}
-
-fn blooms_of_the_peer_that_lie(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    // Items, filters, options, growth; entries, error, hashes, bits an entry, bits, n2, bytes, items.
-    let make = |[items, filters, options, growth, entries, hashes, bits, n2]: [u64; 8],
-                [error, per_entry]: [f64; 2],
-                length: u64| {
-        let parts = Parts::of_type("MBbloom--", 4);
-        let parts = parts.unsigned(items).unsigned(filters).unsigned(options).unsigned(growth);
-        let parts = parts.unsigned(entries).double(error).unsigned(hashes).double(per_entry);
-        let parts = parts.unsigned(bits).unsigned(n2);
-        parts.string_said_to_be(length, &[0; 32]).unsigned(items).sealed()
-    };
-    let sound = [3, 1, 5, 2, 20, 8, 256, 0];
-    let rates = [0.005, 11.027_753_6];
-    let mut payloads = vec![make(sound, rates, 32)];
-    for at in 0..sound.len() {
-        for number in LARGE {
-            let mut numbers = sound;
-            numbers[at] = number;
-            payloads.push(make(numbers, rates, 32));
-        }
-    }
-    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e308, 5e-324] {
-        payloads.push(make(sound, [odd, rates[1]], 32));
-        payloads.push(make(sound, [rates[0], odd], 32));
-        payloads.push(make(sound, [odd, odd], 32));
-    }
-    payloads.extend(LARGE.map(|length| make(sound, rates, length)));
-    let replies = restore_all(&mut client, &payloads);
-    let refused = replies.iter().filter(|reply| reply.is_error()).count();
-    assert!(refused > replies.len() / 2, "{refused} of {}", replies.len());
-}
-
-/// Real dumps of the peer, every byte changed: they have no checksum of their own.
-fn changed_dumps_of_the_peer(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    for filter in golden::filters() {
-        let Some(dump) = filter.dump.filter(|dump| dump.len() < 600) else { continue };
-        let dump = body(&dump);
-        restore_all(&mut client, &changed(dump));
-        // A dump that lacks less than the ten bytes behind it is read on in those.
-        let cut: Vec<_> = (0..dump.len() - 10).map(|end| sealed(&dump[..end])).collect();
-        let replies = restore_all(&mut client, &cut);
-        assert!(replies.iter().all(Value::is_error), "{}", filter.name);
-    }
-}
-
-/// CVE-2024-25116, CVE-2024-53993 and their like: headers that claim what nobody has memory for.
-fn headers_of_the_peer_that_lie(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    let header = |numbers: [u64; 4], sizes: [u16; 3]| {
-        let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        bytes.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
-        bytes
-    };
-    let load = |client: &mut Client, bytes: &[u8]| {
-        let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", bytes]);
-        for command in ["CF.ADD f a", "CF.EXISTS f a", "CF.DEL f a", "CF.SCANDUMP f 1", "DUMP f"] {
-            client.run(command);
-        }
-        for position in ["2", "65", "9223372036854775807"] {
-            client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", position.as_bytes(), &[1; 64]]);
-        }
-        client.good("DEL f");
-        reply
-    };
-    let (numbers, sizes) = ([3, 32, 0, 1], [2, 20, 1]);
-    assert_eq!(load(&mut client, &header(numbers, sizes)).to_string(), "+OK");
-    for length in 0..38 {
-        assert!(load(&mut client, &header(numbers, sizes)[..length]).is_error());
-    }
-    for at in 0..4 {
-        for number in LARGE {
-            let mut numbers = numbers;
-            numbers[at] = number;
-            load(&mut client, &header(numbers, sizes));
-            load(&mut client, &header(numbers, [65_535; 3]));
-        }
-    }
-    for number in [0, 1, 255, 256, 65_535] {
-        for at in 0..3 {
-            let mut sizes = sizes;
-            sizes[at] = number;
-            load(&mut client, &header(numbers, sizes));
-        }
-    }
-    assert_eq!(client.run("PING").to_string(), "+PONG");
 }
 
 fn positions_out_of_range(kind: Kind) {

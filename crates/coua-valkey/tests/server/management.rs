@@ -1,151 +1,20 @@
-//! What an operator sees and sets: memory, settings, events, access control, INFO.
-
-use std::thread;
-use std::time::{Duration, Instant};
+//! What an operator sees and sets: settings, events, access control, INFO.
 
 use crate::client::{Client, Protocol};
 use crate::resp::Value;
 use crate::script::is_like;
-use crate::server::{Kind, PATIENCE, Server, VALKEY};
+use crate::server::{Kind, Server, VALKEY};
 use crate::zoo;
 
 on_both!(
-    memory_is_what_it_is,
-    memory_comes_back,
-    limit_of_memory,
-    limit_of_memory_and_what_was_before,
-    what_a_server_accepted_can_be_restored,
     settings,
     settings_of_the_command_line,
     arguments_of_the_module,
-    a_server_without_memory,
     events,
     module_list,
     section_of_info,
     access_control,
 );
-
-fn memory_is_what_it_is(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    zoo::cuckoo(&mut client);
-    for key in zoo::CUCKOO {
-        let size = client.call(&["CF.INFO", key, "Size"]).integer();
-        let usage = client.good(&format!("MEMORY USAGE {key}")).integer();
-        // The server adds the key's name and its place among the keys.
-        assert!((size..size + size / 20 + 300).contains(&usage), "{key}: {size} and {usage}");
-    }
-    // And it is memory of the server, which counts it against its limit.
-    let before = used(&mut client);
-    client.good("CF.RESERVE large 10000000");
-    let size = client.call(&["CF.INFO", "large", "Size"]).integer();
-    let taken = used(&mut client) - before;
-    assert!((size..size + size / 4).contains(&taken), "{size} and {taken}");
-}
-
-fn used(client: &mut Client) -> i64 {
-    let info = client.good("INFO memory");
-    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
-    used.parse().unwrap()
-}
-
-fn memory_comes_back(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    client.good("CF.RESERVE f 1000");
-    zoo::insert(&mut client, "f", 0..200_000);
-    let full = client.call(&["CF.INFO", "f", "Size"]).integer();
-    client.good(&zoo::with_items("CF.MDEL f", 1_000..200_000));
-    client.good("CF.COMPACT f");
-    let size = client.call(&["CF.INFO", "f", "Size"]).integer();
-    assert!(size * 20 < full, "{full} and {size}");
-    assert_eq!(zoo::present(&mut client, "f", 0..1_000), 1_000);
-    let before = used(&mut client);
-    client.good("CF.RESERVE large 10000000");
-    client.good("DEL large");
-    // The server may free it in the background.
-    let until = Instant::now() + PATIENCE;
-    while used(&mut client) - before > 1 << 20 {
-        assert!(Instant::now() < until, "the memory of a deleted filter does not come back");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A key takes no more than the limit, whichever way it would grow.
-fn limit_of_memory(kind: Kind) {
-    const LIMIT: i64 = 100_000;
-    let server = Server::start(kind);
-    let mut client = server.client();
-    client.good("CF.RESERVE large 1000000");
-    let dump = client.good("DUMP large");
-    let chunks = crate::chunks::scan(&mut client, "large");
-    zoo::insert(&mut client, "large", 0..1_000);
-    client.good(&format!("CONFIG SET coua.key-memory-limit {LIMIT}"));
-    let refusals = [
-        client.run("CF.RESERVE f 1000000"),
-        client.run("CF.INSERT f CAPACITY 1000000 ITEMS a"),
-        client.run("BF.RESERVE f 0.01 1000000"),
-        client.run("CF.MERGE f large"),
-        client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]),
-    ];
-    for reply in refusals {
-        assert!(reply.is_error(), "{reply}");
-        assert_eq!(client.run("EXISTS f").integer(), 0);
-    }
-    let loaded =
-        chunks.iter().all(|chunk| !crate::chunks::load(&mut client, "f", chunk).is_error());
-    assert!(!loaded, "chunks were loaded beyond the limit");
-    client.good("DEL f");
-    // What grows stops before it, and says so; what is in stays in.
-    for (key, command) in [("g", "CF.INSERT g ITEMS"), ("h", "CF.MADD h"), ("b", "BF.MADD b")] {
-        let reply = client.good(&zoo::with_items(command, 0..200_000));
-        let taken = reply.elements().iter().take_while(|reply| !reply.is_error()).count();
-        assert!((1_000..200_000).contains(&taken), "{key}: {taken}");
-        let usage = client.good(&format!("MEMORY USAGE {key}")).integer();
-        // Beyond it by one step of growth at most.
-        assert!(usage < LIMIT + LIMIT / 2, "{key}: {usage}");
-    }
-    // What is there already may be used, though it is larger.
-    assert_eq!(client.run("CF.EXISTS large 1").integer(), 1);
-    assert_eq!(client.run("CF.DEL large 1").integer(), 1);
-    client.good("CONFIG SET coua.key-memory-limit 0");
-    assert!(!client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]).is_error());
-}
-
-/// A server does not lose keys because its limit is lower than it was.
-fn limit_of_memory_and_what_was_before(kind: Kind) {
-    let mut server = Server::with(kind, &["--appendonly", "yes", "--appendfsync", "always"]);
-    let mut client = server.client();
-    zoo::fill(&mut client);
-    crate::keeping::rewrite(&mut client);
-    zoo::insert(&mut client, "grown", 20_000..30_000);
-    let before = client.good("DEBUG DIGEST");
-    client.good("CONFIG SET coua.key-memory-limit 1000");
-    client.good("DEBUG RELOAD");
-    assert_eq!(client.good("DEBUG DIGEST"), before);
-    server.add_options(&["--coua.key-memory-limit", "1000"]);
-    server.restart();
-    let mut client = server.client();
-    let limit = client.good("CONFIG GET coua.key-memory-limit").to_string();
-    assert_eq!(limit, r#"["coua.key-memory-limit" "1000"]"#);
-    assert_eq!(client.good("DEBUG DIGEST"), before);
-}
-
-/// What grew under a limit can be restored and copied under the same limit.
-fn what_a_server_accepted_can_be_restored(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    client.good("CONFIG SET coua.key-memory-limit 100000");
-    for command in ["CF.MADD g", "BF.MADD b"] {
-        client.good(&zoo::with_items(command, 0..200_000));
-        let key = &command[8..];
-        let dump = client.good(&format!("DUMP {key}"));
-        let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
-        assert_eq!(reply.to_string(), "+OK", "{command}");
-        client.good("DEL other");
-    }
-}
 
 fn settings(kind: Kind) {
     let server = Server::start(kind);
@@ -194,35 +63,6 @@ fn arguments_of_the_module(kind: Kind) {
     for wrong in [&["cf-bucket-size", "256"][..], &["cf-bucket-size"], &["nonsense", "1"]] {
         let log = Server::refused(kind, wrong);
         assert!(log.contains("the module is not loaded: ") && log.contains(wrong[0]), "{log}");
-    }
-}
-
-/// What needs memory is refused by the server; what needs none is not.
-fn a_server_without_memory(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    client.good("CF.INSERT f ITEMS a b");
-    client.good("BF.ADD b a");
-    client.good("CONFIG SET maxmemory 1");
-    for command in [
-        "CF.RESERVE g 1000",
-        "CF.ADD f a",
-        "CF.ADDNX f a",
-        "CF.INSERT f ITEMS a",
-        "CF.INSERTNX f ITEMS a",
-        "CF.MADD f a",
-        "CF.MERGE g f",
-        "CF.LOADCHUNK g 1 x",
-        "BF.ADD b a",
-        "BF.RESERVE c 0.1 100",
-    ] {
-        let reply = client.run(command).to_string();
-        assert!(reply.starts_with("-OOM "), "{command}: {reply}");
-    }
-    for command in
-        ["CF.EXISTS f a", "CF.COUNT f a", "CF.DEL f a", "CF.COMPACT f", "CF.INFO f", "BF.CARD b"]
-    {
-        client.good(command);
     }
 }
 
