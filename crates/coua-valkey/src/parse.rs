@@ -32,7 +32,7 @@ pub(crate) fn real(word: &[u8]) -> Option<f64> {
 }
 
 /// 32 hexadecimal digits.
-pub(crate) fn key_of_hash(word: &[u8]) -> Option<[u8; 16]> {
+fn key_of_hash(word: &[u8]) -> Option<[u8; 16]> {
     let digits: &[u8; 32] = word.try_into().ok()?;
     let mut key = [0; 16];
     for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
@@ -85,6 +85,11 @@ impl<'a> Options<'a> {
         } else {
             Err(Refusal::OutOfRange(name, range.shown))
         }
+    }
+
+    /// The value of the keyword just read, as the key of a hash.
+    pub(crate) fn hash_key(&mut self) -> Result<[u8; 16], Refusal> {
+        key_of_hash(self.value()?).ok_or(Refusal::Seed)
     }
 
     /// All words that are left.

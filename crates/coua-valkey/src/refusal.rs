@@ -34,6 +34,8 @@ pub(crate) enum Refusal {
     NotANumber(&'static str),
     /// An option's value is out of range.
     OutOfRange(&'static str, &'static str),
+    /// The key of a hash is not one.
+    Seed,
     /// Two options that contradict each other.
     Contradiction(&'static str, &'static str),
     /// An option stands there twice.
@@ -150,6 +152,7 @@ impl Refusal {
             Self::NothingToRemoveFrom => "Not found",
             Self::BadCapacity => "Bad capacity",
             Self::CapacityRange => "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
+            Self::Seed => "ERR SEED must be 32 hexadecimal digits",
             Self::Full => "Filter is full",
             Self::MaximumExpansions => "Maximum expansions reached",
             Self::NoMemoryToCreate => "ERR Insufficient memory to create filter",

@@ -1,7 +1,7 @@
 //! What a new Bloom filter is to be: from the words of a command, and to the words with which replicas
 //! build the same.
 
-use crate::parse::{Options, integer, key_of_hash, once, real, word_of_key};
+use crate::parse::{Options, integer, once, real, word_of_key};
 use crate::refusal::Refusal;
 use crate::settings;
 
@@ -64,11 +64,7 @@ impl Request {
                 let expansion = expansion.ok_or(Refusal::BloomExpansion)?;
                 once(&mut self.expansion, option, expansion as u32)
             }
-            "SEED" => {
-                let key = key_of_hash(options.value()?);
-                let key = key.ok_or(Refusal::OutOfRange(option, "of 32 hexadecimal digits"))?;
-                once(&mut self.hash_key, option, key)
-            }
+            "SEED" => once(&mut self.hash_key, option, options.hash_key()?),
             _ => {
                 let items = integer(options.value()?).filter(|&items| items > 0);
                 let items = items.ok_or(Refusal::NotANumber("VALIDATESCALETO"))?;

@@ -4,7 +4,7 @@
 use coua::{BuildError, CuckooFilter, KeyHasher, WhenFull};
 
 use super::own::{Hints, OwnCuckoo};
-use crate::parse::{Options, Range, integer, key_of_hash, once, real, word_of_key};
+use crate::parse::{Options, Range, integer, once, real, word_of_key};
 use crate::refusal::Refusal;
 use crate::settings;
 
@@ -89,11 +89,7 @@ impl Request {
                 }
                 return once(&mut self.rate, option, rate);
             }
-            "SEED" => {
-                let key = key_of_hash(options.value()?);
-                let key = key.ok_or(Refusal::OutOfRange(option, "of 32 hexadecimal digits"))?;
-                return once(&mut self.hash_key, option, key);
-            }
+            "SEED" => return once(&mut self.hash_key, option, options.hash_key()?),
             "BUCKETSIZE" => (&mut self.bucket_size, BUCKET_SIZE),
             "MAXITERATIONS" => (&mut self.max_iterations, MAX_ITERATIONS),
             "EXPANSION" => (&mut self.expansion, EXPANSION),
