@@ -8,6 +8,7 @@ use crate::args::run::Manners;
 use crate::clock::{Now, moment_text};
 use crate::input::Survey;
 use crate::message::{self, Failure};
+use crate::remote::Address;
 use coua::{Generations, LoadError};
 use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
 use rustix::io::Errno;
@@ -53,6 +54,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 }
 
 fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
+    Address::refuse(path)?;
     if !is_there(path)? {
         return Err(Failure::io(path.display(), &Errno::NOENT.into()));
     }
@@ -88,6 +90,7 @@ impl FilterFile {
     ///
     /// To be called before signals are answered, so that they end the wait.
     pub(crate) fn lock(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        Address::refuse(path)?;
         let lock = match Lock::take(path, Wait::No) {
             Err(StoreError::Busy { path: name }) if !manners.no_wait => {
                 if !manners.quiet.quiet {

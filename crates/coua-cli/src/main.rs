@@ -18,6 +18,7 @@ mod output;
 mod pipeline;
 mod progress;
 mod record;
+mod remote;
 mod resume;
 mod session;
 mod signals;

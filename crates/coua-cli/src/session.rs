@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::input::Survey;
 use crate::input::block::{Block, Why};
 use crate::input::reader::BlockReader;
-use crate::key::hashing::Hashing;
+use crate::key::hashing::{Hashing, Wanted};
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
 use crate::progress::{Counters, Progress};
@@ -81,8 +81,19 @@ impl Session {
             keys: reading.keys,
             hasher,
             on_missing: reading.on_missing,
+            wanted: Wanted::default(),
         };
         Pipeline { reader, hashing, threads: self.threads, stop: self.stop.clone() }
+    }
+
+    /// Tells when the user wants it to end.
+    pub(crate) fn stop(&self) -> Arc<Stop> {
+        self.stop.clone()
+    }
+
+    /// Whether `--stats` was given.
+    pub(crate) fn wants_figures(&self) -> bool {
+        self.stats.is_some()
     }
 
     /// Counts a block.
@@ -151,7 +162,7 @@ impl Session {
     pub(crate) fn print_figures(
         &self,
         answers: Answers,
-        filter: &Generations,
+        filter: impl Into<FilterFigures>,
     ) -> Result<(), Failure> {
         let Some(format) = self.stats else { return Ok(()) };
         let figures = Figures {
@@ -159,7 +170,7 @@ impl Session {
             bytes: self.bytes,
             answers,
             without_key: self.without_key,
-            filter: FilterFigures::of(filter),
+            filter: filter.into(),
             seconds: self.counters.seconds(),
         };
         figures.print(format)

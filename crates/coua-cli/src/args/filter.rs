@@ -23,7 +23,7 @@ pub(crate) struct FilterArgs {
     ///
     /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
-    rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
 
     /// Items to make room for at once [default: few; the filter grows]
     ///
@@ -32,33 +32,33 @@ pub(crate) struct FilterArgs {
     /// Without a filter file, and if all inputs are files, room is made for as many items as their
     /// sizes and first records foretell.
     #[arg(long, value_name = "N", value_parser = value::count)]
-    capacity: Option<u64>,
+    pub(crate) capacity: Option<u64>,
 
     /// Items up to which the rate must hold [default: --capacity if given with --rate, else no limit]
     ///
     /// With a window, those of all generations together [default with --window-items: what they can hold].
     #[arg(long, value_name = "N", value_parser = value::count)]
-    max_items: Option<u64>,
+    pub(crate) max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember: the rate is items / 2^BITS
     #[arg(long, value_name = "BITS")]
-    hash_bits: Option<u32>,
+    pub(crate) hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
     #[arg(long, value_name = "N")]
-    slots_per_bucket: Option<u32>,
+    pub(crate) slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping windows of two slots (fewer wrong answers)
     #[arg(long, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
+    pub(crate) layout: Option<LayoutName>,
 
     /// What to do with an item for which there is no room
     #[arg(long, value_name = "WHAT")]
-    when_full: Option<WhenFullName>,
+    pub(crate) when_full: Option<WhenFullName>,
 
     /// Seed of the hash (XXH3) [default: 0]
     #[arg(long, value_name = "SEED", value_parser = value::seed, conflicts_with = "key_file")]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -76,7 +76,7 @@ pub(crate) struct SecretArgs {
     /// For records that somebody hostile may choose. The filter file does not contain the key:
     /// every command on it needs this option.
     #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 impl SecretArgs {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// A filter file and the records.
 #[derive(Args, Debug)]
 pub(crate) struct TargetArgs {
-    /// The filter file
+    /// The filter file, or the address of a filter on a server: `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     pub(crate) filter_file: PathBuf,
 

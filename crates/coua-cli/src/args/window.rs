@@ -23,18 +23,18 @@ pub(crate) struct WindowArgs {
     /// forgotten while running, and when a filter file is opened.
     #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
           conflicts_with = "window_items")]
-    window: Option<u64>,
+    pub(crate) window: Option<u64>,
 
     /// Remember the last N different records, and forget older ones (at most N / --generations later)
     #[arg(long, value_name = "N", value_parser = crate::args::value::count)]
-    window_items: Option<u64>,
+    pub(crate) window_items: Option<u64>,
 
     /// Parts of the window that are forgotten together: more forget more exactly, and cost time
     ///
     /// A record that is not known is looked up in up to N + 1 of them, and each takes 0.2 MB at least
     /// [default: 8]
     #[arg(long, value_name = "N")]
-    generations: Option<u32>,
+    pub(crate) generations: Option<u32>,
 
     /// Where a record's own time is: fields as for -k, with --csv a column, or a JSON pointer
     ///
@@ -43,7 +43,7 @@ pub(crate) struct WindowArgs {
     /// A record whose time cannot be read, or lies more than one generation ahead of the system's
     /// clock, is one without a key (--on-missing), and moves nothing.
     #[arg(long, value_name = "FIELD")]
-    time_field: Option<String>,
+    pub(crate) time_field: Option<String>,
 
     /// How the time is written: rfc3339, seconds or milliseconds (since 1970), or a format such as
     /// %d/%b/%Y:%H:%M:%S %z [default: any of the first three]
@@ -63,7 +63,7 @@ pub(crate) struct NowArgs {
     /// For filters with --window: to ask what was, or will be, remembered at a time, and for runs that
     /// give the same result at any time.
     #[arg(long, value_name = "TIME", value_parser = clock::moment)]
-    now: Option<u64>,
+    pub(crate) now: Option<u64>,
 }
 
 impl NowArgs {

@@ -12,6 +12,7 @@ use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::{Destinations, Settled};
 use crate::pipeline::{Answer, Flow};
+use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Again, Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -28,6 +29,9 @@ use serde::{Deserialize, Serialize};
 /// A run whose inputs are files can be interrupted at any moment, also by a crash, and gone on with by
 /// the same command with --resume: every record is then added exactly once. (Beginning it anew would
 /// add the first ones twice, and is refused.)
+///
+/// On a server, what was added stays at exit code 2. After a lost connection, the records whose answer was
+/// lost are added again, and may have a copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -49,6 +53,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
+    if let Some(address) = Address::of(&args.target.filter_file)? {
+        remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
+        let quiet = work.manners.quiet;
+        let task = Task { address, input: &args.target.input, run: &work.run, quiet };
+        let copies = if args.unique { remote::add::Copies::Keep } else { remote::add::Copies::Add };
+        return remote::add::run(&task, &Request::of(&args.filter)?, copies);
+    }
     let now = args.now.now();
     let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;

@@ -12,6 +12,7 @@ use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
 use crate::pipeline::{Answer, Flow};
+use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua_store::View;
@@ -41,21 +42,27 @@ pub(crate) struct Args {
 /// What to print.
 #[derive(clap::Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
-struct PrintArgs {
+pub(crate) struct PrintArgs {
     /// Print the records that are not in the filter
     #[arg(short = 'v', long)]
-    invert: bool,
+    pub(crate) invert: bool,
 
     /// Print only how many records there are
     #[arg(short = 'c', long)]
-    count: bool,
+    pub(crate) count: bool,
 
     /// Print nothing: stop with exit code 0 at the first record that would be printed
     #[arg(short = 'q', long, conflicts_with = "count")]
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if let Some(address) = Address::of(&args.target.filter_file)? {
+        remote::refuse_options_of_files(&args.secret, args.now, None)?;
+        let quiet = Quiet { quiet: args.printing.quiet };
+        let task = Task { address, input: &args.target.input, run: &args.run, quiet };
+        return remote::check::run(&task, args.printing);
+    }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;

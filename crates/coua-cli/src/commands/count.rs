@@ -12,6 +12,7 @@ use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Output;
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua_store::View;
@@ -40,6 +41,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if let Some(address) = Address::of(&args.target.filter_file)? {
+        remote::refuse_options_of_files(&args.secret, args.now, None)?;
+        let (input, quiet) = (&args.target.input, args.quiet);
+        return remote::count::run(&Task { address, input, run: &args.run, quiet });
+    }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
@@ -79,9 +85,9 @@ impl Answer for Count {
 
 /// Numbers and records.
 #[derive(Debug)]
-struct Lines {
-    output: Output,
-    on_missing: OnMissing,
+pub(crate) struct Lines {
+    pub(crate) output: Output,
+    pub(crate) on_missing: OnMissing,
 }
 
 impl Deliver for Lines {

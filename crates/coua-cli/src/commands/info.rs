@@ -7,6 +7,7 @@ use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
+use crate::remote::{self, Address};
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use coua::{Clock, Generations, HashAlgorithm};
@@ -29,9 +30,13 @@ use std::path::{Path, PathBuf};
 /// 1970, or items so far); and `generations`, the oldest first, each with its `number`, `from` and
 /// `until` (in the same units), `items`, `load`, `memory_bytes`. All other figures are those of all
 /// generations together.
+///
+/// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
+/// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,
+/// `memory_bytes`, `bits_per_item`, `slots`, `when_full` (exceed, error).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
+    /// The filter file, or the address of a filter on a server: `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     file: PathBuf,
 
@@ -47,6 +52,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if let Some(address) = Address::of(&args.file)? {
+        remote::refuse_options_of_files(&args.secret, args.now, None)?;
+        let form = if args.json { remote::info::Form::Json } else { remote::info::Form::Table };
+        print(&remote::info::describe(&address, form)?)?;
+        return Ok(Exit::Success);
+    }
     let mut filter = filter_file::read(&args.file, &args.secret)?;
     filter_file::tell(args.now.now(), &mut filter);
     let info = Info::of(&filter, &args.file)?;

@@ -53,7 +53,7 @@ pub(crate) fn answer(answer: &clap::Error) -> Exit {
 }
 
 /// Prints a report on standard output.
-fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Stream::Output.check_open()?;
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

@@ -12,6 +12,7 @@ use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::remote::{self, Address, Task};
 use crate::resume::{Again, Begun, Course, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -32,6 +33,9 @@ use std::path::PathBuf;
 /// a crash, and gone on with by the same command with --resume: of every record one copy is then taken,
 /// and the report is what it would have been. (Beginning it anew would take the first ones twice, and is
 /// refused.)
+///
+/// On a server, what was removed stays removed at exit code 2. After a lost connection, the records whose
+/// answer was lost are removed again, may lose two copies, and count as the second answer says.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -82,6 +86,13 @@ impl ReportArgs {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (work, now) = (&args.work, args.now.now());
     let report = args.report.report;
+    if let Some(address) = Address::of(&args.target.filter_file)? {
+        remote::refuse_options_of_files(&args.secret, args.now, Some(work))?;
+        let quiet = work.manners.quiet;
+        let task = Task { address, input: &args.target.input, run: &work.run, quiet };
+        let wanted = report.map(|report| report == Which::Found);
+        return remote::remove::run(&task, args.report.destinations(), wanted);
+    }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;

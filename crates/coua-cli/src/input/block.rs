@@ -1,6 +1,6 @@
 //! A block: some whole records of one input, and what has been found out about them.
 
-use crate::key::Missing;
+use crate::key::{Missing, Parts};
 use crate::message::Failure;
 use coua::{KeyHash, When};
 use std::mem;
@@ -15,6 +15,8 @@ pub(crate) struct Block {
     pub(crate) ends: Vec<usize>,
     /// The hashes of the records that have a key, in their order.
     pub(crate) hashes: Vec<KeyHash>,
+    /// The keys of the same records, where they are wanted.
+    pub(crate) keys: Parts,
     /// The times of the same records, where records have times.
     pub(crate) times: Vec<u64>,
     /// The records without a key, in their order.

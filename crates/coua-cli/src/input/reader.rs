@@ -251,6 +251,7 @@ impl Block {
         }
         self.ends.clear();
         self.hashes.clear();
+        self.keys.clear();
         self.times.clear();
         self.keyless.clear();
         self.name = name.clone();

@@ -2,7 +2,7 @@
 
 use crate::args::input::OnMissing;
 use crate::input::block::{Block, Ending, Keyless, Why};
-use crate::key::{Keys, Missing};
+use crate::key::{Keys, Missing, Parts};
 use crate::message::Failure;
 use crate::record::Format;
 use coua::{KeyHash, KeyHasher};
@@ -14,9 +14,25 @@ pub(crate) struct Hashing {
     pub(crate) keys: Keys,
     pub(crate) hasher: KeyHasher,
     pub(crate) on_missing: OnMissing,
+    pub(crate) wanted: Wanted,
+}
+
+/// What is wanted of every key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Its hash: all that a filter here needs.
+    #[default]
+    Hash,
+    /// The key itself as well: a server hashes by itself.
+    Key,
 }
 
 impl Hashing {
+    /// From here on blocks hold the keys as well.
+    pub(crate) fn keep_keys(&mut self) {
+        self.wanted = Wanted::Key;
+    }
+
     /// Hashes the keys of all records of the block.
     pub(crate) fn hash(&mut self, block: &mut Block) {
         // The vectors are lent out, because the records borrow the block.
@@ -25,10 +41,17 @@ impl Hashing {
         if self.keys.is_whole_record() {
             let hash = |record| self.hasher.hash(self.format.content(record));
             hashes.extend(block.records().map(hash));
+            if self.wanted == Wanted::Key {
+                let mut kept = std::mem::take(&mut block.keys);
+                block.records().for_each(|record| kept.push(self.format.content(record)));
+                block.keys = kept;
+            }
         } else {
             let mut keyless = std::mem::take(&mut block.keyless);
-            let broken = self.hash_keys(block, (&mut hashes, &mut times), &mut keyless);
-            block.keyless = keyless;
+            let mut kept = std::mem::take(&mut block.keys);
+            let found = (&mut hashes, &mut times, &mut kept);
+            let broken = self.hash_keys(block, found, &mut keyless);
+            (block.keyless, block.keys) = (keyless, kept);
             if let Some((place, missing)) = broken {
                 let number = block.record_number(place);
                 let what = format_args!("record {number}: {missing}");
@@ -43,7 +66,7 @@ impl Hashing {
     fn hash_keys(
         &mut self,
         block: &Block,
-        (hashes, times): (&mut Vec<KeyHash>, &mut Vec<u64>),
+        (hashes, times, kept): (&mut Vec<KeyHash>, &mut Vec<u64>, &mut Parts),
         keyless: &mut Vec<Keyless>,
     ) -> Option<(usize, Missing)> {
         if let Some(columns) = &block.columns {
@@ -57,6 +80,9 @@ impl Hashing {
                 Ok((hash, time)) => {
                     hashes.push(hash);
                     times.extend(time);
+                    if self.wanted == Wanted::Key {
+                        kept.push(self.keys.last_key());
+                    }
                 }
                 Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
                     return Some((place, missing));

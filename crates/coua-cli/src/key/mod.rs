@@ -94,7 +94,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The parts of one key, one after the other.
+/// Byte strings, one after the other: the parts of one key, or the keys of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     bytes: Vec<u8>,
@@ -107,7 +107,7 @@ impl Parts {
         self.ends.push(self.bytes.len());
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
@@ -120,7 +120,18 @@ impl Parts {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    /// Bytes of all of them.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The `nth` of them, from 0.
+    pub(crate) fn nth(&self, nth: usize) -> &[u8] {
+        let start = nth.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[nth]]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
@@ -165,6 +176,11 @@ impl Keys {
         if let Finder::Csv(columns) = &mut self.finder {
             columns.use_numbers(numbers);
         }
+    }
+
+    /// The key that was hashed last.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.key
     }
 
     /// The hash of the key of a record's content, and the record's time, if it has one.

@@ -46,20 +46,20 @@ pub(crate) struct Answers {
 /// The filter at the end of the run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct FilterFigures {
-    items: u64,
-    load: f64,
-    bits_per_item: f64,
-    memory_bytes: u64,
-    hash_bits: f64,
-    false_positive_rate: f64,
+    pub(crate) items: u64,
+    pub(crate) load: f64,
+    pub(crate) bits_per_item: f64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) hash_bits: f64,
+    pub(crate) false_positive_rate: f64,
     /// What a window has done.
     #[serde(flatten)]
-    window: Option<WindowFigures>,
+    pub(crate) window: Option<WindowFigures>,
 }
 
 /// What only filters that forget have.
 #[derive(Debug, Serialize)]
-struct WindowFigures {
+pub(crate) struct WindowFigures {
     max_items: Option<u64>,
     rate_at_max_items: Option<f64>,
     generations: usize,
@@ -67,8 +67,8 @@ struct WindowFigures {
     outdated: u64,
 }
 
-impl FilterFigures {
-    pub(crate) fn of(filter: &Generations) -> Self {
+impl From<&Generations> for FilterFigures {
+    fn from(filter: &Generations) -> Self {
         let memory_bytes = filter.memory_bytes() as u64;
         let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
         Self {

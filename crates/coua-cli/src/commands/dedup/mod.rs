@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::Settled;
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -53,6 +54,14 @@ pub(crate) struct Args {
     /// Remember in FILE what was seen, for the next run; created if it does not exist
     ///
     /// If it exists, the options that describe a filter must agree with it.
+    ///
+    /// Or on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
+    /// or `redis://`; `valkeys://` and `rediss://` for TLS. Many processes may share such a filter: each
+    /// record is printed by the first that has it. A lost connection is tried again (&retry=SECONDS, 60);
+    /// records whose answer was lost with it, at most 256 KiB of them or one longer record, are printed
+    /// whether seen before or not, so that none is lost. What is printed is recorded before it is
+    /// written, and taken back if it cannot be written; only a process that is killed outright cannot
+    /// take back.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,
 
@@ -68,6 +77,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
+    if let Some(address) = args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
+        remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
+        let quiet = work.manners.quiet;
+        let task = Task { address, input: &args.input, run: &work.run, quiet };
+        let request = Request::of(&args.filter)?;
+        let to = args.output.destinations();
+        return remote::dedup::run(&task, &request, to, args.output.wanted());
+    }
     let now = args.now.now();
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;

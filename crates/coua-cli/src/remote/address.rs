@@ -1,0 +1,225 @@
+//! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
+
+use crate::args::value;
+use crate::message::Failure;
+use percent_encoding::percent_decode_str;
+use std::env;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+use url::Url;
+
+/// The port of both servers.
+const PORT: u16 = 6379;
+/// A cluster has as many slots; more shards than that would share slots again.
+const MOST_SHARDS: u32 = 16_384;
+/// How long a server may be away in the middle of a run.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Holds the password where the address does not.
+const PASSWORD: &str = "COUA_SERVER_PASSWORD";
+
+const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
+
+/// The address of a filter on a server.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Address {
+    scheme: String,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: i64,
+    pub(super) name: String,
+    /// None: the filter is one key of this name.
+    pub(super) shards: Option<u32>,
+    pub(super) patience: Duration,
+}
+
+/// As messages name it: without the password.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, host, port, name, .. } = self;
+        write!(f, "{scheme}://{host}:{port}/{name}")?;
+        self.shards.map_or(Ok(()), |shards| write!(f, "?shards={shards}"))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Address {
+    /// The address that is given in place of a filter file, if one is.
+    pub(crate) fn of(argument: &Path) -> Result<Option<Self>, Failure> {
+        let text = argument.to_string_lossy();
+        let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
+        if !is_address {
+            return Ok(None);
+        }
+        let wrong = |reason: String| Failure::at(without_password(&text), reason);
+        let mut address = Self::parse(&text).map_err(wrong)?;
+        if address.password.is_none() {
+            address.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
+        }
+        Ok(Some(address))
+    }
+
+    /// Complains about an address where only a file will do.
+    pub(crate) fn refuse(argument: &Path) -> Result<(), Failure> {
+        let refused = |address: Self| {
+            Failure::at(
+                address,
+                "is a filter on a server, and this command takes filter files; dedup, add, check, \
+                 remove, count and info take both",
+            )
+        };
+        Self::of(argument)?.map_or(Ok(()), |address| Err(refused(address)))
+    }
+
+    pub(super) fn has_tls(&self) -> bool {
+        matches!(self.scheme.as_str(), "valkeys" | "rediss")
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let url = Url::parse(text)
+            .map_err(|error| format!("is no address of a filter ({error}): expected {FORM}"))?;
+        let missing = |what: &str| format!("names no {what}: expected {FORM}");
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
+        let host = decoded(host, "host")?;
+        // An IPv6 address.
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
+        let name = decoded(url.path().trim_start_matches('/'), "name")?;
+        if name.is_empty() {
+            return Err(missing("filter"));
+        }
+        if name.contains(['{', '}']) {
+            return Err(
+                "has a brace in the filter's name: braces say how a cluster spreads keys, and \
+                        are put around the name"
+                    .to_owned(),
+            );
+        }
+        if url.fragment().is_some() {
+            return Err(format!("has a part behind #: expected {FORM}"));
+        }
+        let given =
+            |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
+        let mut address = Self {
+            scheme: url.scheme().to_owned(),
+            host: host.to_owned(),
+            port: url.port().unwrap_or(PORT),
+            user: given(url.username(), "user").transpose()?,
+            password: given(url.password().unwrap_or_default(), "password").transpose()?,
+            database: 0,
+            name,
+            shards: None,
+            patience: PATIENCE,
+        };
+        for (name, value) in url.query_pairs() {
+            address.take(&name, &value)?;
+        }
+        Ok(address)
+    }
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number = |least: u32, most: u32| {
+            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| {
+                format!("says {name}={value}: expected a number from {least} to {most}")
+            })
+        };
+        match name {
+            "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
+            "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
+            "retry" => {
+                let patience = value::seconds(value);
+                self.patience =
+                    patience.map_err(|wrong| format!("says retry={value}: it {wrong}"))?;
+            }
+            _ => return Err(format!("says {name}={value}: expected shards, db or retry")),
+        }
+        Ok(())
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    ["valkey", "valkeys", "redis", "rediss"].iter().any(|scheme| text.eq_ignore_ascii_case(scheme))
+}
+
+fn decoded(text: &str, what: &str) -> Result<String, String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(String::from).map_err(|_| format!("has a {what} that is not UTF-8"))
+}
+
+/// An address that cannot be understood, for a message.
+fn without_password(text: &str) -> String {
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address, String> {
+        Address::parse(text)
+    }
+
+    #[test]
+    fn addresses_are_understood() {
+        let address = parse("valkey://h/seen").unwrap();
+        assert_eq!((address.host.as_str(), address.port, address.shards), ("h", 6379, None));
+        assert_eq!((address.database, address.has_tls()), (0, false));
+        let address =
+            parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&db=3&retry=0.5").unwrap();
+        assert_eq!((address.host.as_str(), address.port), ("::1", 7000));
+        assert_eq!(address.user.as_deref(), Some("me"));
+        assert_eq!(address.password.as_deref(), Some("p@ss"));
+        assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));
+        assert_eq!((address.database, address.has_tls()), (3, true));
+        assert_eq!(address.patience, Duration::from_millis(500));
+        let address = parse("redis://:secret@h/x").unwrap();
+        assert_eq!((address.user, address.password.as_deref()), (None, Some("secret")));
+    }
+
+    #[test]
+    fn wrong_addresses_are_told_what_is_expected() {
+        for (text, expected) in [
+            ("valkey:///seen", "names no host"),
+            ("valkey://h", "names no filter"),
+            ("valkey://h/", "names no filter"),
+            ("valkey://h:x/seen", "is no address"),
+            ("valkey://h/a{b}", "a brace"),
+            ("valkey://h/a#b", "behind #"),
+            ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
+            ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
+            ("valkey://h/a?db=-1", "expected a number from 0"),
+            ("valkey://h/a?shard=2", "expected shards, db or retry"),
+            ("valkey://h/%ff", "not UTF-8"),
+        ] {
+            let wrong = parse(text).unwrap_err();
+            assert!(wrong.contains(expected), "{text}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
+        assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
+        let wrong = Address::of(Path::new("valkey://me:sec@ret@h:x/seen")).unwrap_err();
+        let crate::message::Failure::At { name, reason } = wrong else { panic!("another kind") };
+        assert_eq!(name, "valkey://h:x/seen");
+        assert!(!reason.contains("ret@"), "{reason}");
+    }
+
+    #[test]
+    fn files_are_files() {
+        for file in ["seen.coua", "valkey:/h/x", "http://h/x", "./valkey"] {
+            assert!(Address::of(Path::new(file)).unwrap().is_none(), "{file}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `coua count` with a filter on a server.
+
+use super::filter::Filter;
+use super::question::Question;
+use super::{Task, Work, keys, pipeline};
+use crate::commands::count::Lines;
+use crate::exit::Exit;
+use crate::input::block::Block;
+use crate::message::Failure;
+use crate::output::Output;
+use crate::pipeline::{Answer as Answering, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+
+pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
+    let reading = task.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let (mut filter, _) = Filter::open(&task.address, task.quiet)?;
+    let output = Output::open(None, reading.opening(&inputs, None))?;
+    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    filter.heed(&session);
+    let mut lines = Lines { output, on_missing: reading.on_missing };
+    let pipeline = pipeline(&session, reading);
+    let work = Work { filter, session, quiet: task.quiet };
+    let mut count = Count { work, found: 0, not_found: 0 };
+    let read = pipeline.run(&mut count, &mut lines);
+    count.work.session.end();
+    read?;
+    count.finish()
+}
+
+#[derive(Debug)]
+struct Count {
+    work: Work,
+    found: u64,
+    not_found: u64,
+}
+
+impl Answering for Count {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
+        self.work.session.note(block);
+        let (answers, asked) = self.work.filter.ask(Question::Count, keys(block));
+        asked?;
+        let copies = answers.iter().map(|answer| answer.number.unwrap_or(0).max(0).unsigned_abs());
+        block.counts.clear();
+        block.counts.extend(copies);
+        let found = block.counts.iter().filter(|count| **count > 0).count();
+        self.found += found as u64;
+        self.not_found += (block.counts.len() - found) as u64;
+        self.work.show(self.found);
+        Ok(Flow::Continue)
+    }
+}
+
+impl Count {
+    fn finish(mut self) -> Result<Exit, Failure> {
+        let answers = Answers {
+            found: Some(self.found),
+            not_found: Some(self.not_found),
+            ..Answers::default()
+        };
+        self.work.print_figures(answers)?;
+        Ok(self.work.session.exit(Exit::Success))
+    }
+}

@@ -1,0 +1,235 @@
+//! `coua dedup` with a filter on a server.
+
+use super::filter::Filter;
+use super::question::{Answer, Keys, Ledger, Question};
+use super::{Request, Task, Work, keys, pipeline, record_name, refused, stopped};
+use crate::exit::Exit;
+use crate::input::block::{Block, Header, Why};
+use crate::message::{self, Failure};
+use crate::output::{Destinations, Outputs, Settled};
+use crate::pipeline::{Answer as Answering, Deliver, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+use crate::stats::text::grouped;
+use coua::Insertion;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// How long what was recorded may wait to be surely in the output, and how many bytes of it.
+const BETWEEN_SETTLEMENTS: Duration = Duration::from_secs(5);
+const MOST_UNSETTLED: usize = 32 << 20;
+
+/// `wanted` is what goes to the main output.
+pub(crate) fn run(
+    task: &Task<'_>,
+    request: &Request,
+    to: Destinations<'_>,
+    wanted: Insertion,
+) -> Result<Exit, Failure> {
+    let reading = task.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let (mut filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
+    let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
+    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    filter.heed(&session);
+    let pipeline = pipeline(&session, reading);
+    let mut dedup = Dedup {
+        work: Work { filter, session, quiet: task.quiet },
+        wanted,
+        tee: to.tee.is_some(),
+        items_before: before.items,
+        fresh: Vec::new(),
+        unsettled: Ledger::default(),
+        settled: Instant::now(),
+        unique: 0,
+        repeats: 0,
+        ending: Ending::Whole,
+    };
+    let read = pipeline.run(&mut dedup, &mut outputs);
+    dedup.work.session.end();
+    let is_answered = !matches!(dedup.ending, Ending::GaveUp);
+    match read.and_then(|()| outputs.settle()) {
+        Ok(_) => dedup.finish(),
+        // All that was answered has been delivered; there is nobody to take anything back from.
+        Err(failure) if !is_answered => outputs.settle().and(Err(failure)),
+        Err(failure) => {
+            dedup.take_back_unsettled();
+            Err(failure)
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Dedup {
+    work: Work,
+    wanted: Insertion,
+    tee: bool,
+    items_before: u64,
+    /// Of the present block: which keys count as never seen before.
+    fresh: Vec<bool>,
+    /// What is recorded, but perhaps not in the output.
+    unsettled: Ledger,
+    settled: Instant,
+    unique: u64,
+    repeats: u64,
+    ending: Ending,
+}
+
+#[derive(Debug)]
+enum Ending {
+    Whole,
+    /// Before this record, for which there was no room.
+    Full(String),
+    /// The server cannot be reached.
+    GaveUp,
+}
+
+impl Answering for Dedup {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
+        self.work.session.note(block);
+        let (answers, asked) = self.work.filter.ask(Question::InsertNew, keys(block));
+        self.judge(&answers, block);
+        let full = refused(&answers);
+        if let Some(first) = full {
+            self.fresh.truncate(first);
+        }
+        let fresh = self.fresh.iter().filter(|fresh| **fresh).count();
+        self.unique += fresh as u64;
+        self.repeats += (self.fresh.len() - fresh) as u64;
+        self.select(block);
+        if let Err(failure) = asked {
+            return Ok(self.give_up(block, &answers, &failure));
+        }
+        if let Some(first) = full {
+            self.refuse(block, &answers, first)?;
+            return Ok(Flow::Enough);
+        }
+        self.work.show(self.unique);
+        Ok(Flow::Continue)
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
+        (is_late && !self.unsettled.is_empty()) || self.unsettled.size() > MOST_UNSETTLED
+    }
+
+    fn checkpoint(&mut self, _settled: Settled) -> Result<(), Failure> {
+        self.unsettled.clear();
+        self.settled = Instant::now();
+        Ok(())
+    }
+}
+
+impl Dedup {
+    /// Decides which keys count as never seen.
+    ///
+    /// One that was there at the second asking may have been put there by the first, whose answer was
+    /// lost: it counts as new, once in a block. So does what was not answered at all.
+    fn judge(&mut self, answers: &[Answer], block: &Block) {
+        let mut passed = HashSet::new();
+        self.fresh.clear();
+        let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
+        for (answer, (key, hash)) in all {
+            let is_fresh = match answer {
+                Answer { number: Some(number), in_doubt: false } => *number > 0,
+                Answer { number: Some(_), in_doubt: true } | Answer { number: None, .. } => {
+                    passed.insert(key)
+                }
+            };
+            if is_fresh {
+                self.unsettled.note(key, *hash);
+            }
+            self.fresh.push(is_fresh);
+        }
+    }
+
+    fn select(&self, block: &mut Block) {
+        let with = |is_fresh| self.fresh.iter().map(move |fresh| *fresh == is_fresh);
+        let is_fresh = self.wanted == Insertion::Inserted;
+        block.select(with(is_fresh), |why| self.passes(why, self.wanted));
+        if self.tee {
+            block.also_select(with(false), |why| self.passes(why, Insertion::AlreadyPresent));
+        }
+    }
+
+    /// The first header goes to every output; a record without a key counts as never seen.
+    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
+        match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => wanted == Insertion::Inserted && self.work.session.keeps_keyless(),
+        }
+    }
+
+    fn give_up(&mut self, block: &mut Block, answers: &[Answer], failure: &Failure) -> Flow {
+        self.ending = Ending::GaveUp;
+        let last = record_name(block, block.len().saturating_sub(1));
+        let rest = format!(
+            "they are in the output whether seen before or not, and may not be recorded; stopped after \
+             {last}"
+        );
+        let reason = stopped(failure, answers, &rest);
+        block.failure = Some(Failure::at(self.work.filter.name(), reason));
+        Flow::Enough
+    }
+
+    /// Takes back what was recorded behind the record for which there was no room.
+    fn refuse(&mut self, block: &Block, answers: &[Answer], first: usize) -> Result<(), Failure> {
+        let place = block.record_of_hash(first);
+        self.work.session.take_back(block, place);
+        self.ending = Ending::Full(record_name(block, place));
+        let mut behind = Ledger::default();
+        let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
+        for (answer, (key, hash)) in all.skip(first) {
+            if answer.number == Some(1) || answer.in_doubt {
+                behind.note(key, *hash);
+            }
+        }
+        self.work.filter.ask(Question::Remove, behind.keys()).1
+    }
+
+    fn take_back_unsettled(&mut self) {
+        let keys: Keys<'_> = self.unsettled.keys();
+        if let (answers, Err(failure)) = self.work.filter.ask(Question::Remove, keys) {
+            let left = answers.iter().filter(|answer| answer.number.is_none()).count();
+            let (name, left) = (self.work.filter.name(), grouped(left as u64));
+            let reason = failure.reason();
+            message::say(format_args!(
+                "{name}: {left} records remain recorded that may not be in the output: {reason}"
+            ));
+        }
+    }
+
+    fn finish(mut self) -> Result<Exit, Failure> {
+        self.work.tell_doubts("and printed whether seen before or not");
+        let answers = self.answers()?;
+        let printed = self.work.print_figures(answers);
+        let Ending::Full(record) = self.ending else {
+            printed?;
+            return Ok(self.work.session.exit(Exit::Success));
+        };
+        let reason = format!(
+            "the filter is full; stopped before {record}: all records before it are recorded in the \
+             filter and in the output, it and those behind it are neither"
+        );
+        Err(Failure::Full { name: self.work.filter.name(), reason })
+    }
+
+    fn answers(&mut self) -> Result<Answers, Failure> {
+        let mut answers = Answers {
+            unique: Some(self.unique),
+            repeats: Some(self.repeats),
+            ..Answers::default()
+        };
+        if !self.work.session.wants_figures() {
+            return Ok(answers);
+        }
+        let now = self.work.filter.describe()?.unwrap_or_default();
+        if let Some(bits) = now.hash_bits {
+            // Every new record met this many others in its shard.
+            let mean = f64::midpoint(self.items_before as f64, now.items as f64);
+            let mean = mean / self.work.filter.shards() as f64;
+            answers.expected_wrongly_dropped = Some(self.unique as f64 * mean / bits.exp2());
+        }
+        Ok(answers)
+    }
+}

@@ -1,0 +1,89 @@
+//! What the server tells of a filter: CF.INFO of all its shards, together.
+
+use crate::stats::FilterFigures;
+use redis::{FromRedisValue, Value};
+
+/// All shards of a filter together.
+#[derive(Debug, Default)]
+pub(super) struct Description {
+    pub(super) shards: u64,
+    pub(super) items: u64,
+    pub(super) deleted: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) slots: u64,
+    /// Slots in use, 0 to 1; none for filters of another module's layout.
+    pub(super) load: Option<f64>,
+    /// The fewest of any shard.
+    pub(super) hash_bits: Option<f64>,
+    pub(super) false_positive_rate: Option<f64>,
+    /// It never grows.
+    pub(super) is_fixed: bool,
+    pub(super) fewest_items: u64,
+    pub(super) most_items: u64,
+}
+
+impl Description {
+    /// Of the replies of all shards; none if one of them lacks what every filter has.
+    pub(super) fn of(shards: &[Value]) -> Option<Self> {
+        let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
+        let (mut used, mut rates) = (Some(0.0), Some(0.0));
+        for shard in shards {
+            let number = |name| field(shard, name).and_then(whole);
+            let real = |name| field(shard, name).and_then(real);
+            let items = number("Number of items inserted")?;
+            let slots = number("Number of buckets")?.checked_mul(number("Bucket size")?)?;
+            all.shards += 1;
+            all.items += items;
+            all.deleted += number("Number of items deleted")?;
+            all.memory_bytes += number("Size")?;
+            all.slots += slots;
+            all.is_fixed |= number("Expansion rate")? == 0;
+            all.fewest_items = all.fewest_items.min(items);
+            all.most_items = all.most_items.max(items);
+            used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);
+            rates = rates.zip(real("Error rate")).map(|(rates, rate)| rates + rate);
+            if let Some(bits) = real("Hash bits") {
+                all.hash_bits = Some(all.hash_bits.map_or(bits, |fewest: f64| fewest.min(bits)));
+            }
+        }
+        all.load = used.map(|used| used / all.slots.max(1) as f64);
+        // A key that was never added is asked of one shard only.
+        all.false_positive_rate = rates.map(|rates| rates / shards.len().max(1) as f64);
+        Some(all)
+    }
+
+    pub(super) fn bits_per_item(&self) -> f64 {
+        8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
+    }
+}
+
+impl From<&Description> for FilterFigures {
+    fn from(all: &Description) -> Self {
+        Self {
+            items: all.items,
+            load: all.load.unwrap_or_default(),
+            bits_per_item: all.bits_per_item(),
+            memory_bytes: all.memory_bytes,
+            hash_bits: all.hash_bits.unwrap_or_default(),
+            false_positive_rate: all.false_positive_rate.unwrap_or_default(),
+            window: None,
+        }
+    }
+}
+
+fn field<'a>(fields: &'a Value, wanted: &str) -> Option<&'a Value> {
+    let is_wanted = |name: &Value| match name {
+        Value::SimpleString(name) => name == wanted,
+        Value::BulkString(name) => name == wanted.as_bytes(),
+        _ => false,
+    };
+    fields.as_map_iter()?.find(|(name, _)| is_wanted(name)).map(|(_, value)| value)
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    u64::from_redis_value_ref(value).ok()
+}
+
+fn real(value: &Value) -> Option<f64> {
+    f64::from_redis_value_ref(value).ok().filter(|value| value.is_finite() && *value >= 0.0)
+}

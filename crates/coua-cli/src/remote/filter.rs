@@ -1,0 +1,201 @@
+//! A filter on a server: opened or created, asked about keys, described.
+
+use super::address::Address;
+use super::description::Description;
+use super::exchange::{Exchange, Order};
+use super::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
+use super::request::Request;
+use super::shards::{Shards, key, slot};
+use crate::args::run::Quiet;
+use crate::message::Failure;
+use crate::session::Session;
+use redis::{Cmd, Value};
+use std::mem;
+
+/// A filter on a server.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    exchange: Exchange,
+    shards: Shards,
+    /// Keys about which was asked twice.
+    pub(super) in_doubt: u64,
+}
+
+impl Filter {
+    /// The filter that is there.
+    pub(super) fn open(address: &Address, quiet: Quiet) -> Result<(Self, Description), Failure> {
+        let mut filter = Self::connect(address, quiet)?;
+        match filter.describe()? {
+            Some(description) => Ok((filter, description)),
+            None => {
+                Err(filter.failure("there is no such filter: coua dedup or coua add creates it"))
+            }
+        }
+    }
+
+    /// The filter that is there, which must agree with what is wanted; or a new one as wanted.
+    pub(super) fn open_or_create(
+        address: &Address,
+        wanted: &Request,
+        quiet: Quiet,
+    ) -> Result<(Self, Description), Failure> {
+        let mut filter = Self::connect(address, quiet)?;
+        if filter.describe()?.is_none() {
+            filter.create(wanted)?;
+        }
+        // Another process may have created it at the same time, and otherwise.
+        let description = filter.describe()?;
+        let description = description.ok_or_else(|| filter.failure(GONE))?;
+        wanted.agree_with(&description, &filter.exchange.address)?;
+        Ok((filter, description))
+    }
+
+    fn connect(address: &Address, quiet: Quiet) -> Result<Self, Failure> {
+        let exchange = Exchange::new(address.clone());
+        let mut exchange = exchange.map_err(|trouble| Failure::at(address, trouble))?;
+        exchange.is_quiet = quiet.quiet;
+        let shards = Shards::new(&address.name, address.shards);
+        Ok(Self { exchange, shards, in_doubt: 0 })
+    }
+
+    /// Stops being patient when the session is to stop.
+    pub(super) fn heed(&mut self, session: &Session) {
+        self.exchange.stop = Some(session.stop());
+    }
+
+    /// How often a connection was lost.
+    pub(super) fn losses(&self) -> u64 {
+        self.exchange.losses
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.exchange.address.to_string()
+    }
+
+    pub(super) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Creates the shards that are missing. The first one comes last: where it is, all are.
+    fn create(&mut self, wanted: &Request) -> Result<(), Failure> {
+        let words = wanted.words(self.shards.len() as u64)?;
+        let reserve = |key: &String| {
+            let mut command = redis::cmd("CF.RESERVE");
+            command.arg(key).arg(&words);
+            order(key, &command)
+        };
+        let (first, others) = self.shards.keys().split_at(1);
+        let rounds = [others, first].map(|keys| keys.iter().map(reserve).collect::<Vec<_>>());
+        for mut orders in rounds {
+            self.run(&mut orders)?;
+            for order in orders {
+                match order.reply {
+                    Some(Err(text)) if text != "item exists" => return Err(self.failure(&text)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the server tells of all shards; none if the filter is not there.
+    pub(super) fn describe(&mut self) -> Result<Option<Description>, Failure> {
+        let Address { name, shards, .. } = &self.exchange.address;
+        // There would be this key if there were more shards.
+        let beyond = key(name, shards.unwrap_or(0));
+        let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key));
+        let mut orders: Vec<_> = self.shards.keys().iter().chain([&beyond]).map(info).collect();
+        self.run(&mut orders)?;
+        let mut found = Vec::new();
+        for order in orders {
+            found.push(match order.reply {
+                Some(Ok(fields)) => Some(fields),
+                Some(Err(text)) if text == "not found" => None,
+                Some(Err(text)) => return Err(self.failure(&text)),
+                None => None,
+            });
+        }
+        let is_longer = found.pop().flatten().is_some();
+        if is_longer {
+            let reason = format!(
+                "the server has {beyond} as well: the filter is spread over more \
+                                  shards than the address says (?shards=N)"
+            );
+            return Err(self.failure(&reason));
+        }
+        if found.first().is_none_or(Option::is_none) {
+            return Ok(None);
+        }
+        if let Some(missing) = found.iter().position(Option::is_none) {
+            let key = &self.shards.keys()[missing];
+            let reason = format!(
+                "the server lacks {key}: the filter is spread over fewer shards than \
+                                  the address says, or has lost this one"
+            );
+            return Err(self.failure(&reason));
+        }
+        let found: Vec<Value> = found.into_iter().flatten().collect();
+        let described = Description::of(&found);
+        described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
+    }
+
+    /// Asks about keys, as long as there is hope of an answer. If there is none for some of them, tells
+    /// why.
+    pub(super) fn ask(
+        &mut self,
+        question: Question,
+        keys: Keys<'_>,
+    ) -> (Vec<Answer>, Result<(), Failure>) {
+        let mut answers = vec![Answer::default(); keys.hashes.len()];
+        if keys.bytes.iter().any(|key| key.len() > LONGEST_KEY) {
+            let reason = "a key of more than 512 MiB is more than servers take";
+            return (answers, Err(self.failure(reason)));
+        }
+        let batches = Batch::of(keys, &self.shards);
+        let mut orders = Vec::with_capacity(batches.len());
+        for batch in &batches {
+            let key = &self.shards.keys()[batch.shard];
+            orders.push(order(key, &batch.command(question, keys, key)));
+        }
+        let mut result = self.run(&mut orders);
+        for (batch, order) in batches.iter().zip(orders) {
+            let in_doubt = order.in_doubt;
+            let numbers = numbers(order.reply, batch.places.len()).unwrap_or_else(|text| {
+                let first = mem::replace(&mut result, Ok(()));
+                result = first.and(Err(self.failure(&text)));
+                Vec::new()
+            });
+            let mut numbers = numbers.into_iter();
+            for &place in &batch.places {
+                answers[place] = Answer { number: numbers.next(), in_doubt };
+            }
+            self.in_doubt += if in_doubt { batch.places.len() as u64 } else { 0 };
+        }
+        (answers, result)
+    }
+
+    fn run(&mut self, orders: &mut [Order]) -> Result<(), Failure> {
+        self.exchange.run(orders).map_err(|text| self.failure(&text))
+    }
+
+    pub(super) fn failure(&self, reason: &str) -> Failure {
+        let reason = if reason == "not found" { GONE } else { reason };
+        Failure::at(&self.exchange.address, reason)
+    }
+}
+
+const GONE: &str = "the filter has gone from the server: it was removed, or was lost with it";
+
+/// The numbers of a reply; none if there was no reply.
+fn numbers(reply: Option<Result<Value, String>>, wanted: usize) -> Result<Vec<i64>, String> {
+    let strange = || "what it answers is no answer to this command".to_owned();
+    let Some(reply) = reply else { return Ok(Vec::new()) };
+    let Value::Array(numbers) = reply? else { return Err(strange()) };
+    let number = |number| if let Value::Int(number) = number { Ok(number) } else { Err(strange()) };
+    let numbers = numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
+}
+
+fn order(key: &str, command: &Cmd) -> Order {
+    Order::new(slot(key), command.get_packed_command())
+}

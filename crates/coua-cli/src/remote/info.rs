@@ -1,0 +1,87 @@
+//! `coua info` about a filter on a server.
+
+use super::Address;
+use super::description::Description;
+use super::filter::Filter;
+use crate::args::run::Quiet;
+use crate::message::Failure;
+use crate::stats::Table;
+use crate::stats::text::{grouped, significant, size};
+use serde::Serialize;
+
+/// How to describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Table,
+    Json,
+}
+
+/// What there is to say; the names of the fields are part of the interface.
+#[derive(Debug, Serialize)]
+struct Info {
+    server: String,
+    shards: u64,
+    items: u64,
+    items_deleted: u64,
+    fewest_items_in_a_shard: u64,
+    most_items_in_a_shard: u64,
+    false_positive_rate: Option<f64>,
+    hash_bits: Option<f64>,
+    load: Option<f64>,
+    memory_bytes: u64,
+    bits_per_item: f64,
+    slots: u64,
+    when_full: &'static str,
+}
+
+/// The description, to be printed.
+pub(crate) fn describe(address: &Address, form: Form) -> Result<String, Failure> {
+    let (filter, found) = Filter::open(address, Quiet { quiet: false })?;
+    let info = Info::of(filter.name(), &found);
+    Ok(match form {
+        Form::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
+        Form::Table => info.table(),
+    })
+}
+
+impl Info {
+    fn of(server: String, found: &Description) -> Self {
+        Self {
+            server,
+            shards: found.shards,
+            items: found.items,
+            items_deleted: found.deleted,
+            fewest_items_in_a_shard: found.fewest_items,
+            most_items_in_a_shard: found.most_items,
+            false_positive_rate: found.false_positive_rate,
+            hash_bits: found.hash_bits,
+            load: found.load,
+            memory_bytes: found.memory_bytes,
+            bits_per_item: found.bits_per_item(),
+            slots: found.slots,
+            when_full: if found.is_fixed { "error" } else { "exceed" },
+        }
+    }
+
+    fn table(&self) -> String {
+        let mut table = Table::default();
+        let known = |number: Option<f64>| number.map_or_else(|| "unknown".to_owned(), significant);
+        table.row("server", &self.server);
+        table.row("shards", grouped(self.shards));
+        table.row("items", grouped(self.items));
+        table.row("items removed", grouped(self.items_deleted));
+        if self.shards > 1 {
+            let (fewest, most) = (self.fewest_items_in_a_shard, self.most_items_in_a_shard);
+            table.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
+        }
+        table.row("false-positive rate now", known(self.false_positive_rate));
+        table.row("hash bits", known(self.hash_bits));
+        let load = self.load.map(|load| format!("{:.1} %", load * 100.0));
+        table.row("load", load.unwrap_or_else(|| "unknown".to_owned()));
+        table.row("memory", size(self.memory_bytes));
+        table.row("bits per item", format!("{:.1}", self.bits_per_item));
+        table.row("slots", grouped(self.slots));
+        table.row("when full", self.when_full);
+        table.text()
+    }
+}

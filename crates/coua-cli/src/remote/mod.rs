@@ -1,0 +1,117 @@
+//! Filters on a server: `--filter valkey://host/name` instead of a file.
+//!
+//! A filter is one key of the server, or spread over `shards`. An [`address`](Address) leads to
+//! `nodes` with a `link` to each; the `exchange` brings commands there and back, through lost
+//! connections; `question` puts questions about keys into commands, and each command of the program has
+//! a file of its own.
+//!
+//! What is inserted must not be lost from the output, whatever happens in between. The server notes a
+//! record as seen before its line is written, because only so can several processes share a filter.
+//! Therefore what was noted and could not be written is taken back; and a record whose answer was
+//! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
+
+pub(crate) mod add;
+mod address;
+pub(crate) mod check;
+pub(crate) mod count;
+pub(crate) mod dedup;
+mod description;
+mod exchange;
+mod filter;
+pub(crate) mod info;
+mod link;
+mod nodes;
+mod question;
+pub(crate) mod remove;
+mod request;
+mod shards;
+
+pub(crate) use address::Address;
+pub(crate) use request::{Request, refuse_options_of_files};
+
+use crate::args::input::{InputArgs, Reading};
+use crate::args::run::{Quiet, RunArgs};
+use crate::input::block::Block;
+use crate::message::{self, Failure};
+use crate::pipeline::Pipeline;
+use crate::session::Session;
+use crate::stats::text::grouped;
+use crate::stats::{Answers, FilterFigures};
+use coua::KeyHasher;
+use filter::Filter;
+use question::{Answer, FULL, Keys};
+
+/// What every command needs to know.
+#[derive(Debug)]
+pub(crate) struct Task<'a> {
+    pub(crate) address: Address,
+    pub(crate) input: &'a InputArgs,
+    pub(crate) run: &'a RunArgs,
+    pub(crate) quiet: Quiet,
+}
+
+/// A filter, and the run that works with it.
+#[derive(Debug)]
+struct Work {
+    filter: Filter,
+    session: Session,
+    quiet: Quiet,
+}
+
+impl Work {
+    fn show(&mut self, found: u64) {
+        // The server is not asked for its load all the time.
+        self.session.show(found, 0.0);
+    }
+
+    /// Tells of lost connections, and what they may have done.
+    fn tell_doubts(&self, consequence: &str) {
+        if self.filter.in_doubt > 0 && !self.quiet.quiet {
+            let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
+            let records = grouped(self.filter.in_doubt);
+            message::say(format_args!(
+                "{name}: connections lost: {losses}; records sent again because the answer was lost: \
+                 {records}, {consequence}"
+            ));
+        }
+    }
+
+    fn print_figures(&mut self, answers: Answers) -> Result<(), Failure> {
+        if !self.session.wants_figures() {
+            return Ok(());
+        }
+        let now = self.filter.describe()?.unwrap_or_default();
+        self.session.print_figures(answers, FilterFigures::from(&now))
+    }
+}
+
+/// The way of the records, with their keys.
+fn pipeline(session: &Session, reading: Reading) -> Pipeline {
+    let mut pipeline = session.pipeline(reading, KeyHasher::default());
+    pipeline.hashing.keep_keys();
+    pipeline
+}
+
+fn keys(block: &Block) -> Keys<'_> {
+    Keys { bytes: &block.keys, hashes: &block.hashes }
+}
+
+/// The first key that the filter has no room for.
+fn refused(answers: &[Answer]) -> Option<usize> {
+    answers.iter().position(|answer| answer.number == Some(FULL))
+}
+
+/// The number of a record in its input, with the input's name.
+fn record_name(block: &Block, place: usize) -> String {
+    format!("{}: record {}", block.name, block.record_number(place))
+}
+
+/// Why a run stopped within a block.
+fn stopped(failure: &Failure, answers: &[Answer], rest: &str) -> String {
+    let unanswered = answers.iter().filter(|answer| answer.number.is_none()).count();
+    format!(
+        "{}; {} records were not answered: {rest}",
+        failure.reason(),
+        grouped(unanswered as u64)
+    )
+}

@@ -1,0 +1,126 @@
+//! Which server has which key: one has all, or each of a cluster's primaries has some slots.
+
+use super::address::Address;
+use super::link::{Link, Node, Trouble};
+use redis::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// The servers of a filter, and the connections to them.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    address: Address,
+    /// The primaries of a cluster; none if the server stands alone.
+    cluster: Option<Cluster>,
+    links: HashMap<Node, Link>,
+}
+
+#[derive(Debug, Default)]
+struct Cluster {
+    /// First slot, last slot, primary.
+    ranges: Vec<(u16, u16, Node)>,
+    /// All that were ever heard of, to be asked who is left.
+    known: Vec<Node>,
+}
+
+impl Nodes {
+    /// Connects to the server of the address, and learns whether it is one of a cluster.
+    pub(super) fn connect(address: &Address) -> Result<Self, Trouble> {
+        let mut nodes = Self { address: address.clone(), cluster: None, links: HashMap::new() };
+        let first = nodes.first();
+        let says = nodes.link(&first)?.ask(&redis::cmd("HELLO"))?;
+        if mode(&says) == Some(b"cluster") {
+            let known = vec![first];
+            nodes.cluster = Some(Cluster { known, ..Cluster::default() });
+            nodes.learn()?;
+        }
+        Ok(nodes)
+    }
+
+    /// The node that has a slot.
+    pub(super) fn of(&self, slot: u16) -> Result<Node, Trouble> {
+        let Some(cluster) = &self.cluster else { return Ok(self.first()) };
+        let found = cluster.ranges.iter().find(|(from, to, _)| (*from..=*to).contains(&slot));
+        found
+            .map(|(_, _, node)| node.clone())
+            .ok_or_else(|| Trouble::NotNow(format!("no node of the cluster serves slot {slot}")))
+    }
+
+    /// The connection to a node, made if there is none.
+    pub(super) fn link(&mut self, node: &Node) -> Result<&mut Link, Trouble> {
+        match self.links.entry(node.clone()) {
+            Entry::Occupied(link) => Ok(link.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(Link::open(&self.address, node)?)),
+        }
+    }
+
+    /// The connection is of no use any more.
+    pub(super) fn forget(&mut self, node: &Node) {
+        self.links.remove(node);
+    }
+
+    /// Asks a cluster again who has what. Whoever answers first is believed.
+    pub(super) fn learn(&mut self) -> Result<(), Trouble> {
+        let Some(cluster) = &self.cluster else { return Ok(()) };
+        let mut last = Trouble::NotNow("no node of the cluster answers".to_owned());
+        for node in cluster.known.clone() {
+            match self.link(&node).and_then(|link| link.ask(redis::cmd("CLUSTER").arg("SLOTS"))) {
+                Ok(slots) => return self.note(&slots, &node),
+                Err(trouble) => {
+                    self.forget(&node);
+                    last = trouble;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn note(&mut self, slots: &Value, told_by: &Node) -> Result<(), Trouble> {
+        let wrong = || Trouble::Refused("CLUSTER SLOTS is not answered as expected".to_owned());
+        let Some(cluster) = &mut self.cluster else { return Ok(()) };
+        let Value::Array(ranges) = slots else { return Err(wrong()) };
+        cluster.ranges.clear();
+        for range in ranges {
+            let Value::Array(parts) = range else { return Err(wrong()) };
+            let [Value::Int(from), Value::Int(to), primary, replicas @ ..] = parts.as_slice()
+            else {
+                return Err(wrong());
+            };
+            let (from, to) = (u16::try_from(*from), u16::try_from(*to));
+            let (Ok(from), Ok(to)) = (from, to) else { return Err(wrong()) };
+            let primary = node(primary, told_by).ok_or_else(wrong)?;
+            let replicas = replicas.iter().filter_map(|replica| node(replica, told_by));
+            for node in std::iter::once(primary.clone()).chain(replicas) {
+                if !cluster.known.contains(&node) {
+                    cluster.known.push(node);
+                }
+            }
+            cluster.ranges.push((from, to, primary));
+        }
+        Ok(())
+    }
+
+    fn first(&self) -> Node {
+        Node { host: self.address.host.clone(), port: self.address.port }
+    }
+}
+
+/// A node of CLUSTER SLOTS. One that does not know its own name is where it was reached.
+fn node(value: &Value, told_by: &Node) -> Option<Node> {
+    let Value::Array(parts) = value else { return None };
+    let [host, Value::Int(port), ..] = parts.as_slice() else { return None };
+    let host = match host {
+        Value::BulkString(host) if !host.is_empty() => String::from_utf8(host.clone()).ok()?,
+        _ => told_by.host.clone(),
+    };
+    Some(Node { host, port: u16::try_from(*port).ok()? })
+}
+
+/// The field `mode` of HELLO.
+fn mode(says: &Value) -> Option<&[u8]> {
+    let mut fields = says.as_map_iter()?;
+    fields.find_map(|(name, value)| match (name, value) {
+        (Value::BulkString(name), Value::BulkString(value)) if name == b"mode" => Some(&**value),
+        _ => None,
+    })
+}

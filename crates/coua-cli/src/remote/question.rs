@@ -1,0 +1,131 @@
+//! Questions about keys, put into commands: many keys in one, each shard's by themselves.
+
+use super::shards::Shards;
+use crate::key::Parts;
+use coua::KeyHash;
+use redis::Cmd;
+
+/// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
+const MOST_KEYS: usize = 512;
+/// Bytes of keys in a command, unless one key has more.
+const MOST_BYTES: usize = 1 << 20;
+/// Longer items are refused by the servers, unless they are told otherwise.
+pub(super) const LONGEST_KEY: usize = 512 << 20;
+
+/// What is to be done with keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Insert what is not there: 1, or 0 if it is.
+    InsertNew,
+    /// Insert one more copy: 1.
+    Insert,
+    /// Take a copy away: 1, or 0 if there is none.
+    Remove,
+    /// 1 if it is there, else 0.
+    Contains,
+    /// How many copies there are.
+    Count,
+}
+
+impl Question {
+    /// The words before and behind the filter's key. A filter is never created on the way: it would be
+    /// one of the server's choice.
+    fn words(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::InsertNew => ("CF.INSERTNX", &["NOCREATE", "ITEMS"]),
+            Self::Insert => ("CF.INSERT", &["NOCREATE", "ITEMS"]),
+            Self::Remove => ("CF.MDEL", &[]),
+            Self::Contains => ("CF.MEXISTS", &[]),
+            Self::Count => ("CF.MCOUNT", &[]),
+        }
+    }
+}
+
+/// What a server answers about a key that it has no room for.
+pub(super) const FULL: i64 = -1;
+
+/// What is known about one key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The server's number; none if it gave none.
+    pub(super) number: Option<i64>,
+    /// The question was put twice, because the first answer was lost: it may have been done twice.
+    pub(super) in_doubt: bool,
+}
+
+/// Keys with their hashes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys<'a> {
+    pub(super) bytes: &'a Parts,
+    pub(super) hashes: &'a [KeyHash],
+}
+
+/// Keys of one shard that go in one command.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) shard: usize,
+    pub(super) places: Vec<usize>,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Keys by shard, in their order.
+    pub(super) fn of(keys: Keys<'_>, shards: &Shards) -> Vec<Self> {
+        let mut done = Vec::new();
+        let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
+        for (place, (hash, key)) in keys.hashes.iter().zip(keys.bytes.iter()).enumerate() {
+            let shard = shards.of(*hash);
+            let batch =
+                open[shard].get_or_insert_with(|| Self { shard, places: Vec::new(), bytes: 0 });
+            batch.places.push(place);
+            batch.bytes += key.len();
+            if batch.places.len() >= MOST_KEYS || batch.bytes >= MOST_BYTES {
+                done.extend(open[shard].take());
+            }
+        }
+        done.extend(open.into_iter().flatten());
+        done
+    }
+
+    pub(super) fn command(&self, question: Question, keys: Keys<'_>, name: &str) -> Cmd {
+        let (word, words) = question.words();
+        let framing = name.len() + 64;
+        let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
+        command.arg(word).arg(name).arg(words);
+        for &place in &self.places {
+            command.arg(keys.bytes.nth(place));
+        }
+        command
+    }
+}
+
+/// Keys that were handed to the server and may have to be taken back.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    bytes: Parts,
+    hashes: Vec<KeyHash>,
+}
+
+impl Ledger {
+    pub(super) fn note(&mut self, key: &[u8], hash: KeyHash) {
+        self.bytes.push(key);
+        self.hashes.push(hash);
+    }
+
+    pub(super) fn keys(&self) -> Keys<'_> {
+        Keys { bytes: &self.bytes, hashes: &self.hashes }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.hashes.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.bytes.size()
+    }
+}

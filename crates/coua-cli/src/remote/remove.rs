@@ -1,0 +1,81 @@
+//! `coua remove` with a filter on a server.
+
+use super::filter::Filter;
+use super::question::Question;
+use super::{Task, Work, keys, pipeline, stopped};
+use crate::exit::Exit;
+use crate::input::block::{Block, Why};
+use crate::message::Failure;
+use crate::output::{Destinations, Outputs};
+use crate::pipeline::{Answer as Answering, Deliver, Flow};
+use crate::session::Session;
+use crate::stats::Answers;
+
+/// `report` says which records to print, if any: those that were found, or the others.
+pub(crate) fn run(
+    task: &Task<'_>,
+    to: Destinations<'_>,
+    report: Option<bool>,
+) -> Result<Exit, Failure> {
+    let reading = task.input.check()?;
+    let inputs = reading.inputs.survey()?;
+    let (mut filter, _) = Filter::open(&task.address, task.quiet)?;
+    let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
+    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    filter.heed(&session);
+    let pipeline = pipeline(&session, reading);
+    let work = Work { filter, session, quiet: task.quiet };
+    let mut remove = Remove { work, report, found: 0, not_found: 0 };
+    let read = pipeline.run(&mut remove, &mut outputs);
+    remove.work.session.end();
+    read?;
+    outputs.settle()?;
+    remove.finish()
+}
+
+#[derive(Debug)]
+struct Remove {
+    work: Work,
+    report: Option<bool>,
+    found: u64,
+    not_found: u64,
+}
+
+impl Answering for Remove {
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
+        self.work.session.note(block);
+        let (answers, asked) = self.work.filter.ask(Question::Remove, keys(block));
+        let found = answers.iter().filter(|answer| answer.number == Some(1)).count();
+        let unanswered = answers.iter().filter(|answer| answer.number.is_none()).count();
+        self.found += found as u64;
+        self.not_found += (answers.len() - found - unanswered) as u64;
+        if let Some(wanted) = self.report {
+            let keyless_pass = !wanted && self.work.session.keeps_keyless();
+            let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
+            let number = Some(i64::from(wanted));
+            block.select(answers.iter().map(|answer| answer.number == number), keyless);
+        }
+        if let Err(failure) = asked {
+            let rest = "they may have been removed or not, and are in no report";
+            let reason = stopped(&failure, &answers, rest);
+            block.failure = Some(Failure::at(self.work.filter.name(), reason));
+            return Ok(Flow::Enough);
+        }
+        self.work.show(self.found);
+        Ok(Flow::Continue)
+    }
+}
+
+impl Remove {
+    fn finish(mut self) -> Result<Exit, Failure> {
+        self.work
+            .tell_doubts("each of which may have lost two copies; they count as answered last");
+        let answers = Answers {
+            removed: Some(self.found),
+            not_found: Some(self.not_found),
+            ..Answers::default()
+        };
+        self.work.print_figures(answers)?;
+        Ok(self.work.session.exit(Exit::Success))
+    }
+}

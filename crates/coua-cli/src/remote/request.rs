@@ -1,0 +1,211 @@
+//! How a new filter on a server is to be: the options of a filter file, in the words of CF.RESERVE.
+
+use super::address::Address;
+use super::description::Description;
+use crate::args::checkpoint::WorkArgs;
+use crate::args::filter::{FilterArgs, SecretArgs, WhenFullName};
+use crate::args::window::NowArgs;
+use crate::message::Failure;
+use crate::stats::text::significant;
+
+/// Items that a shard has room for at first if nothing is said: it grows.
+const FEW: u64 = 1024;
+/// What a server takes.
+const LEAST_CAPACITY: u64 = 4;
+const MOST_CAPACITY: u64 = 1 << 30;
+const FEWEST_BITS: f64 = 8.0;
+const MOST_BITS: f64 = 64.0;
+
+/// The filter that is wanted, if there is none yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Request {
+    capacity: Option<u64>,
+    /// How exact: none remembers all 64 bits.
+    precision: Option<Precision>,
+    is_fixed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Precision {
+    /// This rate when so many items are stored.
+    Rate {
+        rate: f64,
+        items: u64,
+    },
+    HashBits(u32),
+}
+
+/// Complains about the options that only filter files have.
+pub(crate) fn refuse_options_of_files(
+    secret: &SecretArgs,
+    now: NowArgs,
+    work: Option<&WorkArgs>,
+) -> Result<(), Failure> {
+    let checkpoints = work.map(|work| (&work.checkpoints, &work.manners));
+    refuse(&[
+        ("--key-file", secret.key_file.is_some()),
+        ("--now", now.now.is_some()),
+        ("--resume", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.resume)),
+        ("--anew", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.anew)),
+        ("--no-wait", checkpoints.is_some_and(|(_, manners)| manners.no_wait)),
+    ])
+}
+
+fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            let reason = "is for filter files, and has no meaning for a filter on a server";
+            Err(Failure::at(option, reason))
+        }
+        None => Ok(()),
+    }
+}
+
+impl Request {
+    /// Of the options for filter files, those that a server has as well.
+    pub(crate) fn of(args: &FilterArgs) -> Result<Self, Failure> {
+        let window = &args.window;
+        refuse(&[
+            ("--window", window.window.is_some()),
+            ("--window-items", window.window_items.is_some()),
+            ("--generations", window.generations.is_some()),
+            ("--time-field", window.time_field.is_some()),
+            ("--slots-per-bucket", args.slots_per_bucket.is_some()),
+            ("--layout", args.layout.is_some()),
+            ("--seed", args.seed.is_some()),
+        ])?;
+        let is_fixed = matches!(args.when_full, Some(WhenFullName::Error));
+        let items = args.max_items.or(args.capacity);
+        let precision = match (args.rate, args.hash_bits, items) {
+            (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
+            (Some(_), _, None) => {
+                let reason = "needs the number of items up to which it must hold: give --max-items \
+                              (or --capacity) as well";
+                return Err(Failure::at("--rate", reason));
+            }
+            (None, Some(bits), _) => Some(Precision::HashBits(bits)),
+            (None, None, _) => None,
+        };
+        if matches!(args.when_full, Some(WhenFullName::Grow)) && items.is_some() {
+            let reason = "cannot be had on a server, where no filter stops at --max-items: say exceed \
+                          (which is what it does if nothing is said) or error";
+            return Err(Failure::at("--when-full=grow", reason));
+        }
+        if args.max_items.is_some() && args.rate.is_none() {
+            let reason = "has a meaning for a filter on a server only with --rate";
+            return Err(Failure::at("--max-items", reason));
+        }
+        if is_fixed && args.capacity.is_none() {
+            let reason = "needs --capacity for a filter on a server";
+            return Err(Failure::at("--when-full=error", reason));
+        }
+        Ok(Self { capacity: args.capacity, precision, is_fixed })
+    }
+
+    /// The words behind the key of CF.RESERVE, for each of so many shards.
+    pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
+        let capacity = match self.capacity {
+            None => FEW,
+            Some(all) => self.share(all, shards),
+        };
+        if capacity > MOST_CAPACITY {
+            let reason = "is more than 2^30 items in a shard: give the address more shards \
+                          (?shards=N), or leave --capacity out";
+            return Err(Failure::at("--capacity", reason));
+        }
+        let mut words = vec![capacity.max(LEAST_CAPACITY).to_string()];
+        if self.is_fixed {
+            words.extend(["EXPANSION".to_owned(), "0".to_owned()]);
+        }
+        let (name, value) = match self.precision {
+            // Of a filter of fixed size the server knows best.
+            Some(Precision::Rate { rate, .. }) if self.is_fixed => ("ERROR", rate.to_string()),
+            Some(Precision::Rate { rate, items }) => {
+                let bits = (items as f64 / shards as f64 / rate).log2().ceil();
+                if bits > MOST_BITS {
+                    let least = items as f64 / shards as f64 * (-MOST_BITS).exp2();
+                    let least = significant(least);
+                    let reason =
+                        format!("is less than 64-bit hashes allow: {least} for {items} items");
+                    return Err(Failure::at("--rate", reason));
+                }
+                ("HASHBITS", bits.max(FEWEST_BITS).to_string())
+            }
+            Some(Precision::HashBits(bits)) => ("HASHBITS", bits.to_string()),
+            None => ("HASHBITS", MOST_BITS.to_string()),
+        };
+        words.extend([name.to_owned(), value]);
+        Ok(words)
+    }
+
+    /// The items of a shard. One that cannot grow has room for what chance may give it beyond its
+    /// share: four standard deviations.
+    fn share(&self, all: u64, shards: u64) -> u64 {
+        let share = all.div_ceil(shards);
+        if self.is_fixed && shards > 1 {
+            share + (4.0 * (share as f64).sqrt()).ceil() as u64
+        } else {
+            share
+        }
+    }
+
+    /// Complains if the filter, which exists already, is not as wanted.
+    pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<(), Failure> {
+        let differs = |option: &str, found: &str| {
+            let reason = format!(
+                "the filter exists, and its {option} is {found}, not what {option} says: leave \
+                 {option} out, or name another filter"
+            );
+            Err(Failure::at(name, reason))
+        };
+        if self.is_fixed && !found.is_fixed {
+            return differs("--when-full", "exceed");
+        }
+        let bits = found.hash_bits.unwrap_or_default();
+        match self.precision {
+            Some(Precision::HashBits(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
+                differs("--hash-bits", &format!("{bits:.2}"))
+            }
+            Some(Precision::Rate { rate, items }) => {
+                let holds = items as f64 / found.shards.max(1) as f64 / bits.exp2();
+                // A shard of fixed size was made for a little more than its share.
+                if holds > rate * 1.001 { differs("--rate", &significant(holds)) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(request: Request, shards: u64) -> String {
+        request.words(shards).unwrap().join(" ")
+    }
+
+    #[test]
+    fn words_for_the_server() {
+        let all = Request::default();
+        assert_eq!(words(all, 1), "1024 HASHBITS 64");
+        let roomy = Request { capacity: Some(1_000_000), ..all };
+        assert_eq!(words(roomy, 1), "1000000 HASHBITS 64");
+        assert_eq!(words(roomy, 64), "15625 HASHBITS 64");
+        let precision = Some(Precision::Rate { rate: 0.001, items: 1_000_000 });
+        assert_eq!(words(Request { precision, ..roomy }, 1), "1000000 HASHBITS 30");
+        assert_eq!(words(Request { precision, ..roomy }, 64), "15625 HASHBITS 24");
+        let fixed = Request { precision, is_fixed: true, ..roomy };
+        assert_eq!(words(fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
+        assert_eq!(words(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
+        let precision = Some(Precision::HashBits(20));
+        assert_eq!(words(Request { precision, ..all }, 4), "1024 HASHBITS 20");
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_told() {
+        let most = Request { capacity: Some(1 << 31), ..Request::default() };
+        assert!(most.words(1).is_err() && most.words(2).is_ok());
+        let precision = Some(Precision::Rate { rate: 1e-12, items: 1 << 40 });
+        assert!(Request { precision, ..Request::default() }.words(1).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! Every command against a server, without trouble.
+
+use crate::address;
+use crate::server::{Kind, Server};
+use crate::support::{Folder, Repeats, expected, lines, run, run_with};
+
+on_both!(
+    dedup_prints_first_occurrences_and_remembers,
+    all_commands_work_on_one_filter,
+    keys_and_outputs_are_those_of_files,
+    a_filter_is_created_as_the_options_say,
+);
+
+fn dedup_prints_first_occurrences_and_remembers(kind: Kind) {
+    let server = Server::start(kind);
+    let text = lines(100_000, Repeats::Many);
+    for filter in ["one", "many?shards=16"] {
+        let at = address(&server, filter);
+        assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), expected(&text), "{at}");
+        assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"", "{at}");
+        let more = [b"new\n", &text[..], b"new"].concat();
+        assert_eq!(run_with(&more, ["dedup", "--filter", &at, "-j", "1"]).good(), b"new\n");
+    }
+    // Every shard has its part, and other clients know the same items.
+    let mut client = server.client();
+    let keys = client.run("KEYS {many:*").to_string();
+    assert_eq!(keys.matches("many:").count(), 16, "{keys}");
+    assert_eq!(client.run("CF.EXISTS one new").to_string(), ":1");
+}
+
+fn all_commands_work_on_one_filter(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "seen?shards=4");
+    let at = at.as_str();
+    let with = |input: &str, args: &[&str]| run_with(input.as_bytes(), args);
+    assert_eq!(with("a\nb\na\nc\n", &["add", at, "--stats=json"]).code, Some(0));
+    assert_eq!(with("a\nb\nd\n", &["count", at]).text(), "2\ta\n1\tb\n0\td\n");
+    assert_eq!(with("a\nd\n", &["add", "--unique", at]).text(), "");
+    assert_eq!(with("a\nd\n", &["count", at]).text(), "2\ta\n1\td\n");
+    assert_eq!(with("x\na\nb\n", &["check", at]).text(), "a\nb\n");
+    assert_eq!(with("x\na\nb\n", &["check", "-v", at]).text(), "x\n");
+    assert_eq!(with("x\na\nb\n", &["check", "-c", at]).text(), "2\n");
+    with("x\ny\n", &["check", at]).failed(1, "");
+    assert_eq!(with("x\na\nb\n", &["remove", at, "--report", "found"]).text(), "a\nb\n");
+    assert_eq!(with("x\na\nb\n", &["remove", at, "--report", "not-found"]).text(), "x\nb\n");
+    assert_eq!(with("a\nb\nc\nd\n", &["count", at]).text(), "0\ta\n0\tb\n1\tc\n1\td\n");
+    let info = run(["info", "--json", at]).text();
+    for part in
+        ["\"items\": 2", "\"shards\": 4", "\"hash_bits\": 64.0", "\"when_full\": \"exceed\""]
+    {
+        assert!(info.contains(part), "{part}: {info}");
+    }
+    let table = run(["info", at]).text();
+    assert!(table.contains("items in a shard") && table.contains(at), "{table}");
+}
+
+fn keys_and_outputs_are_those_of_files(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let input = "id,n\n1,a\n2,b\n1,c\n,d\n";
+    let run = |filter: &str, name: &str, args: &[&str]| {
+        let (out, dups) =
+            (folder.join(&format!("{name}.out")), folder.join(&format!("{name}.dups")));
+        let more = ["dedup", "--filter", filter, "-o", &out, "--tee-dups", &dups, "--csv", "id"];
+        let run = run_with(input.as_bytes(), [&more, args].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        (folder.read(&format!("{name}.out")), folder.read(&format!("{name}.dups")))
+    };
+    for (number, args) in
+        [&["-t", ","][..], &["--trim"], &["--on-missing", "drop"]].iter().enumerate()
+    {
+        let at = address(&server, &format!("csv{number}?shards=3"));
+        let file = folder.join(&format!("file{number}.coua"));
+        assert_eq!(run(&at, "server", args), run(&file, "file", args), "{args:?}");
+    }
+    let at = address(&server, "fields");
+    let only = run_with(b"x 1\ny 1\nz 2\n", ["dedup", "-d", "-k", "2", "--filter", &at]);
+    assert_eq!(only.text(), "y 1\n");
+    assert_eq!(server.client().run("CF.COUNT fields 1").to_string(), ":1");
+}
+
+fn a_filter_is_created_as_the_options_say(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for (name, options, bits, expansion) in [
+        ("a", &[][..], "64", ":1"),
+        ("b", &["--hash-bits", "20"], "20", ":1"),
+        ("c", &["--rate", "0.001", "--capacity", "1M"], "30", ":1"),
+        ("d", &["--rate", "1%", "--max-items", "1000", "--capacity", "10"], "17", ":1"),
+        ("e", &["--when-full", "error", "--capacity", "1000", "--hash-bits", "30"], "30", ":0"),
+    ] {
+        let at = address(&server, name);
+        let args = [&["add", &at][..], options].concat();
+        run_with(b"x\n", &args).good();
+        let mut field = |field: &str| client.call(&["CF.INFO", name, field]).to_string();
+        let found = field("Hash bits");
+        let found = found.trim_matches(|c: char| !c.is_ascii_digit());
+        assert_eq!(found, bits, "{name}");
+        assert_eq!(field("Expansion rate"), expansion, "{name}");
+        let fixed = run(["info", "--json", &at]).text().contains("\"when_full\": \"error\"");
+        assert_eq!(fixed, expansion == ":0", "{name}");
+        // The same options agree with it.
+        run_with(b"x\n", &args).good();
+    }
+    let at = address(&server, "a");
+    let differs = run(["add", &at, "--hash-bits", "20"]);
+    differs.failed(
+        2,
+        &format!(
+            "coua: {at}: the filter exists, and its --hash-bits is 64.00, not what \
+        --hash-bits says: leave --hash-bits out, or name another filter\n"
+        ),
+    );
+}

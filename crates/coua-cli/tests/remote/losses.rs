@@ -1,0 +1,125 @@
+//! Connections that break, servers that die: no line is lost, and repeats come only as documented.
+
+use crate::proxy::Proxy;
+use crate::server::{Kind, Server};
+use crate::support::{Folder, Repeats, coua, expected, lines, run_with, until, wait};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+on_both!(
+    lost_answers_lose_no_line,
+    a_server_that_is_killed_and_comes_back_loses_no_line,
+    a_server_that_stays_away_ends_the_run,
+    what_nobody_reads_is_not_recorded,
+);
+
+/// Records that may be sent and unanswered at a time: those of a block of 256 KiB.
+const MOST_IN_DOUBT: usize = 256 * 1024 / 24;
+
+/// How often each line is in the text.
+fn counted(text: &[u8]) -> HashMap<&[u8], usize> {
+    let mut counts = HashMap::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts
+}
+
+/// Checks that every line of the input is in the output; gives the number of repeats there.
+#[track_caller]
+fn repeats(input: &[u8], output: &[u8]) -> usize {
+    let (given, printed) = (counted(input), counted(output));
+    let lost = given.keys().filter(|line| !printed.contains_key(**line)).count();
+    assert_eq!(lost, 0, "lines were lost");
+    assert!(printed.keys().all(|line| given.contains_key(line)));
+    printed.values().map(|count| count - 1).sum()
+}
+
+fn lost_answers_lose_no_line(kind: Kind) {
+    let server = Server::start(kind);
+    let proxy = Proxy::to(server.port());
+    let text = lines(60_000, Repeats::Many);
+    let unique = expected(&text);
+    for (number, replies) in [15_000, 40_000, 90_000, 150_001].into_iter().enumerate() {
+        let at = format!("valkey://127.0.0.1:{}/cut{number}?shards=8", proxy.port);
+        // The filter exists: no answer but those about records is lost.
+        run_with(b"", ["add", &at]).good();
+        proxy.cut_after(replies);
+        let run = run_with(&text, ["dedup", "--filter", &at]);
+        assert!(proxy.was_cut(), "the wire was cut");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains("trying again for 60 s"), "{}", run.stderr);
+        assert!(run.stderr.contains("printed whether seen before or not"), "{}", run.stderr);
+        assert!(repeats(&text, &run.stdout) < MOST_IN_DOUBT);
+        // All is recorded, and nothing twice.
+        assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
+        let most = run_with(&unique, ["count", &at]).text();
+        assert!(most.lines().all(|line| line.starts_with("1\t")), "one copy of each");
+    }
+}
+
+fn a_server_that_is_killed_and_comes_back_loses_no_line(kind: Kind) {
+    let options = ["--appendonly", "yes", "--appendfsync", "everysec"];
+    let mut server = Server::with(kind, &options);
+    let proxy = Proxy::to(server.port());
+    let at = format!("valkey://127.0.0.1:{}/seen?shards=4", proxy.port);
+    let text = lines(150_000, Repeats::Many);
+    let folder = Folder::new();
+    let out = folder.file("out", "");
+    let mut child = coua(["dedup", "-q", "--filter", &at, "-o", &out]);
+    let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let half = text.len() / 2;
+    stdin.write_all(&text[..half]).unwrap();
+    until(|| fs::metadata(&out).unwrap().len() > 0);
+    server.stop();
+    stdin.write_all(&text[half..half + 100]).unwrap();
+    server.restart();
+    proxy.lead_to(server.port());
+    stdin.write_all(&text[half + 100..]).unwrap();
+    drop(stdin);
+    assert!(wait(&mut child).success());
+    // What the server had answered and not written to its log when it died is printed once more.
+    repeats(&text, &folder.read("out"));
+    assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
+}
+
+fn a_server_that_stays_away_ends_the_run(kind: Kind) {
+    let mut server = Server::start(kind);
+    let at = format!("valkey://127.0.0.1:{}/seen?retry=0.2", server.port());
+    let mut child = coua(["dedup", "--filter", &at]);
+    let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut client = server.client();
+    stdin.write_all(b"a\nb\na\n").unwrap();
+    until(|| client.run("CF.EXISTS seen b").to_string() == ":1");
+    server.stop();
+    stdin.write_all(b"a\nc\n").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(output.stdout, b"a\nb\na\nc\n", "what could not be asked is printed");
+    for part in [
+        "gave up after 0.2 s",
+        "2 records were not answered",
+        "stopped after standard input: record 5",
+    ] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+}
+
+fn what_nobody_reads_is_not_recorded(kind: Kind) {
+    let server = Server::start(kind);
+    let at = format!("valkey://127.0.0.1:{}/seen?shards=4", server.port());
+    let text = lines(200_000, Repeats::Few);
+    let folder = Folder::new();
+    folder.file("in", &text);
+    let script = format!("\"$COUA\" dedup --filter '{at}' in | head -n 1000 > first");
+    crate::support::shell(folder.path(), &script).good();
+    let first = folder.read("first");
+    let rest = run_with(&text, ["dedup", "--filter", &at]).good();
+    repeats(&text, &[first, rest].concat());
+}

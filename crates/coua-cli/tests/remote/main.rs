@@ -1,0 +1,43 @@
+//! Filters on a server: the program and real servers with the module.
+//!
+//! Servers, and connections that are not the program's, are those of the module's own tests.
+
+#![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
+
+/// Every test of a file once for each server, so that `./test` can skip what is not installed.
+macro_rules! on_both {
+    ($($test:ident),+ $(,)?) => {
+        mod needs_redis_server {
+            $(#[test] fn $test() { super::$test(crate::server::REDIS); })+
+        }
+        mod needs_valkey_server {
+            $(#[test] fn $test() { super::$test(crate::server::VALKEY); })+
+        }
+    };
+}
+
+#[path = "../../../coua-valkey/tests/server/client.rs"]
+#[allow(dead_code, reason = "the module's own tests use all of it")]
+mod client;
+mod cluster;
+mod commands;
+mod losses;
+mod proxy;
+mod refusals;
+#[path = "../../../coua-valkey/tests/server/resp.rs"]
+#[allow(dead_code, reason = "the module's own tests use all of it")]
+mod resp;
+#[path = "../../../coua-valkey/tests/server/server.rs"]
+#[allow(dead_code, reason = "the module's own tests use all of it")]
+mod server;
+mod several;
+#[path = "../program/support.rs"]
+#[allow(dead_code, reason = "the tests of files use all of it")]
+mod support;
+
+use server::Server;
+
+/// The address of a filter on this server.
+fn address(server: &Server, filter: &str) -> String {
+    format!("valkey://127.0.0.1:{}/{filter}", server.port())
+}

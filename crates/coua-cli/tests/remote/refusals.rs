@@ -1,0 +1,164 @@
+//! What cannot be done is said, with exit code 2.
+
+use crate::address;
+use crate::server::{Kind, Server};
+use crate::support::{Folder, run, run_with};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+on_both!(
+    a_server_without_the_module_is_told,
+    wrong_keys_passwords_and_shards_are_told,
+    what_only_files_have_is_told,
+    a_full_filter_records_nothing_behind_the_refused_record,
+);
+
+struct Plain(Child);
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn a_server_without_the_module_is_told(kind: Kind) {
+    let folder = Folder::new();
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let server = Command::new(kind.program)
+        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn();
+    let _server = Plain(server.unwrap());
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let at = format!("redis://127.0.0.1:{port}/seen");
+    run(["dedup", "--filter", &at]).failed(2, &format!(
+        "coua: {at}: the server lacks the module coua (its commands CF.*): start it with --loadmodule \
+         libcoua.so\n"
+    ));
+}
+
+fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
+    let server = Server::start(kind);
+    server.client().good("CONFIG SET requirepass secret");
+    let port = server.port();
+    let plain = format!("valkey://127.0.0.1:{port}/seen");
+    let with = |user: &str| format!("valkey://{user}127.0.0.1:{port}/seen");
+    for user in [":wrong@", "me:secret@"] {
+        let run = run(["dedup", "--filter", &with(user)]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(
+            run.stderr.starts_with(&format!("coua: {plain}: authentication failed")),
+            "{}",
+            run.stderr
+        );
+        assert!(!run.stderr.contains("secret") && !run.stderr.contains("wrong@"), "{}", run.stderr);
+    }
+    let none = run(["dedup", "--filter", &plain]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("NOAUTH"), "{}", none.stderr);
+    run_with(b"a\n", ["dedup", "--filter", &with(":secret@")]).good();
+    let mut named = crate::support::coua(["check", "-q", &plain]);
+    let named = named.env("COUA_SERVER_PASSWORD", "secret").output().unwrap();
+    assert_eq!(named.status.code(), Some(1));
+
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("SET text 1");
+    let at = address(&server, "text");
+    run(["dedup", "--filter", &at]).failed(
+        2,
+        &format!("coua: {at}: WRONGTYPE Operation against a key holding the wrong kind of value\n"),
+    );
+    run(["add", &address(&server, "seen?shards=4")]).good();
+    for (filter, words) in [
+        ("seen?shards=3", "more shards"),
+        ("seen?shards=8", "fewer shards"),
+        ("seen", "more shards"),
+    ] {
+        let run = run(["dedup", "--filter", &address(&server, filter)]);
+        assert!(run.code == Some(2) && run.stderr.contains(words), "{filter}: {}", run.stderr);
+    }
+    let missing = address(&server, "missing");
+    for command in ["check", "count", "remove", "info"] {
+        run([command, &missing]).failed(
+            2,
+            &format!(
+                "coua: {missing}: there is no such filter: coua dedup or coua add creates it\n"
+            ),
+        );
+    }
+}
+
+fn what_only_files_have_is_told(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "seen");
+    for option in [
+        "--window=7d",
+        "--window-items=9",
+        "--seed=1",
+        "--layout=buckets",
+        "--no-wait",
+        "--anew",
+        "--now=2026-01-01",
+    ] {
+        let run = run(["add", &at, option]);
+        let name = option.split('=').next().unwrap();
+        run.failed(
+            2,
+            &format!(
+                "coua: {name}: is for filter files, and has no meaning for a filter on a server\n"
+            ),
+        );
+    }
+    let folder = Folder::new();
+    let out = folder.join("out");
+    let resumed = run(["dedup", "--filter", &at, "--resume", "-o", &out]);
+    resumed.failed(
+        2,
+        "coua: --resume: is for filter files, and has no meaning for a filter on a server\n",
+    );
+    assert!(!folder.has("out"));
+    for args in [&["verify"][..], &["compact"], &["merge", "-o", "x"]] {
+        let run = run([args, &[&at]].concat());
+        assert!(run.code == Some(2) && run.stderr.contains("takes filter files"), "{}", run.stderr);
+    }
+    assert_eq!(server.client().run("DBSIZE").to_string(), ":0");
+}
+
+fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "small?shards=2");
+    let numbers: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let text = numbers.join("\n") + "\n";
+    let options = ["--when-full", "error", "--capacity", "5000"];
+    let full = run_with(text.as_bytes(), [&["dedup", "--filter", &at][..], &options].concat());
+    assert_eq!(full.code, Some(3), "{}", full.stderr);
+    assert!(
+        full.stderr.contains("the filter is full; stopped before standard input: record"),
+        "{}",
+        full.stderr
+    );
+    let printed = full.stdout.split(|byte| *byte == b'\n').count() - 1;
+    assert!((5000..15_000).contains(&printed), "{printed}");
+    assert!(text.as_bytes().starts_with(&full.stdout));
+    let recorded = run_with(text.as_bytes(), ["check", &at]).text();
+    assert_eq!(recorded.as_bytes(), full.stdout);
+}
+
+#[test]
+fn unreachable_servers_and_wrong_addresses_are_told() {
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let at = format!("valkey://127.0.0.1:{port}/seen");
+    run(["dedup", "--filter", &at]).failed(2, &format!("coua: {at}: Connection refused\n"));
+    let at = "valkey://me:secret@host/seen?shards=0";
+    run(["add", at]).failed(
+        2,
+        "coua: valkey://host/seen?shards=0: says shards=0: expected a number from 1 to 16384\n",
+    );
+}
