@@ -25,7 +25,9 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
             let time = start.elapsed();
             let quick = Trial::new(kind, count);
             quick.ended(quick.start_with(&["--checkpoint-every", "1000"]));
-            assert!(trial.results() == quick.results(), "checkpoints change nothing");
+            let written = |trial: &Trial| trial.results()[..2].to_vec();
+            assert!(written(&trial) == written(&quick), "checkpoints change nothing");
+            assert!(trial.state() == quick.state(), "checkpoints change nothing");
             (time, trial.results())
         })
         .collect();
@@ -57,7 +59,8 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
         // Also if it has done all: then this does nothing.
         trial.end(&["--resume"]);
         assert!(trial.results() == *reference, "{}: round {round}", kind.name);
-        assert!(trial.is_settled(), "{}: round {round}", kind.name);
+        // Nothing is committed that is not in the snapshot.
+        assert!(Some(trial.state()) == reference[2], "{}: round {round}", kind.name);
         if killed >= kills {
             return;
         }
@@ -99,11 +102,11 @@ fn a_thousand_kills() {
 #[test]
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_add() {
-    kill_and_resume(&ADDS, 1_000, 200_000);
+    kill_and_resume(&ADDS, 1_000, 100_000);
 }
 
 #[test]
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_remove() {
-    kill_and_resume(&REMOVES, 1_000, 200_000);
+    kill_and_resume(&REMOVES, 1_000, 100_000);
 }
