@@ -90,7 +90,7 @@ fn thirty_kills_of_filters_that_forget() {
 #[test]
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_filters_that_forget() {
-    kill_and_resume(&WINDOWS, 1_000, 200_000);
+    kill_and_resume(&WINDOWS, 1_000, 60_000);
 }
 
 #[test]
