@@ -21,6 +21,7 @@ macro_rules! on_both {
 mod client;
 mod cluster;
 mod commands;
+mod encrypted;
 mod losses;
 mod proxy;
 mod refusals;
