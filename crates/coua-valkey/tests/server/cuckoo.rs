@@ -215,7 +215,8 @@ fn information_by_field(kind: Kind) {
 fn no_room(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    client.good("CF.RESERVE f 100 EXPANSION 0");
+    // A rate at which none of these is taken for another, which would not be refused.
+    client.good("CF.RESERVE f 100 EXPANSION 0 ERROR 0.000001");
     let commands: Vec<_> =
         (0..1_000).map(|n| vec!["CF.ADD".into(), "f".into(), n.to_string()]).collect();
     let replies = client.pipeline(&commands);

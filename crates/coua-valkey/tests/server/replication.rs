@@ -196,7 +196,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
     let mut client = pair.primary.client();
     client.good("CONFIG SET repl-ping-replica-period 3600");
     client.good("CF.INSERT f ITEMS a b");
-    client.good("CF.RESERVE full 100 EXPANSION 0");
+    client.good("CF.RESERVE full 100 EXPANSION 0 ERROR 0.000001");
     client.run(&zoo::with_items("CF.MADD full", 0..1_000));
     client.good("CF.COMPACT f");
     client.good("BF.MADD bloom a b");
