@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use memmap2::{MmapMut, MmapOptions};
@@ -14,6 +15,9 @@ use crate::error::OutOfMemory;
 
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 const HUGE_PAGE: usize = 2 << 20;
+/// Files are mapped from a multiple of this on: a page of every processor in use, and of what Windows maps
+/// by. So the mapping begins with a page, and advice about it is about nothing beside it.
+const FILE_STEP: u64 = 64 << 10;
 /// Memory is given back in pieces of this size.
 #[cfg(unix)]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
@@ -61,12 +65,12 @@ impl Arena {
         Ok(Self::Mapped(map))
     }
 
-    /// The first bytes of a file, as private memory: what is written here never reaches the file,
+    /// Bytes of a file from `begin` on, as private memory: what is written here never reaches the file,
     /// and only the pages that are touched are read.
     #[expect(unsafe_code, reason = "maps a file")]
-    fn of_file(file: &File, bytes: usize) -> io::Result<Self> {
+    fn of_file(file: &File, begin: u64, bytes: usize) -> io::Result<Self> {
         let mut options = MmapOptions::new();
-        options.len(bytes).no_reserve_swap();
+        options.offset(begin).len(bytes).no_reserve_swap();
         // SAFETY: the mapping is private, so this process's writes stay its own. Snapshots are
         // replaced by renaming and never changed in place; a process that breaks this rule can make
         // answers wrong, or end this process where it cuts the file off, but no access leads out of
@@ -253,14 +257,15 @@ impl Table {
         Ok(table)
     }
 
-    /// No segments yet; those to be added lie one after the other in a file, from `first` to `end`.
-    pub(crate) fn over_file(file: &File, first: u64, end: u64) -> io::Result<Self> {
-        let [first, end] = [first, end].map(usize::try_from);
-        let (Ok(first), Ok(end)) = (first, end) else {
+    /// No segments yet; those to be added lie one after the other in these bytes of a file.
+    pub(crate) fn over_file(file: &File, bytes: &Range<u64>) -> io::Result<Self> {
+        let begin = bytes.start / FILE_STEP * FILE_STEP;
+        let lengths = [bytes.start, begin].map(|from| usize::try_from(bytes.end - from));
+        let [Ok(total), Ok(mapped)] = lengths else {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
-        let arena = Arena::of_file(file, end)?;
-        Ok(Self { segments: Vec::new(), arenas: vec![arena], free: end - first, total: end })
+        let arena = Arena::of_file(file, begin, mapped)?;
+        Ok(Self { segments: Vec::new(), arenas: vec![arena], free: total, total })
     }
 
     fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
@@ -331,14 +336,17 @@ impl Table {
         self.total + self.segments.capacity() * size_of::<Segment>()
     }
 
-    /// A copy in fresh memory, without the unused rest of the last arena.
+    /// A copy in fresh memory, without the unused rest of the last arena. Segments without items are all
+    /// zero, as fresh memory is, and are not touched: the copy of an empty table costs address space.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::default();
         copy.add_arena(self.segments.iter().map(|segment| segment.bytes).sum())?;
         for source in &self.segments {
             let index = copy.add_segment(source.bytes as u64, source.prefix, source.level)?;
             let target = &mut copy.segments[index as usize];
-            target.bytes_mut(source.bytes).copy_from_slice(source.bytes(source.bytes));
+            if source.occupied > 0 {
+                target.bytes_mut(source.bytes).copy_from_slice(source.bytes(source.bytes));
+            }
             target.occupied = source.occupied;
             target.spilled = source.spilled;
             target.overfull = source.overfull;

@@ -143,7 +143,7 @@ fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFi
     load(&bytes[..], bytes.len() as u64, key)
 }
 
-fn load<R: Read>(
+pub(super) fn load<R: Read>(
     mut input: R,
     length: u64,
     key: Option<[u8; 16]>,

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -16,7 +17,7 @@ use crate::filter::CuckooFilter;
 use crate::geometry::Layout;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::Front;
-use crate::snapshot::load::{add_segments, wrong_occupied};
+use crate::snapshot::load::{add_segments, load, wrong_occupied};
 use crate::table::Table;
 
 /// Bytes that are read at a time to be checked.
@@ -94,16 +95,28 @@ impl CuckooFilter {
     /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
-        if !metadata.is_file() || cfg!(miri) {
+        if !metadata.is_file() {
             return Self::read_file(file, key);
         }
         let begin = file.stream_position()?;
-        let front = Front::read(&mut file, metadata.len())?;
-        let Some(table) = mapped(file, &front)? else {
-            file.seek(SeekFrom::Start(begin))?;
-            return Self::read_file(file, key);
+        Self::map_part(file, begin..metadata.len().max(begin), key)
+    }
+
+    /// Maps a snapshot that lies in these bytes of a regular file, at a multiple of 4096. Where the file
+    /// stands afterwards is not said.
+    pub(crate) fn map_part(
+        mut file: &File,
+        part: Range<u64>,
+        key: Option<[u8; 16]>,
+    ) -> Result<Self, LoadError> {
+        let length = part.end - part.start;
+        file.seek(SeekFrom::Start(part.start))?;
+        let front = Front::read(&mut file, length)?;
+        let Some(table) = mapped(file, part.start, &front)? else {
+            file.seek(SeekFrom::Start(part.start))?;
+            return load(file.take(length), length, key);
         };
-        file.seek(SeekFrom::Start(front.header.places.side))?;
+        file.seek(SeekFrom::Start(part.start + front.header.places.side))?;
         front.finish(&mut file, key, table)
     }
 
@@ -146,14 +159,15 @@ impl CuckooFilter {
     }
 }
 
-/// The segments in the file; none if they cannot be used there.
-fn mapped(file: &File, front: &Front) -> Result<Option<Table>, LoadError> {
+/// The segments of a snapshot that begins at `begin` of the file; none if they cannot be used there.
+fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadError> {
     let (geometry, places) = (front.header.geometry, front.header.places);
     let slots = geometry.segment_slots();
-    if geometry.layout == Layout::Windows || slots >= MOST_SLOTS {
+    if cfg!(miri) || geometry.layout == Layout::Windows || slots >= MOST_SLOTS {
         return Ok(None);
     }
-    let Ok(mut table) = Table::over_file(file, places.first_segment, places.side) else {
+    let bytes = begin + places.first_segment..begin + places.side;
+    let Ok(mut table) = Table::over_file(file, &bytes) else {
         return Ok(None);
     };
     add_segments(&mut table, front, |_, row, _, _| {

@@ -17,7 +17,7 @@ use crate::filter::CuckooFilter;
 use crate::snapshot::LoadError;
 use crate::window::Generations;
 use crate::window::header::{Header, MOULD, PAGE, Row, trailer};
-use crate::window::read::{is_generations, load, walk};
+use crate::window::read::{is_generations, load, map, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -79,8 +79,9 @@ impl Generations {
         load(&mut file, metadata.len(), key)
     }
 
-    /// As [`read_file`](Self::read_file), but a filter that never forgets is mapped, as
-    /// [`CuckooFilter::map_file`] does. Generations are read.
+    /// As [`read_file`](Self::read_file), but what can be mapped is used where it lies, each generation as
+    /// [`CuckooFilter::map`] does: opening costs what stands beside the segments, and damage in those is
+    /// left to [`check_file`](Self::check_file).
     ///
     /// # Errors
     ///
@@ -95,10 +96,11 @@ impl Generations {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        if file.metadata()?.is_file() && is_generations(&mut file)? {
-            return Self::read_file(file, key);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || !is_generations(&mut file)? {
+            return CuckooFilter::map_file(file, key).map(Self::from);
         }
-        CuckooFilter::map_file(file, key).map(Self::from)
+        map(file, metadata.len(), key)
     }
 
     /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory,

@@ -1,6 +1,7 @@
 //! Reading a file of generations. The bytes are hostile until checked; what a part holds is checked by
 //! the reader of filters.
 
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -28,27 +29,61 @@ pub(super) fn load(
     length: u64,
     key: Option<[u8; 16]>,
 ) -> Result<Generations, LoadError> {
-    let mut made: Option<Generations> = None;
+    let mut made = Assembly(None);
     walk(input, length, |header, row, part| {
         let filter = match key {
             Some(key) => CuckooFilter::read_from_with_key(part, key)?,
             None => CuckooFilter::read_from(part)?,
         };
-        let refused = LoadError::Field { name: "generation", found: row.number };
-        match &mut made {
+        made.add(header, row, filter)
+    })?;
+    made.finish()
+}
+
+/// [`load`], but the parts are mapped: what stands beside their segments is checked, and the checksums over
+/// whole parts are not.
+pub(super) fn map(
+    mut file: &File,
+    length: u64,
+    key: Option<[u8; 16]>,
+) -> Result<Generations, LoadError> {
+    let (header, rows) = outline(&mut file, length)?;
+    let mut made = Assembly(None);
+    let mut at = HEADER_BYTES as u64;
+    for row in &rows {
+        file.seek(SeekFrom::Start(at))?;
+        skip_zeros(&mut file, &mut at)?;
+        let end = at + row.bytes;
+        made.add(&header, row, CuckooFilter::map_part(file, at..end, key)?)?;
+        at = end;
+    }
+    file.seek(SeekFrom::Start(at))?;
+    skip_zeros(&mut file, &mut at)?;
+    made.finish()
+}
+
+/// Generations, put together from the parts of a file as they come.
+struct Assembly(Option<Generations>);
+
+impl Assembly {
+    fn add(&mut self, header: &Header, row: &Row, filter: CuckooFilter) -> Result<(), LoadError> {
+        match &mut self.0 {
             None if row.number == MOULD && filter.is_empty() => {
                 let (window, clock) = (header.window, header.time);
                 let aging = Aging { window, clock, mould: filter, forgotten: 0, outdated: 0 };
-                made = Some(Generations { live: Vec::new(), aging: Some(aging) });
+                self.0 = Some(Generations { live: Vec::new(), aging: Some(aging) });
             }
             Some(made) if made.fits(row.number, &filter) => {
                 made.live.push(Live { number: row.number, filter });
             }
-            _ => return Err(refused),
+            _ => return Err(LoadError::Field { name: "generation", found: row.number }),
         }
         Ok(())
-    })?;
-    made.ok_or(LoadError::Field { name: "parts", found: 0 })
+    }
+
+    fn finish(self) -> Result<Generations, LoadError> {
+        self.0.ok_or(LoadError::Field { name: "parts", found: 0 })
+    }
 }
 
 impl Generations {
@@ -72,13 +107,7 @@ pub(super) fn walk<I: Read + Seek>(
     length: u64,
     mut each: impl FnMut(&Header, &Row, &mut Summed<'_, I>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
-    if head.len() < HEADER_BYTES {
-        return Err(LoadError::Length { expected: HEADER_BYTES as u64, found: length });
-    }
-    let header = Header::decode(&head)?;
-    let rows = rows_of(input, length, &head, &header)?;
+    let (header, rows) = outline(input, length)?;
     let mut at = input.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
     for row in &rows {
         skip_zeros(input, &mut at)?;
@@ -90,6 +119,18 @@ pub(super) fn walk<I: Read + Seek>(
         at += row.bytes;
     }
     skip_zeros(input, &mut at)
+}
+
+/// The header and the table.
+fn outline(input: &mut (impl Read + Seek), length: u64) -> Result<(Header, Vec<Row>), LoadError> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    if head.len() < HEADER_BYTES {
+        return Err(LoadError::Length { expected: HEADER_BYTES as u64, found: length });
+    }
+    let header = Header::decode(&head)?;
+    let rows = rows_of(input, length, &head, &header)?;
+    Ok((header, rows))
 }
 
 /// The table, whose places are one after the other.

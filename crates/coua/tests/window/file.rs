@@ -1,6 +1,7 @@
 //! Generations as files: written by `docs/format.md` alone, damaged, forged.
 
 use std::fs;
+use std::io::{Seek, Write};
 
 use coua::{Clock, CuckooFilter, Generations, KeyHasher, LoadError, Part, When, Window};
 
@@ -95,7 +96,7 @@ fn honest() -> Forgery {
     }
 }
 
-fn made() -> Generations {
+pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
     let mut made = Generations::new(window, mould());
     let hashes = [1, 2, 3, 4].map(hash);
@@ -108,8 +109,15 @@ fn a_file_has_the_bytes_of_the_text() {
     assert!(bytes_of(&made()) == write(&honest()));
 }
 
+/// Why readers refuse, which is the same whether they map.
 fn refused(forgery: &Forgery) -> LoadError {
-    Generations::from_bytes(&write(forgery), None).unwrap_err()
+    let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());
+    file.write_all(&bytes).unwrap();
+    file.rewind().unwrap();
+    let error = Generations::from_bytes(&bytes, None).unwrap_err();
+    let mapping = Generations::map_file(&file, None).unwrap_err();
+    assert_eq!(mapping.to_string(), error.to_string());
+    error
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod file;
+mod mapped;
 mod plain;
 mod rates;
 mod twins;

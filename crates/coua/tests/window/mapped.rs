@@ -1,0 +1,195 @@
+//! Generations used where they lie: the same answers and the same bytes as read ones, the file stays as it
+//! was, and opening looks at no segment.
+
+use std::fs::{self, File};
+use std::io::Write;
+
+use coua::{Clock, CuckooFilter, Generations, KeyHash, LoadError, When, Window};
+
+use crate::file::made;
+use crate::plain::{bytes_of, hash};
+
+const STEP: u64 = 100;
+
+fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn mapped(file: &tempfile::NamedTempFile) -> Result<Generations, LoadError> {
+    Generations::map_file(&File::open(file.path()).unwrap(), None)
+}
+
+fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
+    (from..from + count).map(hash).collect()
+}
+
+/// Six generations of `each` items, with copies beyond the slots of a bucket.
+fn filled(each: u64) -> Generations {
+    let window = Window::new(Clock::Arrival, 6 * STEP, 6).unwrap();
+    let mould = CuckooFilter::builder().capacity(each / 2).hash_bits(50).build().unwrap();
+    let mut filled = Generations::new(window, mould);
+    for number in 0..6 {
+        filled.advance(STEP * number, &mut ());
+        filled.insert_hash_batch(&hashes(number * each, each), When::Now, &mut ()).unwrap();
+        filled.insert_hash_batch(&[hash(number * each); 30], When::Now, &mut ()).unwrap();
+    }
+    filled
+}
+
+/// The numbers of a file that lie at these places.
+fn number(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
+}
+
+/// Where the segments of each part lie, by `docs/format.md` alone.
+fn segments(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let table = number(bytes, bytes.len() - 32);
+    let rows = bytes[table..bytes.len() - 32].chunks_exact(32);
+    let parts = rows.map(|row| number(row, 8));
+    parts.map(|part| part + number(bytes, part + 144)..part + number(bytes, part + 152)).collect()
+}
+
+#[test]
+fn segments_of_all_parts_begin_with_a_page() {
+    for file in [bytes_of(&made()), bytes_of(&filled(20_000))] {
+        let all = segments(&file);
+        assert!(all.len() > 2 && all.iter().all(|part| part.start.is_multiple_of(4096)));
+        assert!(all.iter().all(|part| part.len().is_multiple_of(64)));
+    }
+}
+
+#[test]
+fn mapped_generations_are_the_read_ones() {
+    for each in [30, 5_000, 40_000] {
+        let mut read = filled(each);
+        let bytes = bytes_of(&read);
+        let file = saved(&bytes);
+        let mut mapped = mapped(&file).unwrap();
+        assert!(bytes_of(&mapped) == bytes, "{each}");
+        // Rotation drops mapped generations, new ones begin as copies of the mapped mould, and all grow.
+        for round in 0..9 {
+            let (old, new) =
+                (hashes(round * each, each / 3), hashes(100 * each, 40 * round + each));
+            let outcomes = [&mut read, &mut mapped].map(|seen| {
+                let (mut removed, mut outcomes, mut counts) = (vec![], vec![], vec![]);
+                seen.count_hash_batch(&[&old[..], &new[..]].concat(), &mut counts);
+                seen.advance(STEP * (round + 5), &mut ());
+                let added = seen.insert_unique_hash_batch(&new, When::Now, &mut outcomes, &mut ());
+                added.unwrap();
+                seen.remove_hash_batch(&old, &mut removed, &mut ());
+                (removed, outcomes, counts)
+            });
+            assert!(outcomes[0] == outcomes[1], "{each}: round {round}");
+            assert!(bytes_of(&read) == bytes_of(&mapped), "{each}: round {round}");
+        }
+        assert!(read.forgotten() > 0 && read.forgotten() == mapped.forgotten());
+        assert!(fs::read(file.path()).unwrap() == bytes, "{each}: the file was written");
+    }
+}
+
+#[test]
+fn copies_and_unions_of_mapped_generations_are_whole() {
+    let (first, second) = (filled(5_000), filled(300));
+    let (one, two) = (saved(&bytes_of(&first)), saved(&bytes_of(&second)));
+    let copy = mapped(&one).unwrap().try_clone().unwrap();
+    assert!(bytes_of(&copy) == bytes_of(&first));
+    let (mut read, mut used) = (first, mapped(&one).unwrap());
+    // The second was planned for fewer; what counts is what it remembers.
+    read.merge(&second).unwrap();
+    used.merge(&mapped(&two).unwrap()).unwrap();
+    assert!(bytes_of(&read) == bytes_of(&used));
+}
+
+/// Damage in a segment is what mapping leaves to `read_file` and `check_file`; elsewhere it is found.
+#[test]
+fn damage_beside_the_segments_is_found_at_once() {
+    let mut bytes = bytes_of(&made());
+    let slots = segments(&bytes);
+    for at in 0..bytes.len() {
+        bytes[at] ^= 4;
+        let file = saved(&bytes);
+        let is_in_segment = slots.iter().any(|part| part.contains(&at));
+        assert_eq!(mapped(&file).is_ok(), is_in_segment, "byte {at}");
+        if is_in_segment {
+            assert!(Generations::check_file(&file.reopen().unwrap()).is_err(), "byte {at}");
+        }
+        bytes[at] ^= 4;
+    }
+    for length in [0, 9, 10, 127, 128, 4096, bytes.len() - 1] {
+        assert!(mapped(&saved(&bytes[..length])).is_err(), "{length} bytes");
+    }
+    assert!(mapped(&saved(&[&bytes[..], b"\0"].concat())).is_err());
+}
+
+/// What opens is put to use: wrong answers are all that wrong segments may lead to.
+#[test]
+fn segments_of_other_bytes() {
+    let honest = bytes_of(&filled(60));
+    for round in 0..60 {
+        let mut bytes = honest.clone();
+        for (at, byte) in segments(&honest).into_iter().flatten().enumerate() {
+            let noise = hash(round << 32 | at as u64).to_u64() as u8;
+            bytes[byte] ^= if round % 2 == 0 { noise } else { noise & (noise >> 4) & 1 };
+        }
+        let mut seen = mapped(&saved(&bytes)).unwrap();
+        let (mut removed, mut counts, all) = (vec![], vec![], hashes(0, 1_000));
+        for time in 5..20 {
+            seen.advance(STEP * time, &mut ());
+            seen.count_hash_batch(&all, &mut counts);
+            let _full = seen.insert_hash_batch(&hashes(5_000 * time, 40), When::Now, &mut ());
+            seen.remove_hash_batch(&all, &mut removed, &mut ());
+            assert!(bytes_of(&seen).len() > 4096);
+        }
+        // The wrong generations are forgotten as right ones are; and a new one was never wrong.
+        seen.advance(STEP * 100, &mut ());
+        assert!(seen.is_empty());
+        seen.insert_unique("a").unwrap();
+        assert_eq!(seen.len(), 1);
+        let fresh = seen.generations().next().unwrap().filter.clone();
+        let mut removing = fresh.clone();
+        assert!(removing.remove("a") && removing.load() == 0.0);
+    }
+}
+
+/// Bytes of the mapped file that are in this process's memory, and of these the ones that were changed.
+#[cfg(target_os = "linux")]
+fn resident(file: &tempfile::NamedTempFile) -> (u64, u64) {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let name = file.path().to_str().unwrap();
+    let mut is_its = false;
+    let (mut all, mut changed) = (0, 0);
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let (first, second) = (words.next().unwrap(), words.next().unwrap_or("0"));
+        match first {
+            "Rss:" if is_its => all += 1024 * second.parse::<u64>().unwrap(),
+            "Anonymous:" if is_its => changed += 1024 * second.parse::<u64>().unwrap(),
+            _ if !first.ends_with(':') => is_its = line.ends_with(name),
+            _ => {}
+        }
+    }
+    (all, changed)
+}
+
+/// Pages of 4096, 16384 or 65536 bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn opening_touches_no_segment_and_a_change_a_few_pages() {
+    const PAGE: u64 = 65_536;
+    let file = saved(&bytes_of(&filled(400_000)));
+    let whole = file.path().metadata().unwrap().len();
+    let mut seen = mapped(&file).unwrap();
+    assert_eq!(resident(&file), (0, 0), "of {whole} bytes");
+    seen.insert_hash_batch(&hashes(1 << 40, 4), When::Now, &mut ()).unwrap();
+    let (all, changed) = resident(&file);
+    // Each key lies in one of two buckets of the newest generation; readers bring in what is beside it.
+    assert!(changed > 0 && changed <= 4 * 2 * PAGE, "{changed} bytes");
+    assert!(all <= 4 * 4 * PAGE && all < whole / 8, "{all} of {whole} bytes");
+    // A new generation is a copy of the mould, and does not read it.
+    seen.advance(STEP * 6, &mut ());
+    seen.insert_unique("a").unwrap();
+    assert_eq!(resident(&file).1, changed);
+    assert_eq!(seen.len(), 6 * 400_030 + 4 + 1);
+}
