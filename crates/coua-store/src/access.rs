@@ -5,9 +5,9 @@
 
 /// A page, as the processor maps it.
 const PAGE: u64 = 4096;
-/// Both buckets of a key, each on a page of its own; and a page that is fetched by itself is taken to
-/// cost as much as eight of a file that is read in order.
-const PAGES_PER_CHANGE: u64 = 2 * 8;
+/// Both buckets of a key in a generation, each on a page of its own; and a page that is fetched by itself is
+/// taken to cost as much as eight of a file that is read in order.
+const PAGES_PER_QUESTION: u64 = 2 * 8;
 /// Smaller files are read, and so checked, in a few milliseconds.
 const LEAST_MAPPED: u64 = 4 << 20;
 
@@ -24,13 +24,14 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether a snapshot of `bytes` bytes is to be mapped for `changes` changes or questions.
-    pub(crate) fn maps(self, bytes: u64, changes: u64) -> bool {
+    /// Whether a snapshot of `bytes` bytes is to be mapped for so many changes of one generation or
+    /// questions to one.
+    pub(crate) fn maps(self, bytes: u64, questions: u64) -> bool {
         match self {
             Self::Map => true,
             Self::Load => false,
             Self::BySize => {
-                bytes >= LEAST_MAPPED && changes.saturating_mul(PAGES_PER_CHANGE * PAGE) < bytes
+                bytes >= LEAST_MAPPED && questions.saturating_mul(PAGES_PER_QUESTION * PAGE) < bytes
             }
         }
     }

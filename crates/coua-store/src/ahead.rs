@@ -6,24 +6,24 @@
 
 use std::thread;
 
-use coua::{Generations, KeyHash};
+use coua::KeyHash;
 
 /// Threads that wait for the disk; they do nothing else.
 const MOST_THREADS: usize = 16;
 /// Keys of a thread: fewer are not worth one.
 const LEAST_KEYS: usize = 16;
 
-/// Touches the pages of these keys.
-pub(crate) fn fetch(filter: &Generations, hashes: &[KeyHash]) {
+/// Has `ask` touch the pages of these keys.
+pub(crate) fn fetch(hashes: &[KeyHash], ask: impl Fn(&[KeyHash]) + Sync) {
     let share = hashes.len().div_ceil(MOST_THREADS).max(LEAST_KEYS);
     if hashes.len() <= share {
         return;
     }
     thread::scope(|scope| {
         for keys in hashes.chunks(share) {
-            let touch = || filter.contains_hash_batch(keys, &mut Vec::new());
+            let ask = &ask;
             // Without a thread its pages come later, one by one.
-            thread::Builder::new().spawn_scoped(scope, touch).ok();
+            thread::Builder::new().spawn_scoped(scope, move || ask(keys)).ok();
         }
     });
 }

@@ -120,8 +120,8 @@ pub(crate) fn repeat(
         let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
         hashes.clear();
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
-        if matches!(kind, INSERT | REMOVE) {
-            memory.fetch(filter, &hashes);
+        if let (INSERT | REMOVE, Some(generation)) = (kind, generation) {
+            memory.fetch(filter, generation, &hashes);
         }
         match (kind, &hashes[..], generation) {
             (INSERT, _, Some(generation)) => {

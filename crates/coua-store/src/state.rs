@@ -11,7 +11,7 @@ use crate::journal::{Contents, Identity, Scan};
 use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
 use crate::open::Options;
-use crate::view::{Memory, View};
+use crate::view::{Memory, View, questions};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
@@ -122,19 +122,17 @@ impl Look {
         let Self { file, snapshot, journal } = self;
         let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
         let logged = journal.as_ref().map_or(0, |(_, contents)| contents.committed / 8);
-        let expected = options.expected.unwrap_or(0).saturating_add(logged);
-        let is_mapped = options.access.maps(snapshot.bytes, expected);
-        (&file).rewind().map_err(|error| unreadable(error.into()))?;
-        let filter = if is_mapped {
-            Generations::map_file(&file, options.key)
-        } else {
-            Generations::read_file(&file, options.key)
-        };
-        let filter = filter.map_err(unreadable)?;
-        // Generations are always read, and so checked.
-        let is_mapped = is_mapped && filter.window().is_none();
+        let expected = options.expected.unwrap_or(0);
         let (access, bytes) = (options.access, snapshot.bytes);
-        let memory = Memory { access, bytes, is_mapped, touched: 0 };
+        let is_mapped = access.maps(bytes, expected.saturating_add(logged));
+        let mut memory = Memory { access, bytes, is_mapped, touched: 0 };
+        let mut filter = memory.bring_in(&file, options.key).map_err(unreadable)?;
+        let questions = questions(&filter, expected).saturating_add(logged);
+        if is_mapped && !access.maps(bytes, questions) {
+            // Each generation would be asked.
+            memory.is_mapped = false;
+            filter = memory.bring_in(&file, options.key).map_err(unreadable)?;
+        }
         let view = View { filter, progress: None, memory };
         let mut state = State { view, file, snapshot, journal: None };
         if let Some((journal, contents)) = journal {

@@ -1,6 +1,9 @@
 //! Asking without writing.
 
-use coua::{Generations, KeyHash};
+use std::fs::File;
+use std::io::Seek;
+
+use coua::{Generations, KeyHash, LoadError};
 
 use crate::access::Access;
 use crate::ahead;
@@ -23,14 +26,34 @@ pub(crate) struct Memory {
     /// Bytes of the snapshot.
     pub(crate) bytes: u64,
     pub(crate) is_mapped: bool,
-    /// Changes and questions since it was opened.
+    /// [`questions`] since it was opened.
     pub(crate) touched: u64,
 }
 
+/// How often a generation is asked or changed if these keys are, each in as many as there are.
+pub(crate) fn questions(filter: &Generations, keys: u64) -> u64 {
+    keys.saturating_mul(filter.generations().count().max(1) as u64)
+}
+
 impl Memory {
+    /// The filter in a snapshot.
+    pub(crate) fn bring_in(
+        &self,
+        mut file: &File,
+        key: Option<[u8; 16]>,
+    ) -> Result<Generations, LoadError> {
+        file.rewind()?;
+        if self.is_mapped {
+            Generations::map_file(file, key)
+        } else {
+            Generations::read_file(file, key)
+        }
+    }
+
     /// Goes over to memory with large pages once so much is touched that it pays.
     pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
-        self.touched = self.touched.saturating_add(hashes.len() as u64);
+        let more = questions(filter, hashes.len() as u64);
+        self.touched = self.touched.saturating_add(more);
         if self.is_mapped && !self.access.maps(self.bytes, self.touched) {
             self.is_mapped = false;
             // Without the memory it stays mapped, which is slower but not wrong.
@@ -38,13 +61,16 @@ impl Memory {
                 *filter = copy;
             }
         }
-        self.fetch(filter, hashes);
+        if self.is_mapped {
+            ahead::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
+        }
     }
 
-    /// Has the pages of these keys fetched if the filter is mapped.
-    pub(crate) fn fetch(&self, filter: &Generations, hashes: &[KeyHash]) {
-        if self.is_mapped {
-            ahead::fetch(filter, hashes);
+    /// Has the pages of these keys in one generation fetched if the filter is mapped.
+    pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
+        let found = filter.generations().rev().find(|one| one.number == generation);
+        if let Some(one) = found.filter(|_| self.is_mapped) {
+            ahead::fetch(hashes, |keys| one.filter.contains_hash_batch(keys, &mut Vec::new()));
         }
     }
 }
