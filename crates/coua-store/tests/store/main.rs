@@ -7,6 +7,7 @@ mod equal;
 mod files;
 mod golden;
 mod kill;
+mod mapped;
 mod samples;
 mod text;
 mod together;

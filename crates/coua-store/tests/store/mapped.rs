@@ -1,0 +1,105 @@
+//! Filters that forget, large enough to be mapped: small work leaves most of the file alone, and large work
+//! leaves the mapping.
+
+use std::fs;
+use std::path::Path;
+
+use coua::{Clock, CuckooFilter, Generations, When, Window};
+use coua_store::{Access, Options, Store};
+
+use crate::samples::{bytes_of, committed, hashes, progress};
+
+const STEP: u64 = 1_000;
+/// Five generations of so many items take 8 MB.
+const EACH: u64 = 200_000;
+
+/// The window is four generations long, and a fifth is being filled.
+fn large() -> Generations {
+    let window = Window::new(Clock::Arrival, 4 * STEP, 4).unwrap();
+    let mould = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
+    let mut filter = Generations::new(window, mould.unwrap());
+    for number in 0..5 {
+        filter.advance(STEP * number, &mut ());
+        filter.insert_hash_batch(&hashes(number, EACH), When::Now, &mut ()).unwrap();
+    }
+    filter
+}
+
+fn saved(filter: &Generations, path: &Path) {
+    let file = fs::File::create(path).unwrap();
+    filter.write_to(std::io::BufWriter::new(file)).unwrap();
+    assert!(path.metadata().unwrap().len() > 6_000_000);
+}
+
+#[test]
+fn small_work_does_not_look_at_other_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut plain = large();
+    saved(&plain, &path);
+    // In the middle of the file is the body of the third generation.
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert!(Options::new().access(Access::Load).read(&path).is_err());
+    let mut store = Options::new().expecting(10).write(&path).unwrap();
+    for (round, new) in [(1, 7), (2, 8)] {
+        store.advance(STEP * 4 + 3);
+        store.insert_hash_batch(&hashes(new, 10)).unwrap();
+        plain.insert_hash_batch(&hashes(new, 10), When::Now, &mut ()).unwrap();
+        store.commit(&progress(round)).unwrap();
+        assert_eq!(store.filter().len(), plain.len());
+    }
+    let error = store.commit_snapshot(&progress(3)).unwrap_err().to_string();
+    assert!(error.contains("damaged"), "{error}");
+    drop(store);
+    assert!(fs::read(&path).unwrap() == bytes, "the damage stays where it can be found");
+    let journal = path.with_extension("coua.journal").metadata().unwrap().len();
+    assert!(journal < 1_000, "{journal} bytes for twenty changes");
+    let mut view = Options::new().read(&path).unwrap();
+    let (asked, mut present) = ([hashes(7, 10), hashes(8, 10)].concat(), Vec::new());
+    view.asked(&asked).contains_hash_batch(&asked, &mut present);
+    assert!(present.iter().all(|is_present| *is_present) && view.progress == Some(progress(2)));
+}
+
+/// A question may go to every generation: so their number counts too.
+#[test]
+fn work_for_all_generations_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    saved(&large(), &path);
+    let mut bytes = fs::read(&path).unwrap();
+    let (middle, pages) = (bytes.len() / 2, bytes.len() as u64 / 4096);
+    bytes[middle] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    // Mapped, the damage in the middle is not seen. 16 pages a question, five generations.
+    let opens = |expected: u64| Options::new().expecting(expected).write(&path).is_ok();
+    assert!(opens(pages / 16 / 5 - 1));
+    assert!(!opens(pages / 16 / 5 + 1));
+}
+
+#[test]
+fn work_that_turns_out_large_leaves_the_mapping() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut plain = large();
+    saved(&plain, &path);
+    let mut store = Store::open(&path).unwrap();
+    for round in 1..=20 {
+        let now = STEP * (4 + round / 4);
+        let (new, mut outcomes, mut removed) = (hashes(10 + round, 50), vec![], vec![]);
+        store.advance(now);
+        plain.advance(now, &mut ());
+        store.insert_unique_hash_batch(&new, &mut outcomes).unwrap();
+        plain.insert_unique_hash_batch(&new, When::Now, &mut outcomes, &mut ()).unwrap();
+        let old = &hashes(3, 100 * round)[..40];
+        store.remove_hash_batch(old, &mut removed);
+        plain.remove_hash_batch(old, &mut removed, &mut ());
+        if round % 5 == 0 {
+            store.commit(&progress(round)).unwrap();
+            assert!(committed(&path) == (round, bytes_of(&plain)), "round {round}");
+        }
+    }
+    assert!(bytes_of(store.filter()) == bytes_of(&plain) && plain.forgotten() > 0);
+}
