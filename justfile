@@ -20,6 +20,10 @@ demo:
 fmt:
     cargo fmt --all
 
+# Hostile bytes for a while: a target of fuzz/fuzz_targets, for so many seconds (needs nightly and cargo-fuzz)
+fuzz target seconds="60":
+    cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}} -verbosity=0
+
 # What a compiler and clippy can find
 lint:
     cargo clippy --workspace --all-targets -- -D warnings

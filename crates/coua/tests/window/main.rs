@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod file;
+mod forge;
 mod mapped;
 mod plain;
 mod rates;

@@ -1,0 +1,234 @@
+//! Any bytes as a file of generations: an error, or a filter that survives every operation; and one that is
+//! read is the same mapped.
+//!
+//! Bytes as they are; or changes to a real file, under checksums that are right or not; or a file put
+//! together by the text, of parts that may be damaged.
+
+#![no_main]
+
+#[allow(dead_code, reason = "the forgeries of the tests; not all of them are needed here")]
+#[path = "../../crates/coua/tests/snapshot/forge.rs"]
+mod filters;
+#[path = "../../crates/coua/tests/window/forge.rs"]
+mod forge;
+#[path = "../../crates/coua/tests/random/mod.rs"]
+mod random;
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::sync::OnceLock;
+
+use arbitrary::Arbitrary;
+use coua::{CuckooFilter, Generations, KeyHash, Layout, When};
+use forge::{Forgery, write};
+use libfuzzer_sys::fuzz_target;
+
+const REAL: &[u8] = include_bytes!("../../crates/coua/tests/window/fixtures/v2-generations.coua");
+/// The number of the mould.
+const MOULD: u64 = u64::MAX;
+/// Nothing shorter can be sealed: header and trailer of a filter.
+const SHORTEST: usize = 224;
+
+#[derive(Arbitrary, Debug)]
+struct Plan {
+    bytes: Bytes,
+    /// Told to it, one after the other.
+    times: Vec<u64>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Bytes {
+    Any(Vec<u8>),
+    Changed { edits: Vec<(u16, u64, u8)>, length: Option<u16>, more: Vec<u8> },
+    Written(File7),
+}
+
+/// What section 7 of the format says, with anything in the fields.
+#[derive(Arbitrary, Debug)]
+struct File7 {
+    clock: u8,
+    generations: u16,
+    /// Of a generation, so that most windows are possible.
+    step: u32,
+    length_is_odd: bool,
+    time: u64,
+    time_is_odd: bool,
+    /// Number (of those alive) and what is there.
+    parts: Vec<(u16, Filter)>,
+    flaw: Option<Flaw>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Filter {
+    kind: Kind,
+    items: u8,
+    copies: u8,
+    edits: Vec<(u16, u64, u8)>,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Small,
+    Fixed,
+    Windows,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Flaw {
+    Number(u64),
+    Padding(u8),
+    Shift(u64),
+    Kind(u16),
+    HeaderBytes(u32),
+    Reserved(u64),
+}
+
+fuzz_target!(|plan: Plan| {
+    let bytes = match plan.bytes {
+        Bytes::Any(bytes) => bytes,
+        Bytes::Changed { edits, length, more } => {
+            let mut bytes = REAL.to_vec();
+            edit(&mut bytes, &edits);
+            bytes.truncate(length.map_or(bytes.len(), usize::from));
+            [bytes, more].concat()
+        }
+        Bytes::Written(file) => file.bytes(),
+    };
+    let read = Generations::from_bytes(&bytes, None);
+    let mapped = Generations::map_file(&in_file(&bytes), None);
+    if let Ok(read) = read {
+        let mut mapped = mapped.expect("what can be read can be mapped");
+        assert!(bytes_of(&mapped) == bytes_of(&read));
+        let again = Generations::from_bytes(&bytes_of(&read), None).expect("it was written");
+        assert_eq!(again.len(), read.len());
+        let _refused = mapped.merge(&again);
+        exercise(read, &plan.times);
+        exercise(mapped, &plan.times);
+    } else if let Ok(mapped) = mapped {
+        exercise(mapped, &plan.times);
+    }
+});
+
+/// Writes up to eight bytes at each place.
+fn edit(bytes: &mut [u8], edits: &[(u16, u64, u8)]) {
+    for &(at, value, width) in edits {
+        let width = 1 + usize::from(width % 8);
+        if let Some(last) = bytes.len().checked_sub(8) {
+            let at = usize::from(at) % (last + 1);
+            bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        }
+    }
+}
+
+fn in_file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(bytes).and_then(|()| file.rewind()).expect("space for it");
+    file
+}
+
+impl File7 {
+    fn bytes(self) -> Vec<u8> {
+        let generations = u64::from(self.generations);
+        let step = u64::from(self.step);
+        let time = self.time - if step == 0 || self.time_is_odd { 0 } else { self.time % step };
+        let present = self.time.checked_div(step).unwrap_or(0);
+        let mut parts = vec![(MOULD, Filter::mould())];
+        for (back, filter) in &self.parts {
+            parts.push((present.saturating_sub(u64::from(*back)), filter.bytes()));
+        }
+        parts.truncate(40);
+        parts[1..].sort_by_key(|(number, _)| *number);
+        let mut file = Forgery {
+            clock: u32::from(self.clock),
+            generations: u32::from(self.generations),
+            length: step * generations + u64::from(self.length_is_odd),
+            time,
+            reserved: 0,
+            kind: 2,
+            header_bytes: 128,
+            parts,
+            padding: 0,
+            shift: 0,
+        };
+        match self.flaw {
+            Some(Flaw::Number(number)) => file.parts[0].0 = number,
+            Some(Flaw::Padding(byte)) => file.padding = byte,
+            Some(Flaw::Shift(bytes)) => file.shift = bytes,
+            Some(Flaw::Kind(kind)) => file.kind = kind,
+            Some(Flaw::HeaderBytes(bytes)) => file.header_bytes = bytes,
+            Some(Flaw::Reserved(value)) => file.reserved = value,
+            None => {}
+        }
+        write(&file)
+    }
+}
+
+impl Filter {
+    fn mould() -> Vec<u8> {
+        static MOULD: OnceLock<Vec<u8>> = OnceLock::new();
+        MOULD.get_or_init(|| Kind::Small.bytes(&[])).clone()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let keys = hashes(u64::from(self.items), usize::from(self.items % 40));
+        let copies = vec![KeyHash::from_u64(7); usize::from(self.copies % 16)];
+        let mut bytes = self.kind.bytes(&[keys, copies].concat());
+        edit(&mut bytes, &self.edits);
+        if !self.edits.is_empty() && bytes.len() >= SHORTEST {
+            let mut forged = filters::Forgery(bytes);
+            forged.seal();
+            return forged.0;
+        }
+        bytes
+    }
+}
+
+impl Kind {
+    fn bytes(self, hashes: &[KeyHash]) -> Vec<u8> {
+        let builder = CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32);
+        let builder = match self {
+            Self::Small => builder,
+            Self::Fixed => builder.slots_per_bucket(2),
+            Self::Windows => builder.layout(Layout::Windows),
+        };
+        let mut filter = builder.build().expect("it is small");
+        filter.insert_hash_batch(hashes).expect("it has room");
+        let mut bytes = Vec::new();
+        filter.write_to(&mut bytes).expect("memory takes every byte");
+        bytes
+    }
+}
+
+fn bytes_of(filter: &Generations) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).expect("memory takes every byte");
+    bytes
+}
+
+fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
+    random::Random::new(seed).hashes(count)
+}
+
+/// Every operation; only panics and endless work are wrong.
+fn exercise(mut filter: Generations, times: &[u64]) {
+    let keys = hashes(1, 48);
+    let (mut answers, mut counts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    for &time in times.iter().take(8) {
+        let each: Vec<u64> = (0..keys.len() as u64).map(|n| time.saturating_add(n * 7)).collect();
+        let _refused =
+            filter.insert_unique_hash_batch(&keys, When::Each(&each), &mut outcomes, &mut ());
+        filter.advance(time, &mut ());
+        let _refused = filter.insert_hash_batch(&keys[..9], When::Now, &mut ());
+        filter.remove_hash_batch(&keys, &mut answers, &mut ());
+    }
+    filter.contains_hash_batch(&keys, &mut answers);
+    filter.count_hash_batch(&keys, &mut counts);
+    filter.compact();
+    if let Ok(mut copy) = filter.try_clone() {
+        let _refused = copy.merge(&filter);
+        assert!(bytes_of(&copy).len() >= SHORTEST);
+    }
+    filter.turn(u64::MAX);
+    filter.advance(u64::MAX, &mut ());
+    let _refused = filter.insert_unique("a");
+}
