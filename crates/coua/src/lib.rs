@@ -58,6 +58,7 @@ pub use geometry::Layout;
 pub use hash::{HashAlgorithm, KeyHash, KeyHasher};
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{LoadError, Part};
+pub use table::avoid_huge_pages;
 pub use window::{
     Change, Clock, Generation, Generations, Ledger, When, Window, WindowError, WindowMergeError,
 };

@@ -5,6 +5,8 @@ use std::ffi::c_void;
 
 use valkey_module::raw;
 
+use super::server_function;
+
 /// What the server's allocator aligns to by itself: as C's `malloc` does.
 const NATURAL: usize = 16;
 
@@ -16,6 +18,9 @@ struct ServerMemory;
 
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
+
+/// From this size on memory that shall be zero is fresh memory of the system, rather than written.
+const FRESH: usize = 1 << 20;
 
 /// # Safety
 ///
@@ -35,6 +40,20 @@ impl ServerMemory {
                 (Some(take), _) | (None, Some(take)) => take(bytes.max(1)),
                 (None, None) => std::ptr::null_mut(),
             }
+        }
+    }
+
+    /// Zeroed memory, of which the pages are cleared when they are touched first. Only on some servers
+    /// may such a call fail: so it is tried before whether as much can be had.
+    fn take_fresh(bytes: usize) -> *mut c_void {
+        let tried = Self::take(bytes);
+        if tried.is_null() {
+            return tried;
+        }
+        // SAFETY: functions of the server as in `take`; what was tried is freed once, unused.
+        unsafe {
+            server_function!(RedisModule_Free)(tried);
+            server_function!(RedisModule_Calloc)(1, bytes)
         }
     }
 
@@ -72,6 +91,19 @@ unsafe impl GlobalAlloc for ServerMemory {
             address_before(aligned).write(block as usize);
             aligned
         }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if Self::has_server() && layout.align() <= NATURAL && layout.size() >= FRESH {
+            return Self::take_fresh(layout.size()).cast();
+        }
+        // SAFETY: the caller's promises are the same.
+        let block = unsafe { self.alloc(layout) };
+        if !block.is_null() {
+            // SAFETY: as many bytes were allocated.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {

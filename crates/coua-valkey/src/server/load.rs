@@ -113,6 +113,7 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
             | slot_migration();
         server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
     }
+    coua::avoid_huge_pages();
     let loader = Loader { context };
     for family in crate::FAMILIES {
         if command::exists(context, family.probe) {

@@ -1,13 +1,13 @@
 //! Memory that the server would not see.
 //!
-//! A large table of the library is a mapping of its own, for huge pages; the server counts only what it
+//! A large table of the library is a mapping of its own; the server counts only what it
 //! has allocated, and `maxmemory` would overlook the filter. So as much is allocated again and never
 //! touched: it takes addresses, not memory, and the server's count is right. Small tables come from
 //! the server already.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// From this size on a table is a mapping: a huge page.
+/// From this size on a table is a mapping.
 const MAPPED: u64 = 2 << 20;
 
 /// The smallest block; what is less is rounded up to one.

@@ -1,5 +1,7 @@
 //! A row of bits that many threads may set at once.
 
+use std::alloc::{Layout, alloc_zeroed};
+use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
@@ -12,7 +14,7 @@ use crate::Insertion;
 /// needed. A thread that *knows* of an insert (it joined the thread, took a lock, received a
 /// message) has thereby synchronized with it and sees its bits.
 pub(super) struct BitRow {
-    words: Vec<AtomicU64>,
+    words: Box<[AtomicU64]>,
     bits: u64,
 }
 
@@ -23,9 +25,7 @@ impl BitRow {
         }
         let count = usize::try_from(bits.div_ceil(64))
             .map_err(|_| BloomBuildError::TooLarge { bits: bits as f64 })?;
-        let mut words = reserved(count)?;
-        words.resize_with(count, AtomicU64::default);
-        Ok(Self { words, bits })
+        Ok(Self { words: zeros(count)?, bits })
     }
 
     pub(super) fn bits(&self) -> u64 {
@@ -150,6 +150,22 @@ impl PartialEq for BitRow {
     }
 }
 
+/// `count` words of zeros, one at least, that nobody has written: the system clears each page when it
+/// is touched first, so that making a large row takes no longer than making a small one.
+#[expect(unsafe_code, reason = "nothing else gives such memory, and an error where there is none")]
+fn zeros(count: usize) -> Result<Box<[AtomicU64]>, BloomBuildError> {
+    let bytes = (count as u64).saturating_mul(size_of::<AtomicU64>() as u64);
+    let refused = BloomBuildError::Allocation { bytes };
+    let layout = Layout::array::<AtomicU64>(count).map_err(|_| refused.clone())?;
+    // SAFETY: the layout is not empty, as a row has one bit at least.
+    let start = unsafe { alloc_zeroed(layout) };
+    if start.is_null() {
+        return Err(refused);
+    }
+    // SAFETY: allocated just now with the layout of as many words, all of them initialised: zeros.
+    Ok(unsafe { Box::from_raw(slice_from_raw_parts_mut(start.cast(), count)) })
+}
+
 /// An empty vector with room for `count` elements, or an error instead of an abort.
 pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, BloomBuildError> {
     let mut elements = Vec::new();
@@ -191,7 +207,24 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn a_row_takes_memory_where_it_is_touched() {
+        let resident_pages = || -> u64 {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+            text.split(' ').nth(1).unwrap().parse().unwrap()
+        };
+        let before = resident_pages();
+        let row = std::hint::black_box(BitRow::zeroed(1 << 33).unwrap());
+        row.set(1 << 32);
+        // Of the row's 1 GiB; other tests run beside this one.
+        assert!(resident_pages() < before + (1 << 16), "{before} {}", resident_pages());
+        assert!(row.contains(1 << 32));
+    }
+
+    #[test]
     fn memory_that_is_not_there_is_an_error() {
-        assert!(matches!(BitRow::zeroed(u64::MAX).err(), Some(BloomBuildError::Allocation { .. })));
+        // Looked at: the compiler leaves memory out that nobody uses.
+        let refused = std::hint::black_box(BitRow::zeroed(u64::MAX)).err();
+        assert!(matches!(refused, Some(BloomBuildError::Allocation { .. })));
     }
 }
