@@ -1,0 +1,51 @@
+//! Filters that forget: by arrival, by the records' own times, by number.
+
+mod arrival;
+mod commands;
+mod large;
+mod options;
+mod room;
+mod times;
+
+use crate::support::{Folder, Repeats, Run, expected, lines, run_in, run_with};
+
+/// Runs `dedup` with the filter `f.coua` and the records `text`.
+fn dedup(folder: &Folder, text: &str, options: &[&str]) -> Run {
+    let filter = folder.join("f.coua");
+    run_with(text.as_bytes(), [&["dedup", "--filter", &filter], options].concat())
+}
+
+fn info(folder: &Folder, options: &[&str]) -> serde_json::Value {
+    let text = run_in(folder, &[&["info", "--json", "f.coua"], options].concat()).text();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn threads_change_nothing() {
+    let text = lines(60_000, Repeats::Many);
+    let timed: String = String::from_utf8_lossy(&text)
+        .lines()
+        .enumerate()
+        .map(|(n, line)| format!("{} {line}\n", 1_780_000_000 + n / 100 - n * 31 % 60))
+        .collect::<Vec<_>>()
+        .concat();
+    for options in [
+        &["--window", "5m", "-k2", "--time-field", "1"][..],
+        &["--window-items", "3000", "-k2"],
+        &["--window", "5m", "-k2", "--now", "1780000000"],
+    ] {
+        let results: Vec<_> = ["1", "2", "3", "5"]
+            .iter()
+            .map(|threads| {
+                let folder = Folder::new();
+                let run = dedup(&folder, &timed, &[options, &["-j", threads]].concat());
+                (run.good(), folder.read("f.coua"))
+            })
+            .collect();
+        assert!(results.windows(2).all(|two| two[0] == two[1]), "{options:?}");
+        let in_memory = run_with(timed.as_bytes(), [&["dedup"], options].concat()).good();
+        assert!(in_memory == results[0].0, "{options:?}: a file changes nothing");
+    }
+    let all = run_with(&text, ["dedup", "--window", "7d"]).good();
+    assert!(all == expected(&text), "nothing is forgotten in so short a time");
+}

@@ -1,0 +1,81 @@
+//! Windows that cannot be, or are not those of the filter; and what the help says of them.
+
+use super::dedup;
+use crate::support::{Folder, run, run_with};
+
+#[test]
+fn windows_that_cannot_be() {
+    for (options, message) in [
+        (&["--window", "0s"][..], "is not a length of time such as 7d"),
+        (&["--window", "1 month"], "is not a length of time"),
+        (&["--window", "5ms"], "--window: a window of length 5 cannot be cut into 8 generations"),
+        (&["--window-items", "5"], "--window-items: a window of length 5 cannot be cut"),
+        (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
+        (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),
+        (&["--window", "7d", "--window-items", "9"], "cannot be used with"),
+        (&["--generations", "9"], "--generations: has a meaning only with --window"),
+        (&["--time-field", "1"], "--time-field: has a meaning only with --window"),
+        (&["--window-items", "9", "--time-field", "1"], "has no meaning with --window-items"),
+        (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
+        (&["--window", "1h", "--time-field", "0"], "--time-field 0: is neither a list of fields"),
+        (&["--window", "1h", "--time-field", "1", "--time-format", "iso"], "is none of rfc3339"),
+        (&["--window", "1h", "--time-format", "seconds"], "required"),
+        (&["--window", "1h", "--now", "today"], "is not a time such as"),
+        (&["--window", "1h", "--rate", "0.1"], "--rate: needs the number of items"),
+    ] {
+        let run = run_with(b"a\n", [&["dedup"], options].concat());
+        assert_eq!((run.code, run.stdout.as_slice()), (Some(2), &b""[..]), "{options:?}");
+        assert!(run.stderr.contains(message), "{options:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn options_must_agree_with_the_filter() {
+    let folder = Folder::new();
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
+    let refused = |options: &[&str]| {
+        let run = dedup(&folder, "a\n", &[options, &["--now", "0"]].concat());
+        assert_eq!(run.code, Some(2), "{options:?}");
+        run.stderr
+    };
+    for options in
+        [&["--window", "2h"][..], &["--generations", "9"], &["--window-items", "3600000"]]
+    {
+        let message = refused(options);
+        assert!(message.contains("its window is 1h in 8 generations, not what"), "{message}");
+    }
+    assert!(refused(&["--time-field", "1"]).contains("leave --time-field out"));
+    dedup(&folder, "a\n", &["--window", "60m", "--generations", "8", "--now", "0"]).good();
+    run_with(
+        b"0 a\n",
+        ["add", &folder.join("t.coua"), "--window", "1h", "--time-field", "1", "-k2"],
+    )
+    .good();
+    let message = run_with(b"a\n", ["add", &folder.join("t.coua")]).stderr;
+    assert!(message.contains("say by --time-field where they are"), "{message}");
+    run_with(b"a\n", ["add", &folder.join("p.coua")]).good();
+    let message = run_with(b"a\n", ["add", &folder.join("p.coua"), "--window", "1h"]).stderr;
+    assert!(message.contains("never forgets"), "{message}");
+}
+
+#[test]
+fn a_secret_key_hides_in_every_generation() {
+    let folder = Folder::new();
+    folder.file("key", [7; 16]);
+    folder.file("other", [8; 16]);
+    let (key, other) = (folder.join("key"), folder.join("other"));
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0", "--key-file", &key]).good();
+    assert_eq!(dedup(&folder, "a\n", &["--now", "1", "--key-file", &key]).text(), "");
+    assert!(
+        dedup(&folder, "a\n", &["--now", "1", "--key-file", &other]).stderr.contains("not the one")
+    );
+    assert!(dedup(&folder, "a\n", &["--now", "1"]).stderr.contains("--key-file"));
+}
+
+#[test]
+fn the_help_states_how_exact_it_is() {
+    let help = run(["help", "dedup"]).text();
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("at most one generation (LENGTH / --generations) more"), "{help}");
+    assert!(words.contains("[default: 8]"));
+}

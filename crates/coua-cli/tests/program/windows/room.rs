@@ -1,0 +1,55 @@
+//! How many items a window holds: the last ones by number, the share of a generation, and the limit of all.
+
+use super::{dedup, info};
+use crate::support::Folder;
+
+#[test]
+fn the_last_items() {
+    let numbers =
+        |from: u32, to: u32| (from..to).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
+    let folder = Folder::new();
+    let window = ["--window-items", "100", "--generations", "10", "--rate", "0.001"];
+    assert_eq!(dedup(&folder, &numbers(0, 150), &window).text(), numbers(0, 150));
+    assert_eq!(dedup(&folder, &numbers(50, 150), &[]).text(), "", "the last hundred");
+    let again = dedup(&folder, &numbers(0, 40), &window).text();
+    assert_eq!(again, numbers(0, 40), "not those before, but for a generation");
+    let info = info(&folder, &[]);
+    assert_eq!(
+        (&info["window"]["clock"], &info["window"]["present"]),
+        (&"items".into(), &190.into())
+    );
+    assert!(info["items"].as_u64().unwrap() <= 110);
+    let run = dedup(&folder, "", &["--stats=json"]);
+    let stats: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let rate = stats["items"].as_f64().unwrap() / stats["hash_bits"].as_f64().unwrap().exp2();
+    assert!((stats["false_positive_rate"].as_f64().unwrap() - rate).abs() < 1e-9);
+    assert_eq!(stats["rate_at_max_items"], info["rate_at_max_items"]);
+    // The rate holds for all that can be in the generations together.
+    assert_eq!(info["max_items"], 110);
+    assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
+}
+
+/// What is asked for is divided among the generations; the rate is not.
+#[test]
+fn capacity_is_shared() {
+    let folder = Folder::new();
+    let asked = ["--window", "8h", "--capacity", "800000", "--rate", "0.001", "--now", "0"];
+    dedup(&folder, "a\n", &asked).good();
+    let one = info(&folder, &["--now", "0"]);
+    let capacity = one["capacity"].as_u64().unwrap();
+    assert!((100_000..150_000).contains(&capacity), "{capacity}");
+    assert_eq!(one["max_items"], 800_000);
+    assert!(one["rate_at_max_items"].as_f64().unwrap() <= 0.001);
+}
+
+#[test]
+fn a_full_window_has_room_again() {
+    let folder = Folder::new();
+    let options = |now| {
+        ["--window", "1h", "--generations", "4", "--rate", "0.01", "--max-items", "4", "--now", now]
+    };
+    let full = dedup(&folder, "a\nb\na\nc\nd\ne\nf\n", &options("0"));
+    assert_eq!((full.code, full.stdout.as_slice()), (Some(3), &b"a\nb\nc\nd\n"[..]));
+    assert!(full.stderr.contains("holds 4 items and was made for at most 4"), "{}", full.stderr);
+    assert_eq!(dedup(&folder, "e\na\n", &options("4500")).text(), "e\na\n");
+}
