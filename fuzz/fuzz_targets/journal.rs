@@ -42,7 +42,7 @@ struct Frame {
 enum Kind {
     Changes(Vec<Run>),
     Commit { records: u8, note: Vec<u8>, places: Vec<(bool, Vec<u8>, [u64; 5])> },
-    Checkpoint { next: [u64; 2] },
+    Checkpoint { next: [u64; 2], from: u64 },
     Payload(u8, Vec<u8>),
 }
 
@@ -267,7 +267,9 @@ fn payload_of(kind: &Kind) -> (u32, Vec<u8>) {
             }
             (2, payload)
         }
-        Kind::Checkpoint { next } => (3, [numbers(next), no_places(7)].concat()),
+        Kind::Checkpoint { next, from } => {
+            (3, [numbers(next), numbers(&[*from]), no_places(7)].concat())
+        }
         Kind::Payload(kind, payload) => (u32::from(*kind), payload.clone()),
     }
 }

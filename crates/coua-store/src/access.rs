@@ -35,6 +35,12 @@ impl Access {
             }
         }
     }
+
+    /// Memory of its own that a filter takes at most to which so many changes are made.
+    pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
+        let touched = changes.saturating_mul(2 * PAGE);
+        if self.maps(bytes, changes) { touched.min(bytes) } else { bytes }
+    }
 }
 
 #[cfg(test)]

@@ -172,11 +172,16 @@ impl Store {
         }
     }
 
-    /// Whether the journal with these changes would be larger than it may be.
+    /// Whether the journal with these changes would be larger than it may be: than its limit; or, while
+    /// a snapshot can be made beside the work, than the filter.
     pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
-        let so_far = self.journal.as_ref().map_or(0, Journal::bytes);
-        let limit = self.options.journal_limit(self.snapshot.identity.bytes);
-        so_far + changes.len() as u64 >= limit
+        let is_beyond = || self.journal_with(changes) >= self.largest();
+        self.is_at_limit(changes) && (!self.works_beside() || is_beyond())
+    }
+
+    /// Bytes of the journal with these changes.
+    pub(crate) fn journal_with(&self, changes: &[u8]) -> u64 {
+        self.journal.as_ref().map_or(0, Journal::bytes) + changes.len() as u64
     }
 
     /// From now on only a new snapshot can hold the changes.

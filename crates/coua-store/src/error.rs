@@ -149,7 +149,10 @@ impl fmt::Display for Damage {
         match self {
             Self::NotAJournal => f.write_str("it does not begin like a journal"),
             Self::Version { found } => {
-                write!(f, "version {found} is not known (1 is): it was written by a newer coua")
+                write!(
+                    f,
+                    "version {found} is not known (1 and 2 are): it was written by a newer coua"
+                )
             }
             Self::Checksum => f.write_str("a checksum does not fit"),
             Self::Sequence { found, expected } => {

@@ -2,7 +2,7 @@
 //!
 //! The file is opened by mapping it, so that a few changes to a filter of gigabytes cost a few
 //! pages. Changes go to a journal beside it, and a new snapshot replaces the file in one step when
-//! the journal has grown. One process writes at a time; any number read, and see the last commit.
+//! the journal has grown; a large one is made by a thread, while the work goes on. One process writes at a time; any number read, and see the last commit.
 //!
 //! ```text
 //! seen.coua            the snapshot (docs/format.md); never changed, only replaced
@@ -32,6 +32,7 @@
 
 mod access;
 mod ahead;
+mod beside;
 mod change;
 mod commit;
 mod disk;
@@ -44,8 +45,10 @@ mod log;
 mod next;
 mod open;
 mod progress;
+mod room;
 mod state;
 mod store;
+mod turn;
 mod view;
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 use coua::Generations;
 
+use crate::beside::Signals;
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::journal::{Identity, Journal};
@@ -14,7 +16,7 @@ use crate::store::{Need, Store};
 /// An empty file with space for the next snapshot.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    file: File,
+    pub(crate) file: File,
     bytes: u64,
 }
 
@@ -70,21 +72,12 @@ impl Store {
     /// Writes the next snapshot beside the present one, and waits until it is on the disk.
     pub(crate) fn write_next(&mut self) -> Result<(File, Identity), StoreError> {
         let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
-        let failed = |doing| move |source| StoreError::io(path, doing, source);
         let reserved = self.reserved.take();
         let create = || disk.create(path, self.files.permissions().as_ref());
         let file = reserved.map_or_else(create, |reserved| Ok(reserved.file));
-        let file = file.map_err(failed("create"))?;
-        let mut out = Steps { disk, file: &file, at: 0, tail: Vec::new() };
-        let written = self.filter.write_to(&mut out);
-        let identity = out.identity();
-        let written = written
-            .map_err(failed("write"))
-            // What was reserved beyond the end is given back.
-            .and_then(|()| disk.cut(&file, identity.bytes).map_err(failed("cut")))
-            .and_then(|()| disk.sync(&file).map_err(failed("sync")));
-        match written {
-            Ok(()) => Ok((file, identity)),
+        let file = file.map_err(|source| StoreError::io(path, "create", source))?;
+        match write_snapshot(disk, (&file, path), &self.filter, Pace::AtOnce) {
+            Ok(identity) => Ok((file, identity)),
             Err(error) => {
                 disk.remove(path).ok();
                 Err(error)
@@ -108,11 +101,47 @@ impl Store {
     }
 }
 
+/// How a snapshot is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace<'a> {
+    /// The work waits for it.
+    AtOnce,
+    /// Beside the work: until the signal to stop, and never with much that is not on the disk, for
+    /// which the journal's commits would have to wait.
+    Steady(&'a Signals),
+}
+
+/// Bytes that a steady writer writes before it waits for the disk.
+const STEADY: u64 = 32 << 20;
+/// Bytes that it writes before it looks for the signal.
+const PIECE: usize = 4 << 20;
+
+/// Writes a filter to an empty file, and waits until it is on the disk.
+pub(crate) fn write_snapshot(
+    disk: &dyn Disk,
+    (file, path): (&File, &Path),
+    filter: &Generations,
+    pace: Pace<'_>,
+) -> Result<Identity, StoreError> {
+    let failed = |doing| move |source| StoreError::io(path, doing, source);
+    let mut out = Steps { disk, file, pace, at: 0, synced: 0, tail: Vec::new() };
+    let written = filter.write_to(&mut out);
+    let identity = out.identity();
+    written.map_err(failed("write"))?;
+    // What was reserved beyond the end is given back.
+    disk.cut(file, identity.bytes).map_err(failed("cut"))?;
+    disk.sync(file).map_err(failed("sync"))?;
+    Ok(identity)
+}
+
 /// Writes a file step by step, and remembers its end.
 struct Steps<'a> {
     disk: &'a dyn Disk,
     file: &'a File,
+    pace: Pace<'a>,
     at: u64,
+    /// Where it was when it waited for the disk.
+    synced: u64,
     /// The last bytes: at least those of the trailer.
     tail: Vec<u8>,
 }
@@ -132,7 +161,17 @@ impl Steps<'_> {
 }
 
 impl Write for Steps<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
+        if let Pace::Steady(signals) = self.pace {
+            if signals.is_stopped() {
+                return Err(io::Error::other("given up"));
+            }
+            if self.at - self.synced >= STEADY {
+                self.disk.sync(self.file)?;
+                self.synced = self.at;
+            }
+            bytes = &bytes[..bytes.len().min(PIECE)];
+        }
         self.disk.write(self.file, bytes, self.at)?;
         self.at += bytes.len() as u64;
         let end = &bytes[bytes.len().saturating_sub(TRAILER_END)..];

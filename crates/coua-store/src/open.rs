@@ -6,11 +6,14 @@ use std::sync::Arc;
 use coua::Generations;
 
 use crate::access::Access;
+use crate::beside::{Crew, Threads};
 use crate::disk::{Disk, FileSystem};
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse, resolved};
+use crate::journal::Identity;
 use crate::lock::{Lock, Wait};
-use crate::state::State;
+use crate::room;
+use crate::state::{Rest, State};
 use crate::store::Store;
 use crate::view::View;
 
@@ -18,6 +21,10 @@ use crate::view::View;
 const PIECE: usize = 1 << 20;
 /// Journals up to this many bytes are kept beside any snapshot, however small.
 const LEAST_JOURNAL: u64 = 1 << 20;
+
+/// Bytes from which on a snapshot is written beside the work. A smaller one is on the disk in the time that
+/// the commits of the program take anyway, which write as much: records of some seconds, eight bytes each.
+const LEAST_BESIDE: u64 = 16 << 20;
 
 /// How to open a filter file.
 ///
@@ -40,10 +47,14 @@ pub struct Options {
     pub(crate) access: Access,
     pub(crate) expected: Option<u64>,
     pub(crate) most_journal: Option<u64>,
+    pub(crate) beside_from: u64,
     /// Changes are handed to the journal in pieces of about this many bytes, which bounds the memory
     /// for those that are not committed yet.
     pub(crate) piece: usize,
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) crew: Arc<dyn Crew>,
+    /// Memory that there is; none if that is not known.
+    pub(crate) room: fn() -> Option<u64>,
 }
 
 impl Default for Options {
@@ -54,8 +65,11 @@ impl Default for Options {
             access: Access::default(),
             expected: None,
             most_journal: None,
+            beside_from: LEAST_BESIDE,
             piece: PIECE,
             disk: Arc::new(FileSystem),
+            crew: Arc::new(Threads),
+            room: room::available,
         }
     }
 }
@@ -92,10 +106,18 @@ impl Options {
         self
     }
 
-    /// Bytes of journal beyond which a commit writes a new snapshot. Default: a quarter of the
-    /// snapshot, and at least 1 MiB.
+    /// Bytes of journal beyond which a commit sees to a new snapshot. Default: a quarter of the
+    /// snapshot, and at least 1 MiB. A journal whose snapshot is being made grows on, but not larger than
+    /// the filter: then the work has to wait for it.
     pub fn most_journal(mut self, bytes: u64) -> Self {
         self.most_journal = Some(bytes);
+        self
+    }
+
+    /// Bytes of a filter from which on a new snapshot is made by a thread while the work goes on, if
+    /// there is memory for a second filter. Default: 16 MiB.
+    pub fn beside_from(mut self, bytes: u64) -> Self {
+        self.beside_from = bytes;
         self
     }
 
@@ -177,13 +199,14 @@ impl Options {
         let files = Files::of(lock.target());
         self.clear(&[&files.next_snapshot, &files.next_journal])?;
         let old = if files.journal.exists() { State::journal_of(&files).ok() } else { None };
-        if let Some((snapshot, journal)) = old {
-            let store = Store::begin(self, (lock, files), filter)?;
-            return store.after(snapshot, journal)?.finish().map(drop);
+        let (snapshot, rest) = old.unwrap_or((Identity::default(), Rest::Nothing));
+        if matches!(rest, Rest::Nothing) {
+            // It holds nothing that a crash must leave, or cannot be read.
+            self.clear(&[&files.journal])?;
         }
-        // A journal that cannot be read holds nothing that a crash must leave.
-        self.clear(&[&files.journal])?;
-        Store::begin(self, (lock, files), filter)?.finish().map(drop)
+        let mut store = Store::begin(self, (lock, files), filter)?;
+        store.follow(snapshot, rest)?;
+        store.finish().map(drop)
     }
 
     /// Removes files that a crash may have left.
@@ -193,6 +216,11 @@ impl Options {
             removed.map_err(|source| StoreError::io(path, "remove", source))?;
         }
         Ok(())
+    }
+
+    /// The same, but for work of which nothing is known.
+    pub(crate) fn for_all(&self) -> Self {
+        Self { expected: None, ..self.clone() }
     }
 
     /// Bytes of journal that may stand beside a snapshot.

@@ -2,15 +2,17 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use coua::{Generations, LoadError};
 
 use crate::error::{Damage, StoreError};
 use crate::files::{Files, JournalUse};
-use crate::journal::{Contents, Identity, Scan};
+use crate::journal::{Contents, Header, Identity, Kind, Mark, Scan, Tail};
 use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
 use crate::open::Options;
+use crate::progress::Progress;
 use crate::view::{Memory, View, questions};
 
 /// How often a reader begins again because a writer was at work between two looks.
@@ -24,12 +26,19 @@ pub(crate) struct State {
     pub(crate) view: View,
     pub(crate) file: File,
     pub(crate) snapshot: Identity,
-    /// The journal to append to.
-    pub(crate) journal: Option<Continued>,
+    pub(crate) rest: Rest,
 }
 
-/// A journal, where its last commit ends, and the number of the next frame.
-pub(crate) type Continued = (File, (u64, u64));
+/// What a writer does with the journal that it finds.
+#[derive(Debug)]
+pub(crate) enum Rest {
+    /// There is none, or all of it is in the snapshot.
+    Nothing,
+    /// Appends to it, from the end of the last commit on.
+    Journal(File, Header, Mark),
+    /// Has its end to carry into another.
+    Tail(Tail),
+}
 
 /// A snapshot, and the journal if there is one.
 type Opened = (File, Option<File>);
@@ -38,8 +47,16 @@ type Opened = (File, Option<File>);
 struct Look {
     file: File,
     snapshot: Identity,
-    /// The journal, and what it holds.
-    journal: Option<(File, Contents)>,
+    journal: Option<Found>,
+}
+
+/// A journal that belongs to a snapshot, and what it holds.
+struct Found {
+    file: File,
+    header: Header,
+    contents: Contents,
+    /// Its snapshot was replaced by the one that is there.
+    is_turned: bool,
 }
 
 impl State {
@@ -85,19 +102,13 @@ impl State {
 
 impl State {
     /// The snapshot that is there, and its journal; neither is brought into memory.
-    pub(crate) fn journal_of(files: &Files) -> Result<(Identity, Continued), StoreError> {
+    pub(crate) fn journal_of(files: &Files) -> Result<(Identity, Rest), StoreError> {
         let foreign = || StoreError::Foreign { path: files.journal.clone() };
         let file = files.open_snapshot()?.ok_or_else(foreign)?;
         let journal = files.open_journal(JournalUse::Append)?.ok_or_else(foreign)?;
         let look = Look::at(files, file, Some(journal))?;
-        let snapshot = look.snapshot;
-        match look.journal {
-            // What has done its work is not continued.
-            Some((journal, contents)) if contents.turn.is_none() => {
-                Ok((snapshot, (journal, (contents.committed, contents.sequence))))
-            }
-            _ => Err(foreign()),
-        }
+        let rest = look.journal.map(|found| found.rest(&files.journal).1);
+        Ok((look.snapshot, rest.unwrap_or(Rest::Nothing)))
     }
 }
 
@@ -107,69 +118,100 @@ impl Look {
         let snapshot = identity_of(&file).map_err(unreadable)?;
         let Some(journal) = journal else { return Ok(Self { file, snapshot, journal: None }) };
         let scan = Scan::begin(&journal, &files.journal)?;
-        let contents = scan.contents()?;
-        let is_turned = contents.turn.as_ref().is_some_and(|(next, _)| *next == snapshot);
-        if scan.header.snapshot != snapshot && !is_turned {
+        let (contents, header) = (scan.contents()?, scan.header);
+        let is_turned = header.snapshot != snapshot;
+        if is_turned && contents.turn.as_ref().is_none_or(|turn| turn.next != snapshot) {
             // A damaged snapshot is not itself any more.
             (&file).rewind().map_err(|source| StoreError::io(&files.snapshot, "read", source))?;
             Generations::check_file(&file).map_err(unreadable)?;
             return Err(StoreError::Foreign { path: files.journal.clone() });
         }
-        Ok(Self { file, snapshot, journal: Some((journal, contents)) })
+        let journal = Some(Found { file: journal, header, contents, is_turned });
+        Ok(Self { file, snapshot, journal })
     }
 
     fn bring_in(self, options: &Options, files: &Files) -> Result<State, StoreError> {
         let Self { file, snapshot, journal } = self;
-        let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
-        let logged = journal.as_ref().map_or(0, |(_, contents)| contents.committed / 8);
-        let expected = options.expected.unwrap_or(0);
-        let (access, bytes) = (options.access, snapshot.bytes);
-        let is_mapped = access.maps(bytes, expected.saturating_add(logged));
-        let mut memory = Memory { access, bytes, is_mapped, touched: 0 };
-        let mut filter = memory.bring_in(&file, options.key).map_err(unreadable)?;
-        let questions = questions(&filter, expected).saturating_add(logged);
-        if is_mapped && !access.maps(bytes, questions) {
-            // Each generation would be asked.
-            memory.is_mapped = false;
-            filter = memory.bring_in(&file, options.key).map_err(unreadable)?;
+        let lacking = journal.as_ref().map(Found::lacking);
+        let logged = lacking.map_or(0, |(from, to)| to - from.at);
+        let mut view = view_of(options, files, (&file, snapshot), logged)?;
+        let mut rest = Rest::Nothing;
+        if let (Some(journal), Some((from, to))) = (journal, lacking) {
+            let scan = Scan::begin(&journal.file, &files.journal)?;
+            scan.frames(from, to, |at, kind, payload| {
+                apply(&mut view, files, at, (kind, payload))
+            })?;
+            (view.progress, rest) = journal.rest(&files.journal);
         }
-        let view = View { filter, progress: None, memory };
-        let mut state = State { view, file, snapshot, journal: None };
-        if let Some((journal, contents)) = journal {
-            state.take_over(files, journal, contents)?;
-        }
-        Ok(state)
+        Ok(State { view, file, snapshot, rest })
     }
 }
 
-impl State {
-    /// Adds what the journal knows.
-    fn take_over(
-        &mut self,
-        files: &Files,
-        journal: File,
-        contents: Contents,
-    ) -> Result<(), StoreError> {
-        let scan = Scan::begin(&journal, &files.journal)?;
-        if scan.header.snapshot != self.snapshot {
-            // The journal has done its work: this snapshot has all of it.
-            self.view.progress = contents.turn.map(|(_, progress)| progress);
-            return Ok(());
+impl Found {
+    /// Where the changes stand that are not in the snapshot.
+    fn lacking(&self) -> (Mark, u64) {
+        match &self.contents.turn {
+            Some(turn) if self.is_turned => (turn.from, turn.to),
+            _ => (Mark::FIRST, self.contents.committed.at),
         }
-        scan.replay(contents.committed, |offset, changes| {
-            let path = || files.journal.clone();
-            repeat(&mut self.view.filter, &self.view.memory, changes).map_err(|error| match error {
-                Unrepeatable::Full(source) => StoreError::Replay { path: path(), offset, source },
-                Unrepeatable::Bytes => {
-                    let what = Damage::Field { name: "change", found: offset };
-                    StoreError::Damaged { path: path(), offset, what }
-                }
-            })
-        })?;
-        self.view.progress = contents.progress;
-        self.journal = Some((journal, (contents.committed, contents.sequence)));
-        Ok(())
     }
+
+    /// What was committed last, and what is left of it.
+    fn rest(self, path: &Path) -> (Option<Progress>, Rest) {
+        let Self { file, header, contents, is_turned } = self;
+        match contents.turn.filter(|_| is_turned) {
+            None => (contents.progress, Rest::Journal(file, header, contents.committed)),
+            // This snapshot has all of it.
+            Some(turn) if turn.from.at == turn.to => (Some(turn.progress), Rest::Nothing),
+            Some(turn) => {
+                let (path, from, to) = (path.to_owned(), turn.from, turn.to);
+                let progress = turn.progress.clone();
+                (Some(turn.progress), Rest::Tail(Tail { file, path, from, to, progress }))
+            }
+        }
+    }
+}
+
+/// The filter in a snapshot, to which so many bytes of journal will be added.
+pub(crate) fn view_of(
+    options: &Options,
+    files: &Files,
+    (file, snapshot): (&File, Identity),
+    logged: u64,
+) -> Result<View, StoreError> {
+    let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
+    let (expected, logged) = (options.expected.unwrap_or(0), logged / 8);
+    let (access, bytes) = (options.access, snapshot.bytes);
+    let is_mapped = access.maps(bytes, expected.saturating_add(logged));
+    let mut memory = Memory { access, bytes, is_mapped, touched: 0 };
+    let mut filter = memory.bring_in(file, options.key).map_err(unreadable)?;
+    let questions = questions(&filter, expected).saturating_add(logged);
+    if is_mapped && !access.maps(bytes, questions) {
+        // Each generation would be asked.
+        memory.is_mapped = false;
+        filter = memory.bring_in(file, options.key).map_err(unreadable)?;
+    }
+    Ok(View { filter, progress: None, memory })
+}
+
+/// Does again what a frame of the journal says.
+pub(crate) fn apply(
+    view: &mut View,
+    files: &Files,
+    offset: u64,
+    (kind, payload): (Kind, &[u8]),
+) -> Result<(), StoreError> {
+    if kind != Kind::Changes {
+        return Ok(());
+    }
+    let path = || files.journal.clone();
+    repeat(&mut view.filter, &view.memory, payload).map_err(|error| match error {
+        Unrepeatable::Full(source) => StoreError::Replay { path: path(), offset, source },
+        Unrepeatable::Bytes => {
+            let what = Damage::Field { name: "change", found: offset };
+            StoreError::Damaged { path: path(), offset, what }
+        }
+    })
 }
 
 /// The whole checksum in the trailer, and the length. Anything, if it is no snapshot.

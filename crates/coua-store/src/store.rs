@@ -5,15 +5,16 @@ use std::path::Path;
 
 use coua::Generations;
 
+use crate::beside::Beside;
 use crate::error::StoreError;
 use crate::files::Files;
-use crate::journal::{Identity, Journal};
+use crate::journal::{Identity, Journal, Tail};
 use crate::lock::{Lock, Wait, inode_at, inode_of};
 use crate::log::Log;
 use crate::next::Reserved;
 use crate::open::Options;
 use crate::progress::Progress;
-use crate::state::{Continued, State};
+use crate::state::{Rest, State};
 use crate::view::{Memory, View};
 
 /// A filter that lives in a file, open for writing by this process alone.
@@ -43,11 +44,15 @@ pub struct Store {
     pub(crate) progress: Option<Progress>,
     pub(crate) snapshot: Snapshot,
     pub(crate) journal: Option<Journal>,
+    /// What the next journal begins with.
+    pub(crate) tail: Option<Tail>,
     pub(crate) log: Log,
     pub(crate) need: Need,
     /// Records were committed on the way.
     pub(crate) is_piecemeal: bool,
     pub(crate) reserved: Option<Reserved>,
+    /// The next snapshot, while it is made.
+    pub(crate) beside: Option<Beside>,
     pub(crate) memory: Memory,
     /// Let go of last.
     lock: Lock,
@@ -133,28 +138,29 @@ impl Store {
         place: (Lock, Files),
         state: State,
     ) -> Result<Self, StoreError> {
-        let State { view, file, snapshot: identity, journal } = state;
+        let State { view, file, snapshot: identity, rest } = state;
         let is_unchecked = view.memory.is_mapped;
         let inode = file.metadata().ok().map(|metadata| inode_of(&metadata));
         let snapshot = Snapshot { file: Some(file), inode, identity, is_unchecked };
         let mut store = Self::new(options, place, (view, snapshot));
-        if let Some(journal) = journal {
-            store = store.after(identity, journal)?;
-        }
+        store.follow(identity, rest)?;
         store.reserve()?;
         Ok(store)
     }
 
-    /// With the journal of the snapshot that is there.
-    pub(crate) fn after(
-        mut self,
-        snapshot: Identity,
-        (file, end): Continued,
-    ) -> Result<Self, StoreError> {
-        let place = (file, self.files.journal.clone());
+    /// Goes on with what is there: a snapshot, and what is left of its journal.
+    pub(crate) fn follow(&mut self, snapshot: Identity, rest: Rest) -> Result<(), StoreError> {
         self.snapshot.identity = snapshot;
-        self.journal = Some(Journal::resume(&*self.options.disk, place, snapshot, end)?);
-        Ok(self)
+        match rest {
+            Rest::Nothing => {}
+            Rest::Journal(file, header, committed) => {
+                let place = (file, self.files.journal.clone());
+                let journal = Journal::resume(&*self.options.disk, place, header, committed)?;
+                self.journal = Some(journal);
+            }
+            Rest::Tail(tail) => self.tail = Some(tail),
+        }
+        Ok(())
     }
 
     fn new(
@@ -169,10 +175,12 @@ impl Store {
             progress: view.progress,
             snapshot,
             journal: None,
+            tail: None,
             log: Log::default(),
             need: Need::Journal,
             is_piecemeal: false,
             reserved: None,
+            beside: None,
             memory: view.memory,
             lock,
         }
@@ -207,6 +215,14 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if let Some(beside) = self.beside.take() {
+            beside.stop();
+            self.remove_next();
+            if self.files.next_snapshot.exists() || self.files.next_journal.exists() {
+                // The next writer must not meet it; without names it ends by itself.
+                beside.wait();
+            }
+        }
         if self.reserved.is_some() {
             // What was kept free is free again; a crash leaves it to the next writer.
             self.options.disk.remove(&self.files.next_snapshot).ok();

@@ -14,7 +14,7 @@ mod write;
 
 pub(crate) use frame::{Head, Kind};
 pub(crate) use scan::{Contents, Scan};
-pub(crate) use write::Journal;
+pub(crate) use write::{Journal, Tail, Transaction};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,7 +22,8 @@ use crate::error::Damage;
 use crate::fields::{Fields, put_u32, put_u64};
 
 const MAGIC: [u8; 8] = *b"\x8aCOUJ\r\n\x1a";
-const VERSION: u16 = 1;
+/// What is written; version 1 is read too.
+const VERSION: u16 = 2;
 pub(crate) const HEADER_BYTES: u64 = 64;
 
 /// Which snapshot: its whole checksum and its length. All zero before there is one.
@@ -32,16 +33,40 @@ pub(crate) struct Identity {
     pub(crate) bytes: u64,
 }
 
+/// A place between two frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Bytes from the beginning of the journal.
+    pub(crate) at: u64,
+    /// The number of the frame that follows.
+    pub(crate) sequence: u64,
+}
+
+impl Mark {
+    /// Where the first frame stands.
+    pub(crate) const FIRST: Self = Self { at: HEADER_BYTES, sequence: 0 };
+}
+
 /// What stands at the beginning of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) version: u16,
     pub(crate) snapshot: Identity,
 }
 
 impl Header {
+    pub(crate) fn of(snapshot: Identity) -> Self {
+        Self { version: VERSION, snapshot }
+    }
+
+    /// Whether a checkpoint tells from where on its snapshot lacks the changes.
+    pub(crate) fn has_from(self) -> bool {
+        self.version > 1
+    }
+
     pub(crate) fn encode(self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&[0; 2]);
         put_u32(&mut out, HEADER_BYTES as u32);
         put_u64(&mut out, self.snapshot.checksum);
@@ -75,7 +100,7 @@ impl Header {
         }
         match rest.into_iter().chain([u64::from(reserved)]).find(|&field| field != 0) {
             Some(found) => Err(Damage::Field { name: "reserved", found }),
-            None => Ok(Self { snapshot }),
+            None => Ok(Self { version, snapshot }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::frame::{END_BYTES, HEAD_BYTES};
 use super::torn::is_torn;
-use super::{HEADER_BYTES, Head, Header, Identity, Kind};
+use super::{HEADER_BYTES, Head, Header, Identity, Kind, Mark};
 use crate::error::{Damage, StoreError};
 use crate::fields::Fields;
 use crate::progress::Progress;
@@ -24,13 +24,23 @@ pub(crate) struct Scan<'a> {
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// Where the last commit ends; what follows does not count.
-    pub(crate) committed: u64,
-    /// The number of the frame that would follow there.
-    pub(crate) sequence: u64,
+    pub(crate) committed: Mark,
     /// Of the last commit.
     pub(crate) progress: Option<Progress>,
-    /// The snapshot that was to replace the journal's, and the progress then.
-    pub(crate) turn: Option<(Identity, Progress)>,
+    /// The checkpoint at its end.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// What a checkpoint says.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The snapshot that was to replace the journal's.
+    pub(crate) next: Identity,
+    /// From here on that snapshot lacks the changes.
+    pub(crate) from: Mark,
+    /// Where the checkpoint itself begins.
+    pub(crate) to: u64,
+    pub(crate) progress: Progress,
 }
 
 /// What stands at an offset.
@@ -58,9 +68,9 @@ impl<'a> Scan<'a> {
 
     /// Checks every frame up to the last one that is whole.
     pub(crate) fn contents(&self) -> Result<Contents, StoreError> {
-        let mut contents =
-            Contents { committed: HEADER_BYTES, sequence: 0, progress: None, turn: None };
-        let (mut at, mut sequence) = (HEADER_BYTES, 0);
+        let mut contents = Contents { committed: Mark::FIRST, progress: None, turn: None };
+        let mut ends = vec![Mark::FIRST];
+        let Mark { mut at, mut sequence } = Mark::FIRST;
         loop {
             let (head, payload) = match self.frame_at(at, sequence)? {
                 Found::Frame(head, payload) => (head, payload),
@@ -85,28 +95,33 @@ impl<'a> Scan<'a> {
                 Kind::Changes => {}
                 Kind::Commit => {
                     contents.progress = Some(progress_of(&payload).ok_or_else(unreadable)?);
-                    (contents.committed, contents.sequence) = (at, sequence);
+                    contents.committed = Mark { at, sequence };
+                    ends.push(contents.committed);
                 }
                 Kind::Checkpoint => {
-                    contents.turn = Some(turn_of(&payload).ok_or_else(unreadable)?);
+                    ends.push(Mark { at: begin, sequence: head.sequence });
+                    let (next, from, progress) = self.turn_of(&payload).ok_or_else(unreadable)?;
+                    let from = mark_at(&ends, from.unwrap_or(begin));
+                    let from = from.map_err(|what| self.damaged(begin, what))?;
+                    contents.turn = Some(Turn { next, from, to: begin, progress });
                 }
             }
         }
     }
 
-    /// Gives every frame of changes up to `committed` to `apply`, with its offset.
-    pub(crate) fn replay(
+    /// Gives every frame between two places to `each`: its offset, its kind and its payload. Returns
+    /// where the last one ends.
+    pub(crate) fn frames(
         &self,
-        committed: u64,
-        mut apply: impl FnMut(u64, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let (mut at, mut sequence) = (HEADER_BYTES, 0);
-        while at < committed {
+        from: Mark,
+        to: u64,
+        mut each: impl FnMut(u64, Kind, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<Mark, StoreError> {
+        let Mark { mut at, mut sequence } = from;
+        while at < to {
             match self.frame_at(at, sequence)? {
                 Found::Frame(head, payload) => {
-                    if head.kind == Kind::Changes {
-                        apply(at, &payload)?;
-                    }
+                    each(at, head.kind, &payload)?;
                     at += head.frame_bytes();
                     sequence += 1;
                 }
@@ -115,7 +130,16 @@ impl<'a> Scan<'a> {
                 Found::Not(what) => return Err(self.damaged(at, what)),
             }
         }
-        Ok(())
+        Ok(Mark { at, sequence })
+    }
+
+    /// The snapshot, from where on it lacks the changes if that is said, and the progress.
+    fn turn_of(&self, payload: &[u8]) -> Option<(Identity, Option<u64>, Progress)> {
+        let mut fields = Fields::new(payload);
+        let next = Identity { checksum: fields.u64()?, bytes: fields.u64()? };
+        let from = if self.header.has_from() { Some(fields.u64()?) } else { None };
+        let progress = Progress::decode(&mut fields)?;
+        fields.is_at_end().then_some((next, from, progress))
     }
 
     fn frame_at(&self, at: u64, sequence: u64) -> Result<Found, StoreError> {
@@ -177,9 +201,8 @@ fn progress_of(payload: &[u8]) -> Option<Progress> {
     fields.is_at_end().then_some(progress)
 }
 
-fn turn_of(payload: &[u8]) -> Option<(Identity, Progress)> {
-    let mut fields = Fields::new(payload);
-    let next = Identity { checksum: fields.u64()?, bytes: fields.u64()? };
-    let progress = Progress::decode(&mut fields)?;
-    fields.is_at_end().then_some((next, progress))
+/// The place of these where `from` is.
+fn mark_at(places: &[Mark], from: u64) -> Result<Mark, Damage> {
+    let found = places.binary_search_by_key(&from, |mark| mark.at);
+    found.map(|place| places[place]).map_err(|_| Damage::Field { name: "from", found: from })
 }

@@ -1,76 +1,152 @@
 //! Writing a journal: append, sync, or take back.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Head, Header, Identity, Kind};
+use super::{Head, Header, Identity, Kind, Mark, Scan};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::fields::put_u64;
 use crate::files::Files;
 use crate::progress::Progress;
 
+/// Bytes that are carried over at a time.
+const STEP: usize = 1 << 20;
+
 /// A journal that this process appends to.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
-    snapshot: Identity,
-    /// Bytes that it was made with, if that was in this process.
-    created: u64,
-    /// Where the last commit ends, and the number of the frame after it.
-    committed: (u64, u64),
-    /// Where the last frame ends, and the number of the one after it.
-    written: (u64, u64),
+    header: Header,
+    /// Where it ends if it holds nothing but the progress of its snapshot, and was made in this process.
+    settled: Option<u64>,
+    /// Where the last commit ends.
+    committed: Mark,
+    /// Where the last frame ends.
+    written: Mark,
     /// There may be more in the file than was committed.
     is_ahead: bool,
 }
 
+/// Changes and what is committed with them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transaction<'a> {
+    pub(crate) changes: &'a [u8],
+    pub(crate) progress: &'a Progress,
+}
+
+/// The end of a journal whose snapshot was replaced by one that lacks these changes.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) from: Mark,
+    /// Where the checkpoint begins.
+    pub(crate) to: u64,
+    /// The checkpoint's.
+    pub(crate) progress: Progress,
+}
+
 impl Journal {
     /// A new journal for a snapshot in place of the one before, at once and whole; `progress` is that
-    /// of the snapshot.
+    /// of the snapshot, and of the `tail` if there is one.
     pub(crate) fn create(
         disk: &dyn Disk,
         files: &Files,
         snapshot: Identity,
-        progress: Option<&Progress>,
+        (progress, tail): (Option<&Progress>, Option<&Tail>),
     ) -> Result<Self, StoreError> {
-        let (next, path) = (&files.next_journal, &files.journal);
-        let failed = |doing| move |source| StoreError::io(next, doing, source);
-        let permissions = files.journal_permissions();
-        let file = disk.create(next, permissions.as_ref()).map_err(failed("create"))?;
-        let mut bytes = Header { snapshot }.encode();
-        let mut sequence = 0;
-        if let Some(progress) = progress {
-            let mut payload = Vec::new();
-            progress.encode(&mut payload);
-            Head::write(&mut bytes, Kind::Commit, [0, snapshot.checksum], &payload);
-            sequence = 1;
+        let file = Self::next_file(disk, files)?;
+        let mut journal = Self::begin(disk, (file, &files.next_journal), snapshot)?;
+        if let Some(tail) = tail {
+            journal.carry(disk, (&tail.file, &tail.path), tail.from, tail.to)?;
         }
-        disk.write(&file, &bytes, 0).map_err(failed("write"))?;
-        disk.sync(&file).map_err(failed("sync"))?;
-        disk.rename(next, path).map_err(failed("rename"))?;
-        let folder = files.folder();
-        disk.sync_folder(folder).map_err(|source| StoreError::io(folder, "sync", source))?;
-        let end = (bytes.len() as u64, sequence);
-        let (path, created) = (path.clone(), end.0);
-        Ok(Self { file, path, snapshot, created, committed: end, written: end, is_ahead: false })
+        journal.take_name(disk, files, progress)?;
+        Ok(journal)
     }
 
-    /// Goes on with a journal whose last commit ends at `committed`, where the frame with the number
-    /// `sequence` follows. What stands behind it is cut off.
+    /// An empty file for the next journal.
+    pub(crate) fn next_file(disk: &dyn Disk, files: &Files) -> Result<File, StoreError> {
+        let permissions = files.journal_permissions();
+        let file = disk.create(&files.next_journal, permissions.as_ref());
+        file.map_err(|source| StoreError::io(&files.next_journal, "create", source))
+    }
+
+    /// The next journal, in an empty file.
+    pub(crate) fn begin(
+        disk: &dyn Disk,
+        (file, path): (File, &Path),
+        snapshot: Identity,
+    ) -> Result<Self, StoreError> {
+        let (header, path) = (Header::of(snapshot), path.to_owned());
+        let written = disk.write(&file, &header.encode(), 0);
+        written.map_err(|source| StoreError::io(&path, "write", source))?;
+        let (committed, written) = (Mark::FIRST, Mark::FIRST);
+        Ok(Self { file, path, header, settled: None, committed, written, is_ahead: true })
+    }
+
+    /// Appends the frames that another journal has between two places; returns where they end there.
+    pub(crate) fn carry(
+        &mut self,
+        disk: &dyn Disk,
+        (file, path): (&File, &Path),
+        from: Mark,
+        to: u64,
+    ) -> Result<Mark, StoreError> {
+        let mut bytes = Vec::new();
+        let end = Scan::begin(file, path)?.frames(from, to, |_, kind, payload| {
+            self.frame(&mut bytes, kind, payload);
+            if bytes.len() >= STEP {
+                self.write(disk, &bytes)?;
+                bytes.clear();
+            }
+            Ok(())
+        })?;
+        if !bytes.is_empty() {
+            self.write(disk, &bytes)?;
+        }
+        Ok(end)
+    }
+
+    /// Ends the last transaction of the next journal, and puts it in the place of the present one.
+    pub(crate) fn take_name(
+        &mut self,
+        disk: &dyn Disk,
+        files: &Files,
+        progress: Option<&Progress>,
+    ) -> Result<(), StoreError> {
+        let is_bare = self.written == Mark::FIRST;
+        if let Some(progress) = progress {
+            self.write_transaction(disk, Transaction { changes: &[], progress })?;
+        }
+        self.sync(disk)?;
+        let (next, path, folder) = (&files.next_journal, &files.journal, files.folder());
+        disk.rename(next, path).map_err(|source| StoreError::io(next, "rename", source))?;
+        disk.sync_folder(folder).map_err(|source| StoreError::io(folder, "sync", source))?;
+        path.clone_into(&mut self.path);
+        (self.committed, self.is_ahead) = (self.written, false);
+        self.settled = is_bare.then_some(self.written.at);
+        Ok(())
+    }
+
+    /// Goes on with a journal whose last commit ends at `committed`. What stands behind it is cut off.
     pub(crate) fn resume(
         disk: &dyn Disk,
         (file, path): (File, PathBuf),
-        snapshot: Identity,
-        (committed, sequence): (u64, u64),
+        header: Header,
+        committed: Mark,
     ) -> Result<Self, StoreError> {
         let bytes = file.metadata().map_err(|source| StoreError::io(&path, "read", source))?.len();
-        let (end, is_ahead) = ((committed, sequence), bytes > committed);
-        let mut journal =
-            Self { file, path, snapshot, created: 0, committed: end, written: end, is_ahead };
+        let (written, is_ahead) = (committed, bytes > committed.at);
+        let mut journal = Self { file, path, header, settled: None, committed, written, is_ahead };
         journal.take_back(disk)?;
         Ok(journal)
+    }
+
+    /// Its file, and the name for messages.
+    pub(crate) fn place(&self) -> (&File, &Path) {
+        (&self.file, &self.path)
     }
 
     /// Complains if somebody has removed or replaced it.
@@ -80,12 +156,22 @@ impl Journal {
 
     /// Bytes so far, uncommitted ones included.
     pub(crate) fn bytes(&self) -> u64 {
-        self.written.0
+        self.written.at
+    }
+
+    /// Where the last commit ends.
+    pub(crate) fn committed(&self) -> Mark {
+        self.committed
+    }
+
+    /// Whether a checkpoint in it can name a snapshot that lacks the last changes.
+    pub(crate) fn has_from(&self) -> bool {
+        self.header.has_from()
     }
 
     /// Whether it holds nothing but the progress of its snapshot: without it, all but that is there.
     pub(crate) fn is_settled(&self) -> bool {
-        self.committed.0 == self.created
+        self.settled == Some(self.committed.at)
     }
 
     /// Whether there may be more in it than was committed.
@@ -105,38 +191,37 @@ impl Journal {
     pub(crate) fn commit(
         &mut self,
         disk: &dyn Disk,
-        changes: &[u8],
-        progress: &Progress,
+        transaction: Transaction<'_>,
     ) -> Result<(), StoreError> {
-        let mut payload = Vec::new();
-        progress.encode(&mut payload);
-        let mut bytes = Vec::new();
-        if !changes.is_empty() {
-            self.frame(&mut bytes, Kind::Changes, changes);
-        }
-        self.frame(&mut bytes, Kind::Commit, &payload);
-        self.write(disk, &bytes)?;
+        self.write_transaction(disk, transaction)?;
         self.sync(disk)?;
         (self.committed, self.is_ahead) = (self.written, false);
         Ok(())
     }
 
-    /// Appends that the snapshot `next` replaces the present one and all changes, and waits. Counts
-    /// as soon as that snapshot has its name.
+    /// Appends the last changes, and that the snapshot `next` replaces the present one; it has what
+    /// stands before `from`, or all. Waits. Counts as soon as that snapshot has its name. Returns where
+    /// the checkpoint begins.
     pub(crate) fn announce(
         &mut self,
         disk: &dyn Disk,
-        next: Identity,
-        progress: &Progress,
-    ) -> Result<(), StoreError> {
+        (next, from): (Identity, Option<Mark>),
+        Transaction { changes, progress }: Transaction<'_>,
+    ) -> Result<u64, StoreError> {
+        let mut bytes = Vec::new();
+        self.changes(&mut bytes, changes);
+        let begin = self.written.at + bytes.len() as u64;
         let mut payload = Vec::new();
         put_u64(&mut payload, next.checksum);
         put_u64(&mut payload, next.bytes);
+        if self.has_from() {
+            put_u64(&mut payload, from.map_or(begin, |from| from.at));
+        }
         progress.encode(&mut payload);
-        let mut bytes = Vec::new();
         self.frame(&mut bytes, Kind::Checkpoint, &payload);
         self.write(disk, &bytes)?;
-        self.sync(disk)
+        self.sync(disk)?;
+        Ok(begin)
     }
 
     /// Cuts off what is not committed.
@@ -144,29 +229,52 @@ impl Journal {
         if !self.is_ahead {
             return Ok(());
         }
-        let (bytes, _) = self.committed;
-        let cut = disk.cut(&self.file, bytes);
+        let cut = disk.cut(&self.file, self.committed.at);
         cut.map_err(|source| StoreError::io(&self.path, "cut", source))?;
         self.sync(disk)?;
         (self.written, self.is_ahead) = (self.committed, false);
         Ok(())
     }
 
+    /// What follows the last commit belongs to a snapshot that has its name now.
+    pub(crate) fn into_tail(self, from: Mark, to: u64, progress: &Progress) -> Tail {
+        Tail { file: self.file, path: self.path, from, to, progress: progress.clone() }
+    }
+
+    fn write_transaction(
+        &mut self,
+        disk: &dyn Disk,
+        Transaction { changes, progress }: Transaction<'_>,
+    ) -> Result<(), StoreError> {
+        let (mut bytes, mut payload) = (Vec::new(), Vec::new());
+        progress.encode(&mut payload);
+        self.changes(&mut bytes, changes);
+        self.frame(&mut bytes, Kind::Commit, &payload);
+        self.write(disk, &bytes)
+    }
+
+    fn changes(&mut self, out: &mut Vec<u8>, changes: &[u8]) {
+        if !changes.is_empty() {
+            self.frame(out, Kind::Changes, changes);
+        }
+    }
+
     fn frame(&mut self, out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
-        let (_, sequence) = &mut self.written;
-        Head::write(out, kind, [*sequence, self.snapshot.checksum], payload);
+        let sequence = &mut self.written.sequence;
+        Head::write(out, kind, [*sequence, self.header.snapshot.checksum], payload);
         *sequence += 1;
     }
 
     fn write(&mut self, disk: &dyn Disk, bytes: &[u8]) -> Result<(), StoreError> {
         self.is_ahead = true;
-        let written = disk.write(&self.file, bytes, self.written.0);
+        let written = disk.write(&self.file, bytes, self.written.at);
         written.map_err(|source| StoreError::io(&self.path, "write", source))?;
-        self.written.0 += bytes.len() as u64;
+        self.written.at += bytes.len() as u64;
         Ok(())
     }
 
-    fn sync(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+    /// Waits until all of it is on the disk.
+    pub(crate) fn sync(&self, disk: &dyn Disk) -> Result<(), StoreError> {
         disk.sync(&self.file).map_err(|source| StoreError::io(&self.path, "sync", source))
     }
 }

@@ -196,8 +196,8 @@ fn frames_of_another_filter_are_found() {
 fn later_versions_are_named() {
     let sample = Sample::new(100);
     let mut later = sample.journal.clone();
-    later[8] = 2;
-    assert_eq!(sample.damage(&later), (0, Damage::Version { found: 2 }));
+    later[8] = 3;
+    assert_eq!(sample.damage(&later), (0, Damage::Version { found: 3 }));
     later[0] = 0;
     assert_eq!(sample.damage(&later), (0, Damage::NotAJournal));
 }

@@ -18,7 +18,11 @@ pub(crate) fn small(numbers: &[u32]) -> Vec<u8> {
 
 /// Section 1.
 pub(crate) fn header(snapshot: &[u8]) -> Vec<u8> {
-    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[1, 0, 0, 0, 64, 0, 0, 0]].concat();
+    header_of(2, snapshot)
+}
+
+pub(crate) fn header_of(version: u8, snapshot: &[u8]) -> Vec<u8> {
+    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[version, 0, 0, 0, 64, 0, 0, 0]].concat();
     out.extend(numbers(&[whole_checksum(snapshot), snapshot.len() as u64, 0, 0, 0]));
     let sum = checksum(&out);
     out.extend(numbers(&[sum]));

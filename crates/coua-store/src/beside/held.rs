@@ -1,0 +1,49 @@
+//! A crew that works when the test says so.
+
+use std::io;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{Crew, Signals, Work};
+
+/// Work begins when it is released, or stopped.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    works: Mutex<Vec<(JoinHandle<()>, Arc<AtomicBool>)>>,
+}
+
+impl Crew for Held {
+    fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()> {
+        let (released, signals) = (Arc::new(AtomicBool::new(false)), signals.clone());
+        let gate = released.clone();
+        let waiting = move || {
+            while !gate.load(Ordering::SeqCst) && !signals.is_stopped() {
+                thread::sleep(Duration::from_micros(50));
+            }
+            work();
+        };
+        self.works.lock().unwrap().push((thread::spawn(waiting), released));
+        Ok(())
+    }
+}
+
+impl Held {
+    /// Lets the work be done, and waits for its end. Returns how many there were.
+    pub(crate) fn release(&self) -> usize {
+        let works = mem::take(&mut *self.works.lock().unwrap());
+        let count = works.len();
+        for (work, released) in works {
+            released.store(true, Ordering::SeqCst);
+            work.join().unwrap();
+        }
+        count
+    }
+
+    /// Whether there is work that has not ended.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.works.lock().unwrap().iter().any(|(work, _)| !work.is_finished())
+    }
+}
