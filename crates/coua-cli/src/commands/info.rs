@@ -8,9 +8,11 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
 use crate::remote::{self, Address};
+use crate::resume::Unfinished;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use coua::{Clock, Generations, HashAlgorithm};
+use coua_store::View;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,11 @@ use std::path::{Path, PathBuf};
 /// 1970, or items so far); and `generations`, the oldest first, each with its `number`, `from` and
 /// `until` (in the same units), `items`, `load`, `memory_bytes`. All other figures are those of all
 /// generations together.
+///
+/// `unfinished_run` (null: there is none) is a run that was interrupted, or is still at work, and that
+/// --resume can go on with: its `command` (null: one of another version), the `records` dealt with, its `inputs` and `outputs`,
+/// each with its `file` and the `offset` (bytes) up to which it was dealt with, inputs also with their `size` when the
+/// run began; and the `obstacle`, if one of them is not what it was (null: nothing is in the way).
 ///
 /// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
 /// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,
@@ -58,13 +65,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         print(&remote::info::describe(&address, form)?)?;
         return Ok(Exit::Success);
     }
-    let mut filter = filter_file::read(&args.file, &args.secret)?;
-    filter_file::tell(args.now.now(), &mut filter);
-    let info = Info::of(&filter, &args.file)?;
+    let mut state = filter_file::read_state(&args.file, &args.secret)?;
+    filter_file::tell(args.now.now(), &mut state.filter);
+    let info = Info::of(&state, &args.file)?;
     let text = if args.json {
         serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"
     } else {
-        info.table(&filter)
+        info.table(&state.filter)
     };
     print(&text)?;
     Ok(Exit::Success)
@@ -94,6 +101,7 @@ struct Info {
     when_full: &'static str,
     hash: &'static str,
     seed: Option<u64>,
+    unfinished_run: Option<Unfinished>,
     #[serde(flatten)]
     aging: Option<Aging>,
 }
@@ -168,7 +176,8 @@ fn clock_name(clock: Clock) -> &'static str {
 }
 
 impl Info {
-    fn of(filter: &Generations, path: &Path) -> Result<Self, Failure> {
+    fn of(state: &View, path: &Path) -> Result<Self, Failure> {
+        let filter = &state.filter;
         let file = path.display().to_string();
         let metadata = fs::metadata(path).map_err(|error| Failure::io(&file, &error))?;
         let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
@@ -199,6 +208,7 @@ impl Info {
             when_full: when_full_name(filter.mould().when_full()),
             hash,
             seed,
+            unfinished_run: Unfinished::of(state.progress.as_ref()),
             aging: Aging::of(filter),
         })
     }
@@ -232,6 +242,9 @@ impl Info {
             table.row("window", window_text(window));
             table.row("time", aging.window.clock);
             aging.rows(&mut table);
+        }
+        if let Some(run) = &self.unfinished_run {
+            run.rows(&mut table);
         }
         table.text()
     }

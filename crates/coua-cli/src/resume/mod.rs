@@ -7,8 +7,10 @@
 mod job;
 mod known;
 mod tracker;
+mod unfinished;
 
 pub(crate) use job::{Again, Job};
+pub(crate) use unfinished::Unfinished;
 
 use crate::args::checkpoint::CheckpointArgs;
 use crate::filter_file::Kept;

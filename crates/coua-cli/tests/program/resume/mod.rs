@@ -4,6 +4,7 @@ mod counts;
 mod kills;
 mod refused;
 mod stopped;
+mod told;
 
 use crate::support::{Folder, Repeats, coua, lines, run};
 use std::fs;

@@ -5,7 +5,7 @@ use crate::support::{coua, expected, until, wait};
 use std::fs;
 
 /// A run in its middle: killed after a checkpoint.
-fn interrupted() -> Trial {
+pub(super) fn interrupted() -> Trial {
     loop {
         let trial = Trial::new(&DEDUPS[0], 200_000);
         let mut child = trial.start(&[]);

@@ -1,0 +1,53 @@
+//! What `info` says of a run that has not come to its end.
+
+use super::refused::interrupted;
+use crate::support::run_in;
+use serde_json::Value;
+use std::fs;
+
+fn unfinished(folder: &crate::support::Folder) -> Value {
+    let text = run_in(folder, &["info", "--json", "seen.coua"]).text();
+    let info: Value = serde_json::from_str(&text).unwrap();
+    info["unfinished_run"].clone()
+}
+
+#[test]
+fn an_interrupted_run_is_told() {
+    let trial = interrupted();
+    let folder = &trial.folder;
+    let told = unfinished(folder);
+    let number = |value: &Value| value.as_u64().unwrap();
+    assert_eq!((&told["command"], &told["obstacle"]), (&"dedup".into(), &Value::Null));
+    let (input, output) = (&told["inputs"][0], &told["outputs"][0]);
+    assert!(input["file"].as_str().unwrap().ends_with("/many"), "{told}");
+    assert_eq!(number(&input["size"]), folder.read("many").len() as u64);
+    // The records dealt with are the first ones of the input.
+    let dealt_with = &folder.read("many")[..number(&input["offset"]) as usize];
+    let lines = dealt_with.split(|byte| *byte == b'\n').count() as u64 - 1;
+    assert!(number(&told["records"]) == lines && (1..200_000).contains(&lines), "{told}");
+    assert!(output["file"].as_str().unwrap().ends_with("/out") && output["size"].is_null());
+    assert!(number(&output["offset"]) <= folder.read("out").len() as u64);
+    let text = run_in(folder, &["info", "seen.coua"]).text();
+    for words in
+        ["coua dedup, ", " records dealt with", "/many, ", "the same command with --resume"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // Its files are looked at.
+    let whole = folder.read("many");
+    fs::write(folder.join("many"), &whole[..5]).unwrap();
+    let text = run_in(folder, &["info", "seen.coua"]).text();
+    assert!(text.contains("not possible: ") && text.contains("/many: is 5 bytes long"), "{text}");
+    fs::remove_file(folder.join("many")).unwrap();
+    let obstacle = unfinished(folder)["obstacle"].as_str().unwrap().to_owned();
+    assert!(obstacle.ends_with("/many: No such file or directory"), "{obstacle}");
+}
+
+#[test]
+fn a_run_that_has_ended_is_not() {
+    let trial = interrupted();
+    trial.end(&["--resume"]);
+    assert_eq!(unfinished(&trial.folder), Value::Null);
+    let text = run_in(&trial.folder, &["info", "seen.coua"]).text();
+    assert!(!text.contains("unfinished"), "{text}");
+}
