@@ -24,6 +24,9 @@ pub(crate) struct Counters {
     load_in_millionths: AtomicU64,
 }
 
+/// The load of a filter on a server, which is not asked all the time.
+const UNKNOWN: u64 = u64::MAX;
+
 impl Counters {
     pub(crate) fn new(total_bytes: Option<u64>) -> Self {
         Self {
@@ -32,15 +35,16 @@ impl Counters {
             consumed: Arc::default(),
             records: AtomicU64::new(0),
             unique: AtomicU64::new(0),
-            load_in_millionths: AtomicU64::new(0),
+            load_in_millionths: AtomicU64::new(UNKNOWN),
         }
     }
 
     /// `unique` is what a command counts as found: first occurrences for `dedup`.
-    pub(crate) fn update(&self, records: u64, unique: u64, load: f64) {
+    pub(crate) fn update(&self, records: u64, unique: u64, load: Option<f64>) {
         self.records.store(records, Ordering::Relaxed);
         self.unique.store(unique, Ordering::Relaxed);
-        self.load_in_millionths.store((load * 1e6) as u64, Ordering::Relaxed);
+        let load = load.map_or(UNKNOWN, |load| (load * 1e6) as u64);
+        self.load_in_millionths.store(load, Ordering::Relaxed);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -52,12 +56,15 @@ impl Counters {
         let seconds = self.seconds().max(1e-6);
         let records = self.records.load(Ordering::Relaxed);
         let consumed = self.consumed.load(Ordering::Relaxed);
+        let load = match self.load_in_millionths.load(Ordering::Relaxed) {
+            UNKNOWN => String::new(),
+            millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
+        };
         let text = format!(
-            "{} records, {} unique, {}/s, load {:.0} %, {}",
+            "{} records, {} unique, {}/s, {load}{}",
             grouped(records),
             grouped(self.unique.load(Ordering::Relaxed)),
             grouped((records as f64 / seconds) as u64),
-            self.load_in_millionths.load(Ordering::Relaxed) as f64 / 1e4,
             size(consumed),
         );
         let Some(total) = self.total_bytes.filter(|total| *total > 0) else {
@@ -129,11 +136,13 @@ mod tests {
     fn a_line_says_how_far() {
         let counters = Counters::new(Some(2000));
         counters.consumed.store(500, Ordering::Relaxed);
-        counters.update(1234, 1000, 0.5);
+        counters.update(1234, 1000, Some(0.5));
         let line = counters.line();
         assert!(line.starts_with("25 %, "), "{line}");
         assert!(line.contains(" s left, 1,234 records, 1,000 unique, "), "{line}");
         assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
+        counters.update(1234, 1000, None);
+        assert!(!counters.line().contains("load"), "{}", counters.line());
         assert!(Counters::new(None).line().starts_with("0 records, "));
     }
 }

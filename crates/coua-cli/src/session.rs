@@ -131,8 +131,8 @@ impl Session {
     }
 
     /// Shows how far the work is.
-    pub(crate) fn show(&mut self, unique: u64, load: f64) {
-        self.counters.update(self.records, unique, load);
+    pub(crate) fn show(&mut self, unique: u64, load: impl Into<Option<f64>>) {
+        self.counters.update(self.records, unique, load.into());
         self.progress.tick();
     }
 

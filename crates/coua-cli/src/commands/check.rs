@@ -66,38 +66,87 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
-    let is_shown = !args.printing.count && !args.printing.quiet;
-    let to = Destinations { main: is_shown.then_some(Destination::Standard), tee: None };
+    let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, Some(&args.target.filter_file)))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());
-    let mut check = Check {
-        view,
-        now: args.now.now(),
-        printing: args.printing,
-        session,
-        found: 0,
-        not_found: 0,
-        present: Vec::new(),
-        printed: 0,
-    };
+    let (now, findings) = (args.now.now(), Findings::new(args.printing));
+    let mut check = Check { view, now, session, present: Vec::new(), findings };
     let read = pipeline.run(&mut check, &mut output);
     check.session.end();
     read?;
     check.finish()
 }
 
+impl PrintArgs {
+    pub(crate) fn destinations(self) -> Destinations<'static> {
+        let is_shown = !self.count && !self.quiet;
+        Destinations { main: is_shown.then_some(Destination::Standard), tee: None }
+    }
+}
+
+/// What was found, in a filter of any kind, and what is printed of it.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    printing: PrintArgs,
+    pub(crate) found: u64,
+    not_found: u64,
+    printed: u64,
+}
+
+impl Findings {
+    pub(crate) fn new(printing: PrintArgs) -> Self {
+        Self { printing, found: 0, not_found: 0, printed: 0 }
+    }
+
+    /// Counts the records of a block with a key, `present` or not, and selects those to print.
+    pub(crate) fn note(
+        &mut self,
+        session: &Session,
+        block: &mut Block,
+        present: impl Iterator<Item = bool> + Clone,
+    ) -> Flow {
+        let found = present.clone().filter(|present| *present).count();
+        self.found += found as u64;
+        self.not_found += (block.hashes.len() - found) as u64;
+
+        let wanted = !self.printing.invert;
+        let keyless_pass = !wanted && session.keeps_keyless();
+        let passes = |why: &Why| match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => keyless_pass,
+        };
+        block.select(present.map(|present| present == wanted), passes);
+        let printed = block.selected.iter().filter(|selected| **selected).count();
+        // The header is printed, but is no record.
+        let header = usize::from(block.header == Some(Header::First));
+        self.printed += (printed - header) as u64;
+        if self.printing.quiet && self.printed > 0 { Flow::Enough } else { Flow::Continue }
+    }
+
+    /// Prints how many there are, if that is wanted.
+    pub(crate) fn print(&self) -> Result<(), Failure> {
+        if self.printing.count { print(&format!("{}\n", self.printed)) } else { Ok(()) }
+    }
+
+    pub(crate) fn answers(&self) -> Answers {
+        let (found, not_found) = (Some(self.found), Some(self.not_found));
+        Answers { found, not_found, ..Answers::default() }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        if self.printed > 0 { Exit::Success } else { Exit::NothingFound }
+    }
+}
+
 #[derive(Debug)]
 struct Check {
     view: View,
     now: Now,
-    printing: PrintArgs,
     session: Session,
-    found: u64,
-    not_found: u64,
     present: Vec<bool>,
-    printed: u64,
+    findings: Findings,
 }
 
 impl Answer for Check {
@@ -105,40 +154,16 @@ impl Answer for Check {
         self.session.note(block);
         filter_file::tell(self.now, &mut self.view.filter);
         self.view.asked(&block.hashes).contains_hash_batch(&block.hashes, &mut self.present);
-        let found = self.present.iter().filter(|present| **present).count();
-        self.found += found as u64;
-        self.not_found += (self.present.len() - found) as u64;
-
-        let wanted = !self.printing.invert;
-        let keyless_pass = !wanted && self.session.keeps_keyless();
-        let passes = |why: &Why| match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => keyless_pass,
-        };
-        let answers = self.present.iter().map(|present| *present == wanted);
-        block.select(answers, passes);
-        let printed = block.selected.iter().filter(|selected| **selected).count();
-        // The header is printed, but is no record.
-        let header = usize::from(block.header == Some(Header::First));
-        self.printed += (printed - header) as u64;
-        self.session.show(self.found, self.view.filter.load());
-        let enough = self.printing.quiet && self.printed > 0;
-        Ok(if enough { Flow::Enough } else { Flow::Continue })
+        let flow = self.findings.note(&self.session, block, self.present.iter().copied());
+        self.session.show(self.findings.found, self.view.filter.load());
+        Ok(flow)
     }
 }
 
 impl Check {
     fn finish(self) -> Result<Exit, Failure> {
-        if self.printing.count {
-            print(&format!("{}\n", self.printed))?;
-        }
-        let answers = Answers {
-            found: Some(self.found),
-            not_found: Some(self.not_found),
-            ..Answers::default()
-        };
-        self.session.print_figures(answers, &self.view.filter)?;
-        let exit = if self.printed > 0 { Exit::Success } else { Exit::NothingFound };
-        Ok(self.session.exit(exit))
+        self.findings.print()?;
+        self.session.print_figures(self.findings.answers(), &self.view.filter)?;
+        Ok(self.session.exit(self.findings.exit()))
     }
 }

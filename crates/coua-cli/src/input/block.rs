@@ -129,6 +129,12 @@ impl Block {
         self.also_selected = selected;
     }
 
+    /// Selects no record for any output.
+    pub(crate) fn select_nothing(&mut self) {
+        self.selected.clear();
+        self.also_selected.clear();
+    }
+
     fn spread(
         &self,
         answers: impl IntoIterator<Item = bool>,

@@ -10,6 +10,7 @@
 //! Blocks go round: written, they come back to be filled again. Each stage takes them in the order of
 //! the input, whatever N is.
 
+mod ahead;
 mod stages;
 
 use crate::input::block::Block;
@@ -18,6 +19,7 @@ use crate::key::hashing::Hashing;
 use crate::message::Failure;
 use crate::output::Settled;
 use crate::signals::Stop;
+use ahead::{Coming, Next, Wait};
 use stages::{apart, hash_only, pass_on, read, read_and_hash, together, write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -28,7 +30,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 const WAITING_BLOCKS: usize = 4;
 
 /// Whether more blocks are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
     Continue,
     Enough,
@@ -36,6 +38,15 @@ pub(crate) enum Flow {
 
 /// What a command finds out about records.
 pub(crate) trait Answer {
+    /// Asks about the records of a block, where the answer takes its time. Every block is asked about
+    /// first; and all that were asked about are answered for later, in the same order, whatever happens.
+    fn ask(&mut self, _block: &Block) {}
+
+    /// Bytes of blocks that may have been asked about and not answered for; one block always.
+    fn most_asked(&self) -> usize {
+        0
+    }
+
     /// Answers for the records of a block, in the block.
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure>;
 
@@ -87,9 +98,6 @@ pub(crate) struct Pipeline {
 /// Blocks on their way, or why there are no more.
 type Passed = Result<Block, Failure>;
 
-/// Where the next block comes from.
-type Next<'a> = Box<dyn FnMut() -> Option<Passed> + 'a>;
-
 impl Pipeline {
     /// Reads to the end, or until there are enough answers, or a signal or an error. What was
     /// answered before is delivered in every case.
@@ -139,12 +147,18 @@ impl Pipeline {
     ) -> Result<Next<'s>, Failure> {
         let Self { mut reader, mut hashing, threads, .. } = self;
         match threads {
-            0 | 1 => Ok(Box::new(move || read_and_hash(&mut reader, &mut hashing, &empty))),
+            0 | 1 => Ok(Box::new(move |wait| match wait {
+                Wait::ForIt => {
+                    let passed = read_and_hash(&mut reader, &mut hashing, &empty);
+                    passed.map_or(Coming::Nothing, Coming::Next)
+                }
+                Wait::Not => Coming::NotYet,
+            })),
             2 | 3 => {
                 let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
                 let next = move || read_and_hash(&mut reader, &mut hashing, &empty);
                 start(scope, "reader", move || pass_on(next, [full].iter()))?;
-                Ok(Box::new(move || blocks.recv().ok()))
+                Ok(Box::new(move |wait| Coming::from(&blocks, wait)))
             }
             _ => {
                 let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
@@ -158,8 +172,14 @@ impl Pipeline {
                 }
                 let next = move || read(&mut reader, &empty);
                 start(scope, "reader", move || pass_on(next, to_workers.iter()))?;
-                let mut turn = (0..from_workers.len()).cycle();
-                Ok(Box::new(move || from_workers[turn.next()?].recv().ok()))
+                let mut turn = 0;
+                Ok(Box::new(move |wait| {
+                    let coming = Coming::from(&from_workers[turn], wait);
+                    if !matches!(coming, Coming::NotYet) {
+                        turn = (turn + 1) % from_workers.len();
+                    }
+                    coming
+                }))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What each thread does.
 
-use super::{Answer, Deliver, Flow, Next, Passed};
+use super::ahead::{Next, answer_all};
+use super::{Answer, Deliver, Flow, Passed};
 use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
@@ -71,8 +72,7 @@ pub(super) fn together(
     answer: &mut impl Answer,
     deliver: &mut impl Deliver,
 ) -> Result<(), Failure> {
-    let each = |mut block: Block| {
-        let flow = answer.answer(&mut block)?;
+    let result = answer_all(next, answer, |answer, mut block| {
         deliver_block(&mut block, deliver)?;
         let failure = block.failure.take();
         // Nobody takes it any more when all is read.
@@ -80,9 +80,8 @@ pub(super) fn together(
         if failure.is_none() && answer.checkpoint_is_due() {
             answer.checkpoint(deliver.settle()?)?;
         }
-        failure.map_or(Ok(flow), Err)
-    };
-    let result = until_enough(next, each);
+        failure.map_or(Ok(Flow::Continue), Err)
+    });
     let flushed = deliver.flush();
     result.and(flushed)
 }
@@ -94,8 +93,7 @@ pub(super) fn apart(
     answer: &mut impl Answer,
     writer: ScopedJoinHandle<'_, Result<(), Failure>>,
 ) -> Result<(), Failure> {
-    let each = |mut block: Block| {
-        let flow = answer.answer(&mut block)?;
+    let result = answer_all(next, answer, |answer, mut block| {
         let failure = block.failure.take();
         if answered.send(ToWrite::Block(block)).is_err() {
             // The writer has ended, and will say why.
@@ -109,24 +107,11 @@ pub(super) fn apart(
                 None => return Ok(Flow::Enough),
             }
         }
-        failure.map_or(Ok(flow), Err)
-    };
-    let result = until_enough(next, each);
+        failure.map_or(Ok(Flow::Continue), Err)
+    });
     drop(answered);
     let written = writer.join().unwrap_or_else(|defect| panic::resume_unwind(defect));
     written.and(result)
-}
-
-fn until_enough(
-    mut next: impl FnMut() -> Option<Passed>,
-    mut each: impl FnMut(Block) -> Result<Flow, Failure>,
-) -> Result<(), Failure> {
-    while let Some(passed) = next() {
-        if each(passed?)? == Flow::Enough {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// The writing thread.

@@ -1,8 +1,9 @@
 //! `coua add` with a filter on a server.
 
+use super::ending::Ending;
 use super::filter::Filter;
 use super::question::{Answer, Ledger, Question};
-use super::{Request, Task, Work, keys, pipeline, record_name, refused, stopped};
+use super::{MOST_ASKED, Request, Task, Work, keys, pipeline, record_name};
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
@@ -20,16 +21,15 @@ pub(crate) enum Copies {
 pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let (mut filter, _) = Filter::open_or_create(&task.address, request, task.quiet)?;
+    let (filter, _) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
-    filter.heed(&session);
     let pipeline = pipeline(&session, reading);
-    let work = Work { filter, session, quiet: task.quiet };
-    let mut add = Add { work, copies, added: 0, refused: None };
+    let work = Work::new(filter, session, task.quiet);
+    let behind = Ledger::default();
+    let mut add = Add { work, copies, added: 0, ending: Ending::Whole, behind };
     let read = pipeline.run(&mut add, &mut ());
     add.work.session.end();
-    read?;
-    add.finish()
+    add.finish(read)
 }
 
 #[derive(Debug)]
@@ -37,52 +37,64 @@ struct Add {
     work: Work,
     copies: Copies,
     added: u64,
-    refused: Option<String>,
+    ending: Ending,
+    /// What was added behind the record for which there was no room.
+    behind: Ledger,
 }
 
 impl Answering for Add {
-    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
-        self.work.session.note(block);
+    fn ask(&mut self, block: &Block) {
         let question = match self.copies {
             Copies::Add => Question::Insert,
             Copies::Keep => Question::InsertNew,
         };
-        let (answers, asked) = self.work.filter.ask(question, keys(block));
-        let full = refused(&answers);
+        self.work.ask(question, block);
+    }
+
+    fn most_asked(&self) -> usize {
+        MOST_ASKED
+    }
+
+    fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
+        self.work.session.note(block);
+        let (answers, asked) = self.work.answers();
+        if self.ending.is_full() {
+            self.refuse(block, &answers, 0);
+            return Ok(Flow::Enough);
+        }
+        let full = self.ending.full(&answers, &asked);
         let good = &answers[..full.unwrap_or(answers.len())];
         self.added += good.iter().filter(|answer| answer.number == Some(1)).count() as u64;
         if let Err(failure) = asked {
-            let first = record_name(block, 0);
-            let rest = format!("they may be in the filter or not; all before {first} are");
-            let reason = stopped(&failure, &answers, &rest);
-            return Err(Failure::at(self.work.filter.name(), reason));
-        }
-        if let Some(first) = full {
-            self.refuse(block, &answers, first)?;
+            self.ending.give_up(&failure, &answers, block);
             return Ok(Flow::Enough);
         }
+        if let Some(first) = full {
+            self.ending = Ending::Full(record_name(block, block.record_of_hash(first)));
+            self.refuse(block, &answers, first);
+            return Ok(Flow::Enough);
+        }
+        self.ending.note(&answers, block);
         self.work.show(self.added);
         Ok(Flow::Continue)
     }
 }
 
 impl Add {
-    /// Takes out again what was added behind the record for which there was no room.
-    fn refuse(&mut self, block: &Block, answers: &[Answer], first: usize) -> Result<(), Failure> {
-        let place = block.record_of_hash(first);
-        self.work.session.take_back(block, place);
-        self.refused = Some(record_name(block, place));
-        let mut behind = Ledger::default();
-        let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
-        for (answer, (key, hash)) in all.skip(first) {
-            if answer.number == Some(1) {
-                behind.note(key, *hash);
-            }
-        }
-        self.work.filter.ask(Question::Remove, behind.keys()).1
+    /// Notes what was added from the `first` key on, to be taken out again.
+    fn refuse(&mut self, block: &Block, answers: &[Answer], first: usize) {
+        self.work.session.take_back(block, block.record_of_hash(first));
+        let is_in = |answer: &Answer| answer.number == Some(1);
+        self.behind.note_some(keys(block), answers, first, is_in);
     }
 
-    fn finish(mut self) -> Result<Exit, Failure> {
+    fn finish(mut self, read: Result<(), Failure>) -> Result<Exit, Failure> {
+        let taken_back = self.work.ask_at_once(Question::Remove, self.behind.keys()).1;
+        read.and(taken_back)?;
+        if let Ending::GaveUp(left) = &self.ending {
+            let rest = format!("they may be in the filter or not; all before {} are", left.first);
+            return Err(Failure::at(self.work.filter.name(), left.words(&rest)));
+        }
         let consequence = match self.copies {
             Copies::Add => "each of which may have got a copy more than it should",
             Copies::Keep => "which are in the filter",
@@ -90,7 +102,7 @@ impl Add {
         self.work.tell_doubts(consequence);
         let answers = Answers { added: Some(self.added), ..Answers::default() };
         let printed = self.work.print_figures(answers);
-        let Some(record) = self.refused else {
+        let Ending::Full(record) = self.ending else {
             printed?;
             return Ok(self.work.session.exit(Exit::Success));
         };

@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use super::question::Question;
-use super::{Task, Work, keys, pipeline};
+use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::commands::count::Lines;
 use crate::exit::Exit;
 use crate::input::block::Block;
@@ -15,13 +15,12 @@ use crate::stats::Answers;
 pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let (mut filter, _) = Filter::open(&task.address, task.quiet)?;
+    let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let output = Output::open(None, reading.opening(&inputs, None))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
-    filter.heed(&session);
     let mut lines = Lines { output, on_missing: reading.on_missing };
     let pipeline = pipeline(&session, reading);
-    let work = Work { filter, session, quiet: task.quiet };
+    let work = Work::new(filter, session, task.quiet);
     let mut count = Count { work, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
     count.work.session.end();
@@ -37,9 +36,17 @@ struct Count {
 }
 
 impl Answering for Count {
+    fn ask(&mut self, block: &Block) {
+        self.work.ask(Question::Count, block);
+    }
+
+    fn most_asked(&self) -> usize {
+        MOST_ASKED
+    }
+
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.work.session.note(block);
-        let (answers, asked) = self.work.filter.ask(Question::Count, keys(block));
+        let (answers, asked) = self.work.answers();
         asked?;
         let copies = answers.iter().map(|answer| answer.number.unwrap_or(0).max(0).unsigned_abs());
         block.counts.clear();

@@ -1,8 +1,9 @@
 //! `coua dedup` with a filter on a server.
 
+use super::ending::Ending;
 use super::filter::Filter;
-use super::question::{Answer, Keys, Ledger, Question};
-use super::{Request, Task, Work, keys, pipeline, record_name, refused, stopped};
+use super::question::{ALREADY_THERE, Answer, FULL, Ledger, Question};
+use super::{MOST_ASKED, Request, Task, Work, keys, pipeline, record_name};
 use crate::exit::Exit;
 use crate::input::block::{Block, Header, Why};
 use crate::message::{self, Failure};
@@ -28,30 +29,28 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let (mut filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
+    let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
-    filter.heed(&session);
     let pipeline = pipeline(&session, reading);
     let mut dedup = Dedup {
-        work: Work { filter, session, quiet: task.quiet },
+        work: Work::new(filter, session, task.quiet),
         wanted,
         tee: to.tee.is_some(),
         items_before: before.items,
         fresh: Vec::new(),
+        passed: HashSet::new(),
         unsettled: Ledger::default(),
         settled: Instant::now(),
         unique: 0,
         repeats: 0,
         ending: Ending::Whole,
+        behind: Ledger::default(),
     };
     let read = pipeline.run(&mut dedup, &mut outputs);
     dedup.work.session.end();
-    let is_answered = !matches!(dedup.ending, Ending::GaveUp);
     match read.and_then(|()| outputs.settle()) {
         Ok(_) => dedup.finish(),
-        // All that was answered has been delivered; there is nobody to take anything back from.
-        Err(failure) if !is_answered => outputs.settle().and(Err(failure)),
         Err(failure) => {
             dedup.take_back_unsettled();
             Err(failure)
@@ -67,43 +66,52 @@ struct Dedup {
     items_before: u64,
     /// Of the present block: which keys count as never seen before.
     fresh: Vec<bool>,
+    /// Keys that passed because nobody knows whether they were seen, since the last block of which all
+    /// is known.
+    passed: HashSet<Vec<u8>>,
     /// What is recorded, but perhaps not in the output.
     unsettled: Ledger,
     settled: Instant,
     unique: u64,
     repeats: u64,
     ending: Ending,
-}
-
-#[derive(Debug)]
-enum Ending {
-    Whole,
-    /// Before this record, for which there was no room.
-    Full(String),
-    /// The server cannot be reached.
-    GaveUp,
+    /// What was recorded behind the record for which there was no room.
+    behind: Ledger,
 }
 
 impl Answering for Dedup {
+    fn ask(&mut self, block: &Block) {
+        self.work.ask(Question::InsertNew, block);
+    }
+
+    fn most_asked(&self) -> usize {
+        MOST_ASKED
+    }
+
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.work.session.note(block);
-        let (answers, asked) = self.work.filter.ask(Question::InsertNew, keys(block));
-        self.judge(&answers, block);
-        let full = refused(&answers);
-        if let Some(first) = full {
-            self.fresh.truncate(first);
+        let (answers, asked) = self.work.answers();
+        if self.ending.is_full() {
+            self.refuse(block, &answers, 0);
+            block.select_nothing();
+            return Ok(Flow::Enough);
         }
+        let full = self.ending.full(&answers, &asked);
+        self.judge(&answers[..full.unwrap_or(answers.len())], block);
         let fresh = self.fresh.iter().filter(|fresh| **fresh).count();
         self.unique += fresh as u64;
         self.repeats += (self.fresh.len() - fresh) as u64;
         self.select(block);
         if let Err(failure) = asked {
-            return Ok(self.give_up(block, &answers, &failure));
-        }
-        if let Some(first) = full {
-            self.refuse(block, &answers, first)?;
+            self.ending.give_up(&failure, &answers, block);
             return Ok(Flow::Enough);
         }
+        if let Some(first) = full {
+            self.ending = Ending::Full(record_name(block, block.record_of_hash(first)));
+            self.refuse(block, &answers, first);
+            return Ok(Flow::Enough);
+        }
+        self.ending.note(&answers, block);
         self.work.show(self.unique);
         Ok(Flow::Continue)
     }
@@ -124,22 +132,25 @@ impl Dedup {
     /// Decides which keys count as never seen.
     ///
     /// One that was there at the second asking may have been put there by the first, whose answer was
-    /// lost: it counts as new, once in a block. So does what was not answered at all.
+    /// lost: it counts as new, once as long as answers are lost. So does what was not answered at all.
     fn judge(&mut self, answers: &[Answer], block: &Block) {
-        let mut passed = HashSet::new();
         self.fresh.clear();
+        let mut all_is_known = true;
         let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
         for (answer, (key, hash)) in all {
-            let is_fresh = match answer {
-                Answer { number: Some(number), in_doubt: false } => *number > 0,
-                Answer { number: Some(_), in_doubt: true } | Answer { number: None, .. } => {
-                    passed.insert(key)
-                }
+            let is_fresh = if let Answer { number: Some(number @ 0..), in_doubt: false } = answer {
+                *number > 0
+            } else {
+                all_is_known = false;
+                self.passed.insert(key.to_vec())
             };
             if is_fresh {
                 self.unsettled.note(key, *hash);
             }
             self.fresh.push(is_fresh);
+        }
+        if all_is_known {
+            self.passed.clear();
         }
     }
 
@@ -160,36 +171,22 @@ impl Dedup {
         }
     }
 
-    fn give_up(&mut self, block: &mut Block, answers: &[Answer], failure: &Failure) -> Flow {
-        self.ending = Ending::GaveUp;
-        let last = record_name(block, block.len().saturating_sub(1));
-        let rest = format!(
-            "they are in the output whether seen before or not, and may not be recorded; stopped after \
-             {last}"
-        );
-        let reason = stopped(failure, answers, &rest);
-        block.failure = Some(Failure::at(self.work.filter.name(), reason));
-        Flow::Enough
-    }
-
-    /// Takes back what was recorded behind the record for which there was no room.
-    fn refuse(&mut self, block: &Block, answers: &[Answer], first: usize) -> Result<(), Failure> {
-        let place = block.record_of_hash(first);
-        self.work.session.take_back(block, place);
-        self.ending = Ending::Full(record_name(block, place));
-        let mut behind = Ledger::default();
-        let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
-        for (answer, (key, hash)) in all.skip(first) {
-            if answer.number == Some(1) || answer.in_doubt {
-                behind.note(key, *hash);
-            }
-        }
-        self.work.filter.ask(Question::Remove, behind.keys()).1
+    /// Notes what may be recorded from the `first` key on, to be taken back.
+    fn refuse(&mut self, block: &Block, answers: &[Answer], first: usize) {
+        self.work.session.take_back(block, block.record_of_hash(first));
+        let may_be_in = |answer: &Answer| {
+            answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL))
+        };
+        self.behind.note_some(keys(block), answers, first, may_be_in);
     }
 
     fn take_back_unsettled(&mut self) {
-        let keys: Keys<'_> = self.unsettled.keys();
-        if let (answers, Err(failure)) = self.work.filter.ask(Question::Remove, keys) {
+        if matches!(self.ending, Ending::GaveUp(_)) {
+            // There is nobody to take anything back from.
+            return;
+        }
+        let keys = self.unsettled.keys();
+        if let (answers, Err(failure)) = self.work.ask_at_once(Question::Remove, keys) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
             let (name, left) = (self.work.filter.name(), grouped(left as u64));
             let reason = failure.reason();
@@ -200,6 +197,15 @@ impl Dedup {
     }
 
     fn finish(mut self) -> Result<Exit, Failure> {
+        self.work.ask_at_once(Question::Remove, self.behind.keys()).1?;
+        if let Ending::GaveUp(left) = &self.ending {
+            let rest = format!(
+                "they are in the output whether seen before or not, and may not be recorded; stopped \
+                 after {}",
+                left.last
+            );
+            return Err(Failure::at(self.work.filter.name(), left.words(&rest)));
+        }
         self.work.tell_doubts("and printed whether seen before or not");
         let answers = self.answers()?;
         let printed = self.work.print_figures(answers);

@@ -33,10 +33,11 @@ impl Description {
             let items = number("Number of items inserted")?;
             let slots = number("Number of buckets")?.checked_mul(number("Bucket size")?)?;
             all.shards += 1;
-            all.items += items;
-            all.deleted += number("Number of items deleted")?;
-            all.memory_bytes += number("Size")?;
-            all.slots += slots;
+            // A server may say anything.
+            all.items = all.items.checked_add(items)?;
+            all.deleted = all.deleted.checked_add(number("Number of items deleted")?)?;
+            all.memory_bytes = all.memory_bytes.checked_add(number("Size")?)?;
+            all.slots = all.slots.checked_add(slots)?;
             all.is_fixed |= number("Expansion rate")? == 0;
             all.fewest_items = all.fewest_items.min(items);
             all.most_items = all.most_items.max(items);
@@ -61,11 +62,11 @@ impl From<&Description> for FilterFigures {
     fn from(all: &Description) -> Self {
         Self {
             items: all.items,
-            load: all.load.unwrap_or_default(),
+            load: all.load,
             bits_per_item: all.bits_per_item(),
             memory_bytes: all.memory_bytes,
-            hash_bits: all.hash_bits.unwrap_or_default(),
-            false_positive_rate: all.false_positive_rate.unwrap_or_default(),
+            hash_bits: all.hash_bits,
+            false_positive_rate: all.false_positive_rate,
             window: None,
         }
     }

@@ -1,11 +1,15 @@
 //! Commands in pipelines to all nodes at once, sent again until they are answered.
+//!
+//! Orders are posted, which sends them, and taken later, in the same order, when their replies have
+//! come: in between there is time to post others.
 
 use super::address::Address;
-use super::link::{Link, Node, Trouble};
+use super::link::{Node, Trouble};
 use super::nodes::Nodes;
+use super::order::Order;
 use crate::message;
 use crate::signals::Stop;
-use redis::Value;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,32 +18,21 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A command on its way.
-#[derive(Debug)]
-pub(super) struct Order {
-    /// The slot of its key.
-    pub(super) slot: u16,
-    /// The command as bytes of the protocol.
-    pub(super) command: Vec<u8>,
-    /// It was sent before, and the reply did not come: it may have been done already.
-    pub(super) in_doubt: bool,
-    /// Where to find the key while it is moving.
-    asked_at: Option<Node>,
-    /// The reply, or why it was refused.
-    pub(super) reply: Option<Result<Value, String>>,
-}
-
-impl Order {
-    pub(super) fn new(slot: u16, command: Vec<u8>) -> Self {
-        Self { slot, command, in_doubt: false, asked_at: None, reply: None }
-    }
-}
-
-/// The servers, and what is known of their troubles.
+/// The servers, and what is on the way to them.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) address: Address,
     nodes: Nodes,
+    /// All that were posted and not taken.
+    orders: VecDeque<Order>,
+    /// How many were taken before: the number of the first order.
+    taken: u64,
+    /// The numbers of the orders that each node has still to answer, in the order of their sending.
+    sent: HashMap<Node, VecDeque<u64>>,
+    /// What went wrong when orders were posted.
+    trouble: Option<Trouble>,
+    /// Why there is no hope any more.
+    gave_up: Option<String>,
     /// Ends the patience with a server that is away.
     pub(super) stop: Option<Arc<Stop>>,
     pub(super) is_quiet: bool,
@@ -50,28 +43,54 @@ pub(super) struct Exchange {
 impl Exchange {
     pub(super) fn new(address: Address) -> Result<Self, Trouble> {
         let nodes = Nodes::connect(&address)?;
-        Ok(Self { address, nodes, stop: None, is_quiet: false, losses: 0 })
+        Ok(Self {
+            address,
+            nodes,
+            orders: VecDeque::new(),
+            taken: 0,
+            sent: HashMap::new(),
+            trouble: None,
+            gave_up: None,
+            stop: None,
+            is_quiet: false,
+            losses: 0,
+        })
     }
 
-    /// Has every order answered or refused; or says why it gave up, with some orders neither.
-    ///
-    /// Those for the same key are done in their order.
-    pub(super) fn run(&mut self, orders: &mut [Order]) -> Result<(), String> {
+    /// Sends orders, those for the same key in their order. Whatever goes wrong is found out, and mended,
+    /// when they are taken.
+    pub(super) fn post(&mut self, orders: impl IntoIterator<Item = Order>) {
+        self.orders.extend(orders);
+        if self.gave_up.is_none() {
+            self.trouble = self.send_waiting().err().or(self.trouble.take());
+        }
+    }
+
+    /// The next `count` orders, each answered or refused; or why this gave up, with some of them
+    /// neither.
+    pub(super) fn take(&mut self, count: usize) -> (Vec<Order>, Result<(), String>) {
+        let result = self.wait_for(count);
+        self.taken += count as u64;
+        (self.orders.drain(..count).collect(), result)
+    }
+
+    fn wait_for(&mut self, count: usize) -> Result<(), String> {
         let (mut since, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
-        loop {
-            let left = orders.iter().filter(|order| order.reply.is_none()).count();
-            if left == 0 {
-                return Ok(());
+        while self.orders.iter().take(count).any(|order| order.reply.is_none()) {
+            if let Some(reason) = &self.gave_up {
+                return Err(reason.clone());
             }
-            let Err(trouble) = self.round(orders) else { continue };
-            let progressed = orders.iter().filter(|order| order.reply.is_none()).count() < left;
+            let left = self.unanswered();
+            let Err(trouble) = self.round(count) else { continue };
+            let progressed = self.unanswered() < left;
             if since.is_none() {
                 self.tell(&trouble);
             }
             if progressed || since.is_none() {
                 (since, pause) = (Some(Instant::now()), FIRST_PAUSE);
             }
-            self.be_patient(&trouble, since.unwrap_or_else(Instant::now).elapsed())?;
+            self.be_patient(&trouble, since.unwrap_or_else(Instant::now).elapsed())
+                .inspect_err(|reason| self.gave_up = Some(reason.clone()))?;
             // A key that has only moved is found at once.
             if !matches!(trouble, Trouble::Ask(_) | Trouble::Moved) || !progressed {
                 thread::sleep(pause);
@@ -82,6 +101,11 @@ impl Exchange {
                 self.nodes.learn().ok();
             }
         }
+        Ok(())
+    }
+
+    fn unanswered(&self) -> usize {
+        self.orders.iter().filter(|order| order.reply.is_none()).count()
     }
 
     fn tell(&self, trouble: &Trouble) {
@@ -107,36 +131,47 @@ impl Exchange {
         Ok(())
     }
 
-    /// Sends all orders without a reply, to all nodes, and then takes the replies. Tells the last
-    /// trouble.
-    fn round(&mut self, orders: &mut [Order]) -> Result<(), Trouble> {
-        let mut result = Ok(());
-        let mut sent = Vec::new();
-        for (node, places) in self.by_node(orders, &mut result) {
-            match self.send(&node, &places, orders) {
-                Ok(()) => sent.push((node, places)),
-                Err(trouble) => {
-                    self.note_loss(&node, &trouble);
-                    result = Err(trouble);
+    /// Sends what waits, and receives until the first `count` orders have their replies. After trouble
+    /// nothing is on the way any more.
+    fn round(&mut self, count: usize) -> Result<(), Trouble> {
+        let mut result = self.trouble.take().map_or_else(|| self.send_waiting(), Err);
+        while result.is_ok()
+            && let Some(node) = self.node_of_first(count)
+        {
+            result = self.receive(&node);
+        }
+        if result.is_err() {
+            for node in self.sent.keys().cloned().collect::<Vec<_>>() {
+                while self.sent.get(&node).is_some_and(|sent| !sent.is_empty()) {
+                    result = self.receive(&node).and(result);
                 }
             }
         }
-        for (node, places) in sent {
-            if let Err(trouble) = self.take_replies(&node, &places, orders) {
+        result
+    }
+
+    /// Who has to answer the first of the first `count` orders without a reply.
+    fn node_of_first(&self, count: usize) -> Option<Node> {
+        let place = self.orders.iter().take(count).position(|order| order.reply.is_none())?;
+        let number = self.taken + place as u64;
+        let has_it = |(_, sent): &(&Node, &VecDeque<u64>)| sent.contains(&number);
+        self.sent.iter().find(has_it).map(|(node, _)| node.clone())
+    }
+
+    /// Sends all orders that were not sent, or to be sent again, to all nodes. Tells the last trouble.
+    fn send_waiting(&mut self) -> Result<(), Trouble> {
+        let mut result = Ok(());
+        for (node, numbers) in self.waiting_by_node(&mut result) {
+            if let Err(trouble) = self.send(&node, &numbers) {
                 result = Err(trouble);
             }
         }
         result
     }
 
-    /// The places of the orders for each node.
-    fn by_node(
-        &self,
-        orders: &[Order],
-        result: &mut Result<(), Trouble>,
-    ) -> Vec<(Node, Vec<usize>)> {
-        let mut by_node: Vec<(Node, Vec<usize>)> = Vec::new();
-        for (place, order) in orders.iter().enumerate().filter(|(_, order)| order.reply.is_none()) {
+    fn waiting_by_node(&self, result: &mut Result<(), Trouble>) -> Vec<(Node, Vec<u64>)> {
+        let mut by_node: Vec<(Node, Vec<u64>)> = Vec::new();
+        for (number, order) in (self.taken..).zip(&self.orders).filter(|(_, order)| order.waits()) {
             let node = match order.asked_at.clone().map_or_else(|| self.nodes.of(order.slot), Ok) {
                 Ok(node) => node,
                 Err(trouble) => {
@@ -145,81 +180,71 @@ impl Exchange {
                 }
             };
             match by_node.iter_mut().find(|(known, _)| *known == node) {
-                Some((_, places)) => places.push(place),
-                None => by_node.push((node, vec![place])),
+                Some((_, numbers)) => numbers.push(number),
+                None => by_node.push((node, vec![number])),
             }
         }
         by_node
     }
 
-    fn send(&mut self, node: &Node, places: &[usize], orders: &mut [Order]) -> Result<(), Trouble> {
-        let link = self.nodes.link(node)?;
+    fn send(&mut self, node: &Node, numbers: &[u64]) -> Result<(), Trouble> {
+        let first = self.taken;
+        let order = |number: &u64| (number - first) as usize;
         let mut commands = Vec::new();
-        for &place in places {
-            let order = &mut orders[place];
+        for order in numbers.iter().map(order).map(|place| &self.orders[place]) {
             if order.asked_at.is_some() {
                 redis::cmd("ASKING").write_packed_command(&mut commands);
             }
             commands.extend_from_slice(&order.command);
         }
-        let sent = link.send(&commands);
-        if sent.is_err() {
-            for &place in places {
-                orders[place].lose();
-            }
-        }
-        sent
-    }
-
-    fn take_replies(
-        &mut self,
-        node: &Node,
-        places: &[usize],
-        orders: &mut [Order],
-    ) -> Result<(), Trouble> {
-        let mut result = Ok(());
-        for (number, &place) in places.iter().enumerate() {
-            let link = self.nodes.link(node)?;
-            match orders[place].take_reply(link) {
-                Ok(()) => {}
-                Err(Trouble::Lost(text)) => {
-                    for &place in &places[number..] {
-                        orders[place].lose();
-                    }
-                    let trouble = Trouble::Lost(text);
-                    self.note_loss(node, &trouble);
-                    return Err(trouble);
+        let link = match self.nodes.link(node) {
+            Ok(link) => link,
+            Err(trouble) => {
+                // It has got nothing; who else may have the key is asked again.
+                for place in numbers.iter().map(order) {
+                    self.orders[place].asked_at = None;
                 }
-                Err(trouble) => result = Err(trouble),
+                return Err(trouble);
             }
+        };
+        let sent = link.send(&commands);
+        for place in numbers.iter().map(order) {
+            self.orders[place].is_sent = true;
         }
-        result
+        self.sent.entry(node.clone()).or_default().extend(numbers);
+        sent.map_err(|trouble| self.lose(node, trouble))
     }
 
-    fn note_loss(&mut self, node: &Node, trouble: &Trouble) {
-        if matches!(trouble, Trouble::Lost(_)) {
-            self.losses += 1;
-        }
+    /// The connection is lost, and so are the replies to all that was sent over it.
+    fn lose(&mut self, node: &Node, trouble: Trouble) -> Trouble {
+        self.losses += 1;
         self.nodes.forget(node);
-    }
-}
-
-impl Order {
-    /// The connection was lost before the reply came.
-    fn lose(&mut self) {
-        self.in_doubt = true;
-        self.asked_at = None;
-    }
-
-    fn take_reply(&mut self, link: &mut Link) -> Result<(), Trouble> {
-        if self.asked_at.take().is_some() {
-            link.receive()?;
+        for number in self.sent.remove(node).unwrap_or_default() {
+            self.orders[(number - self.taken) as usize].lose();
         }
-        match link.receive() {
-            Ok(reply) => self.reply = Some(Ok(reply)),
-            Err(Trouble::Refused(text)) => self.reply = Some(Err(text)),
+        trouble
+    }
+
+    /// Receives the reply to the first order that this node has still to answer.
+    fn receive(&mut self, node: &Node) -> Result<(), Trouble> {
+        let Some(number) = self.sent.get(node).and_then(VecDeque::front) else { return Ok(()) };
+        let place = (number - self.taken) as usize;
+        let order = &self.orders[place];
+        let reply = self.nodes.link(node).and_then(|link| order.receive(link));
+        if let Err(trouble @ Trouble::Lost(_)) = reply {
+            return Err(self.lose(node, trouble));
+        }
+        self.sent.get_mut(node).map(VecDeque::pop_front);
+        let order = &mut self.orders[place];
+        (order.is_sent, order.asked_at) = (false, None);
+        match reply {
+            Ok(reply) => order.reply = Some(reply),
+            Err(Trouble::Ask(_) | Trouble::Moved) if !self.nodes.are_a_cluster() => {
+                let text = "it redirects to another server, though it is none of a cluster";
+                order.reply = Some(Err(text.to_owned()));
+            }
             Err(Trouble::Ask(node)) => {
-                self.asked_at = Some(node.clone());
+                order.asked_at = Some(node.clone());
                 return Err(Trouble::Ask(node));
             }
             Err(trouble) => return Err(trouble),

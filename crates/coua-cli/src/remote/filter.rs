@@ -2,7 +2,8 @@
 
 use super::address::Address;
 use super::description::Description;
-use super::exchange::{Exchange, Order};
+use super::exchange::Exchange;
+use super::order::Order;
 use super::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
 use super::request::Request;
 use super::shards::{Shards, key, slot};
@@ -19,6 +20,15 @@ pub(crate) struct Filter {
     shards: Shards,
     /// Keys about which was asked twice.
     pub(super) in_doubt: u64,
+}
+
+/// A question on its way.
+#[derive(Debug)]
+pub(super) struct Asked {
+    question: Question,
+    batches: Vec<Batch>,
+    keys: usize,
+    is_too_long: bool,
 }
 
 impl Filter {
@@ -86,9 +96,8 @@ impl Filter {
         };
         let (first, others) = self.shards.keys().split_at(1);
         let rounds = [others, first].map(|keys| keys.iter().map(reserve).collect::<Vec<_>>());
-        for mut orders in rounds {
-            self.run(&mut orders)?;
-            for order in orders {
+        for orders in rounds {
+            for order in self.run(orders)? {
                 match order.reply {
                     Some(Err(text)) if text != "item exists" => return Err(self.failure(&text)),
                     _ => {}
@@ -104,10 +113,9 @@ impl Filter {
         // There would be this key if there were more shards.
         let beyond = key(name, shards.unwrap_or(0));
         let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key));
-        let mut orders: Vec<_> = self.shards.keys().iter().chain([&beyond]).map(info).collect();
-        self.run(&mut orders)?;
+        let orders = self.shards.keys().iter().chain([&beyond]).map(info).collect();
         let mut found = Vec::new();
-        for order in orders {
+        for order in self.run(orders)? {
             found.push(match order.reply {
                 Some(Ok(fields)) => Some(fields),
                 Some(Err(text)) if text == "not found" => None,
@@ -139,28 +147,33 @@ impl Filter {
         described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
     }
 
-    /// Asks about keys, as long as there is hope of an answer. If there is none for some of them, tells
-    /// why.
-    pub(super) fn ask(
-        &mut self,
-        question: Question,
-        keys: Keys<'_>,
-    ) -> (Vec<Answer>, Result<(), Failure>) {
-        let mut answers = vec![Answer::default(); keys.hashes.len()];
-        if keys.bytes.iter().any(|key| key.len() > LONGEST_KEY) {
+    /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the questions.
+    pub(super) fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
+        let is_too_long = keys.bytes.iter().any(|key| key.len() > LONGEST_KEY);
+        let batches = if is_too_long { Vec::new() } else { Batch::of(keys, &self.shards) };
+        let names = self.shards.keys();
+        let orders = batches.iter().map(|batch| {
+            let key = &names[batch.shard];
+            order(key, &batch.command(question, keys, key))
+        });
+        self.exchange.post(orders);
+        Asked { question, batches, keys: keys.hashes.len(), is_too_long }
+    }
+
+    /// The answers, as long as there is hope of one. If there is none for some of the keys, tells why.
+    pub(super) fn answers(&mut self, asked: Asked) -> (Vec<Answer>, Result<(), Failure>) {
+        let Asked { question, batches, keys, is_too_long } = asked;
+        let mut answers = vec![Answer::default(); keys];
+        if is_too_long {
             let reason = "a key of more than 512 MiB is more than servers take";
             return (answers, Err(self.failure(reason)));
         }
-        let batches = Batch::of(keys, &self.shards);
-        let mut orders = Vec::with_capacity(batches.len());
-        for batch in &batches {
-            let key = &self.shards.keys()[batch.shard];
-            orders.push(order(key, &batch.command(question, keys, key)));
-        }
-        let mut result = self.run(&mut orders);
+        let (orders, result) = self.exchange.take(batches.len());
+        let mut result = result.map_err(|text| self.failure(&text));
         for (batch, order) in batches.iter().zip(orders) {
             let in_doubt = order.in_doubt;
-            let numbers = numbers(order.reply, batch.places.len()).unwrap_or_else(|text| {
+            let wanted = batch.places.len();
+            let numbers = numbers(order.reply, question, wanted).unwrap_or_else(|text| {
                 let first = mem::replace(&mut result, Ok(()));
                 result = first.and(Err(self.failure(&text)));
                 Vec::new()
@@ -169,13 +182,17 @@ impl Filter {
             for &place in &batch.places {
                 answers[place] = Answer { number: numbers.next(), in_doubt };
             }
-            self.in_doubt += if in_doubt { batch.places.len() as u64 } else { 0 };
+            self.in_doubt += if in_doubt { wanted as u64 } else { 0 };
         }
         (answers, result)
     }
 
-    fn run(&mut self, orders: &mut [Order]) -> Result<(), Failure> {
-        self.exchange.run(orders).map_err(|text| self.failure(&text))
+    /// Has orders done while no question is open.
+    fn run(&mut self, orders: Vec<Order>) -> Result<Vec<Order>, Failure> {
+        let count = orders.len();
+        self.exchange.post(orders);
+        let (orders, result) = self.exchange.take(count);
+        result.map(|()| orders).map_err(|text| self.failure(&text))
     }
 
     pub(super) fn failure(&self, reason: &str) -> Failure {
@@ -187,11 +204,18 @@ impl Filter {
 const GONE: &str = "the filter has gone from the server: it was removed, or was lost with it";
 
 /// The numbers of a reply; none if there was no reply.
-fn numbers(reply: Option<Result<Value, String>>, wanted: usize) -> Result<Vec<i64>, String> {
+fn numbers(
+    reply: Option<Result<Value, String>>,
+    question: Question,
+    wanted: usize,
+) -> Result<Vec<i64>, String> {
     let strange = || "what it answers is no answer to this command".to_owned();
     let Some(reply) = reply else { return Ok(Vec::new()) };
     let Value::Array(numbers) = reply? else { return Err(strange()) };
-    let number = |number| if let Value::Int(number) = number { Ok(number) } else { Err(strange()) };
+    let number = |number| match number {
+        Value::Int(number) if question.allows(number) => Ok(number),
+        _ => Err(strange()),
+    };
     let numbers = numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
     if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
 }

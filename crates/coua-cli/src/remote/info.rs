@@ -6,7 +6,7 @@ use super::filter::Filter;
 use crate::args::run::Quiet;
 use crate::message::Failure;
 use crate::stats::Table;
-use crate::stats::text::{grouped, significant, size};
+use crate::stats::text::{grouped, known, percent, significant, size};
 use serde::Serialize;
 
 /// How to describe it.
@@ -65,7 +65,6 @@ impl Info {
 
     fn table(&self) -> String {
         let mut table = Table::default();
-        let known = |number: Option<f64>| number.map_or_else(|| "unknown".to_owned(), significant);
         table.row("server", &self.server);
         table.row("shards", grouped(self.shards));
         table.row("items", grouped(self.items));
@@ -74,10 +73,9 @@ impl Info {
             let (fewest, most) = (self.fewest_items_in_a_shard, self.most_items_in_a_shard);
             table.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
         }
-        table.row("false-positive rate now", known(self.false_positive_rate));
-        table.row("hash bits", known(self.hash_bits));
-        let load = self.load.map(|load| format!("{:.1} %", load * 100.0));
-        table.row("load", load.unwrap_or_else(|| "unknown".to_owned()));
+        table.row("false-positive rate now", known(self.false_positive_rate, significant));
+        table.row("hash bits", known(self.hash_bits, significant));
+        table.row("load", percent(self.load));
         table.row("memory", size(self.memory_bytes));
         table.row("bits per item", format!("{:.1}", self.bits_per_item));
         table.row("slots", grouped(self.slots));

@@ -1,22 +1,25 @@
 //! A connection to one server, and what can go wrong on it.
 
 use super::address::Address;
-use redis::{
-    Client, Cmd, Connection, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
-    RedisError, ServerErrorKind, Value,
-};
+use super::wire::Wire;
+use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
-use std::time::Duration;
+use std::io;
 
-/// A server that does not take a connection within this time is away.
-const CONNECTING: Duration = Duration::from_secs(10);
-/// So is one that does not answer within this time: no command here takes a second.
-const ANSWERING: Duration = Duration::from_secs(20);
 /// A command that only the module has: servers and modules of others have most of its CF.*.
 const OWN_COMMAND: &str = "CF.MDEL";
 
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule libcoua.so";
+
+const NO_REPLY: &str = "what it sends is no reply of Valkey or Redis";
+
+/// Bytes of a reply. Those about keys and filters have a few kB.
+const MOST_BYTES: u64 = 64 << 10;
+/// Bytes of CLUSTER SLOTS, with every slot a range of its own, and a replica of each.
+pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
+/// Characters of a server's words in a message.
+const MOST_WORDS: usize = 300;
 
 /// One server, of a cluster perhaps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,13 +54,18 @@ impl fmt::Display for Trouble {
 
 impl Trouble {
     fn of(error: &RedisError) -> Self {
-        let text = text_of(error);
         match error.kind() {
-            ErrorKind::Io => Self::Lost(text),
-            ErrorKind::Parse => Self::Lost(format!("it sends what is no reply ({text})")),
-            ErrorKind::Server(kind) => Self::of_server(kind, error, text),
-            _ => Self::Refused(text),
+            ErrorKind::Io if error.is_timeout() => Self::Lost("no answer".to_owned()),
+            ErrorKind::Io => Self::Lost(plain(&error.to_string())),
+            ErrorKind::Parse => Self::Lost(NO_REPLY.to_owned()),
+            ErrorKind::Server(kind) => Self::of_server(kind, error, text_of(error)),
+            ErrorKind::Extension if error.code() == Some("BUSY") => Self::NotNow(text_of(error)),
+            _ => Self::Refused(text_of(error)),
         }
+    }
+
+    fn of_io(error: io::Error) -> Self {
+        Self::of(&RedisError::from(error))
     }
 
     fn of_server(kind: ServerErrorKind, error: &RedisError, text: String) -> Self {
@@ -78,26 +86,36 @@ impl Trouble {
     }
 }
 
-/// What a server, or the operating system, says.
+/// What a server says.
 fn text_of(error: &RedisError) -> String {
-    if error.is_timeout() {
-        return "no answer".to_owned();
-    }
     match (error.code(), error.detail()) {
-        (Some("ERR"), Some(detail)) => detail.to_owned(),
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        (None, Some(detail)) => format!("{} ({detail})", error.category()),
-        _ => plain(&error.to_string()),
+        (Some("ERR"), Some(detail)) => shown(detail),
+        (Some(code), Some(detail)) => shown(&format!("{code} {detail}")),
+        (Some(code), None) => shown(code),
+        _ => shown(&error.to_string()),
     }
 }
 
-/// The words of the operating system as people know them.
+/// The words of the operating system, or of TLS, as people know them.
 fn plain(text: &str) -> String {
     match text.rfind(" (os error ") {
         Some(end) => text[..end].to_owned(),
         None if text == "unexpected end of file" => "the connection was closed".to_owned(),
         None => text.to_owned(),
     }
+}
+
+/// Somebody else's words, so that they cannot play with a terminal.
+fn shown(text: &str) -> String {
+    let is_long = text.chars().nth(MOST_WORDS).is_some();
+    let mut shown = String::new();
+    for c in text.chars().take(MOST_WORDS) {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    if is_long {
+        shown.push_str(" ...");
+    }
+    shown
 }
 
 /// `host:port`, where the host may have colons.
@@ -108,7 +126,8 @@ fn node(text: &str) -> Option<Node> {
 
 /// A connection, over which commands go in pipelines.
 pub(super) struct Link {
-    connection: Connection,
+    wire: Wire,
+    parser: Parser,
 }
 
 impl fmt::Debug for Link {
@@ -120,57 +139,69 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects as the address says, to this node, which must have the module.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, Trouble> {
-        let connection = connect(address, node).map_err(|error| match error.kind() {
-            ErrorKind::AuthenticationFailed => {
-                let says = error.detail().unwrap_or("the user or the password is wrong");
-                Trouble::Refused(format!("authentication failed: {says}"))
-            }
-            _ => Trouble::of(&error),
-        })?;
-        let mut link = Self { connection };
+        let wire = Wire::open(address, node).map_err(Trouble::of_io)?;
+        let mut link = Self { wire, parser: Parser::new() };
+        link.log_in(address)?;
+        link.tell_name()?;
+        if address.database != 0 {
+            link.ask(redis::cmd("SELECT").arg(address.database))?;
+        }
         let known = link.ask(redis::cmd("COMMAND").arg("INFO").arg(OWN_COMMAND))?;
         let has_module =
             matches!(&known, Value::Array(of) if matches!(of.first(), Some(Value::Array(_))));
         if has_module { Ok(link) } else { Err(Trouble::Refused(NO_MODULE.to_owned())) }
     }
 
+    fn log_in(&mut self, address: &Address) -> Result<(), Trouble> {
+        let (user, password) = (address.user.as_deref(), address.password.as_deref());
+        if user.is_none() && password.is_none() {
+            return Ok(());
+        }
+        // There are users who need no password.
+        let command = redis::cmd("AUTH").arg(user).arg(password.unwrap_or_default()).to_owned();
+        match self.ask(&command) {
+            Err(Trouble::Refused(text)) => {
+                Err(Trouble::Refused(format!("authentication failed: {text}")))
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Says who this is, for CLIENT LIST: older servers need not understand, nor may every user.
+    fn tell_name(&mut self) -> Result<(), Trouble> {
+        let told =
+            [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))].map(|(what, is)| {
+                match self.ask(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
+                    Err(Trouble::Refused(_)) => Ok(()),
+                    other => other.map(drop),
+                }
+            });
+        told.into_iter().collect()
+    }
+
     /// Sends commands, as bytes of the protocol.
     pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), Trouble> {
-        self.connection.send_packed_command(commands).map_err(|error| Trouble::of(&error))
+        self.wire.send(commands).map_err(Trouble::of_io)
     }
 
     /// The reply to the first command that has none yet.
     pub(super) fn receive(&mut self) -> Result<Value, Trouble> {
-        let reply = self.connection.recv_response().and_then(Value::extract_error);
-        reply.map_err(|error| Trouble::of(&error))
+        self.receive_at_most(MOST_BYTES)
+    }
+
+    fn receive_at_most(&mut self, bytes: u64) -> Result<Value, Trouble> {
+        let reply = self.parser.parse_value(self.wire.reply(bytes));
+        reply.and_then(Value::extract_error).map_err(|error| Trouble::of(&error))
     }
 
     /// The reply to a command.
     pub(super) fn ask(&mut self, command: &Cmd) -> Result<Value, Trouble> {
-        self.send(&command.get_packed_command())?;
-        self.receive()
+        self.ask_for(command, MOST_BYTES)
     }
-}
 
-fn connect(address: &Address, node: &Node) -> Result<Connection, RedisError> {
-    let Node { host, port } = node.clone();
-    let at = if address.has_tls() {
-        ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
-    } else {
-        ConnectionAddr::Tcp(host, port)
-    };
-    let mut session = RedisConnectionInfo::default()
-        .set_db(address.database)
-        .set_lib_name("coua", env!("CARGO_PKG_VERSION"));
-    if let Some(user) = &address.user {
-        session = session.set_username(user);
+    /// The reply, of so many bytes at most, to a command.
+    pub(super) fn ask_for(&mut self, command: &Cmd, bytes: u64) -> Result<Value, Trouble> {
+        self.send(&command.get_packed_command())?;
+        self.receive_at_most(bytes)
     }
-    if let Some(password) = &address.password {
-        session = session.set_password(password);
-    }
-    let info = at.into_connection_info()?.set_redis_settings(session);
-    let connection = Client::open(info)?.get_connection_with_timeout(CONNECTING)?;
-    connection.set_read_timeout(Some(ANSWERING))?;
-    connection.set_write_timeout(Some(ANSWERING))?;
-    Ok(connection)
 }

@@ -16,15 +16,18 @@ pub(crate) mod check;
 pub(crate) mod count;
 pub(crate) mod dedup;
 mod description;
+mod ending;
 mod exchange;
 mod filter;
 pub(crate) mod info;
 mod link;
 mod nodes;
+mod order;
 mod question;
 pub(crate) mod remove;
 mod request;
 mod shards;
+mod wire;
 
 pub(crate) use address::Address;
 pub(crate) use request::{Request, refuse_options_of_files};
@@ -38,8 +41,9 @@ use crate::session::Session;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, FilterFigures};
 use coua::KeyHasher;
-use filter::Filter;
-use question::{Answer, FULL, Keys};
+use filter::{Asked, Filter};
+use question::{Answer, Keys, Question};
+use std::collections::VecDeque;
 
 /// What every command needs to know.
 #[derive(Debug)]
@@ -50,18 +54,50 @@ pub(crate) struct Task<'a> {
     pub(crate) quiet: Quiet,
 }
 
+/// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
+/// promises about lost connections name them.
+const MOST_ASKED: usize = 1 << 20;
+
 /// A filter, and the run that works with it.
 #[derive(Debug)]
 struct Work {
     filter: Filter,
     session: Session,
     quiet: Quiet,
+    /// The questions that are open, in their order.
+    asked: VecDeque<Asked>,
 }
 
 impl Work {
+    fn new(mut filter: Filter, session: Session, quiet: Quiet) -> Self {
+        filter.heed(&session);
+        Self { filter, session, quiet, asked: VecDeque::new() }
+    }
+
+    /// Asks about the records of a block.
+    fn ask(&mut self, question: Question, block: &Block) {
+        self.asked.push_back(self.filter.ask(question, keys(block)));
+    }
+
+    /// The answers to the first question that is open; if some are missing, why.
+    fn answers(&mut self) -> (Vec<Answer>, Result<(), Failure>) {
+        let asked = self.asked.pop_front();
+        asked.map_or_else(|| (Vec::new(), Ok(())), |asked| self.filter.answers(asked))
+    }
+
+    /// Asks when no question is open.
+    fn ask_at_once(
+        &mut self,
+        question: Question,
+        keys: Keys<'_>,
+    ) -> (Vec<Answer>, Result<(), Failure>) {
+        let asked = self.filter.ask(question, keys);
+        self.filter.answers(asked)
+    }
+
     fn show(&mut self, found: u64) {
         // The server is not asked for its load all the time.
-        self.session.show(found, 0.0);
+        self.session.show(found, None);
     }
 
     /// Tells of lost connections, and what they may have done.
@@ -96,22 +132,7 @@ fn keys(block: &Block) -> Keys<'_> {
     Keys { bytes: &block.keys, hashes: &block.hashes }
 }
 
-/// The first key that the filter has no room for.
-fn refused(answers: &[Answer]) -> Option<usize> {
-    answers.iter().position(|answer| answer.number == Some(FULL))
-}
-
 /// The number of a record in its input, with the input's name.
 fn record_name(block: &Block, place: usize) -> String {
     format!("{}: record {}", block.name, block.record_number(place))
-}
-
-/// Why a run stopped within a block.
-fn stopped(failure: &Failure, answers: &[Answer], rest: &str) -> String {
-    let unanswered = answers.iter().filter(|answer| answer.number.is_none()).count();
-    format!(
-        "{}; {} records were not answered: {rest}",
-        failure.reason(),
-        grouped(unanswered as u64)
-    )
 }

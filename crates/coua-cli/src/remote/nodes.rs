@@ -1,10 +1,13 @@
 //! Which server has which key: one has all, or each of a cluster's primaries has some slots.
 
 use super::address::Address;
-use super::link::{Link, Node, Trouble};
+use super::link::{Link, MOST_BYTES_OF_SLOTS, Node, Trouble};
 use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+/// Servers of a cluster that are remembered: the slots do not suffice for as many.
+const MOST_NODES: usize = 16_384;
 
 /// The servers of a filter, and the connections to them.
 #[derive(Debug)]
@@ -37,6 +40,10 @@ impl Nodes {
         Ok(nodes)
     }
 
+    pub(super) fn are_a_cluster(&self) -> bool {
+        self.cluster.is_some()
+    }
+
     /// The node that has a slot.
     pub(super) fn of(&self, slot: u16) -> Result<Node, Trouble> {
         let Some(cluster) = &self.cluster else { return Ok(self.first()) };
@@ -64,7 +71,10 @@ impl Nodes {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let mut last = Trouble::NotNow("no node of the cluster answers".to_owned());
         for node in cluster.known.clone() {
-            match self.link(&node).and_then(|link| link.ask(redis::cmd("CLUSTER").arg("SLOTS"))) {
+            match self.link(&node).and_then(|link| {
+                let command = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
+                link.ask_for(&command, MOST_BYTES_OF_SLOTS)
+            }) {
                 Ok(slots) => return self.note(&slots, &node),
                 Err(trouble) => {
                     self.forget(&node);
@@ -91,7 +101,7 @@ impl Nodes {
             let primary = node(primary, told_by).ok_or_else(wrong)?;
             let replicas = replicas.iter().filter_map(|replica| node(replica, told_by));
             for node in std::iter::once(primary.clone()).chain(replicas) {
-                if !cluster.known.contains(&node) {
+                if cluster.known.len() < MOST_NODES && !cluster.known.contains(&node) {
                     cluster.known.push(node);
                 }
             }

@@ -43,6 +43,20 @@ impl Question {
 
 /// What a server answers about a key that it has no room for.
 pub(super) const FULL: i64 = -1;
+/// What it answers about one that it has.
+pub(super) const ALREADY_THERE: i64 = 0;
+
+impl Question {
+    /// Whether a server may answer so.
+    pub(super) fn allows(self, number: i64) -> bool {
+        match self {
+            Self::InsertNew => (FULL..=1).contains(&number),
+            Self::Insert => matches!(number, FULL | 1),
+            Self::Remove | Self::Contains => matches!(number, 0 | 1),
+            Self::Count => number >= 0,
+        }
+    }
+}
 
 /// What is known about one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +124,20 @@ impl Ledger {
     pub(super) fn note(&mut self, key: &[u8], hash: KeyHash) {
         self.bytes.push(key);
         self.hashes.push(hash);
+    }
+
+    /// Notes those of the keys from the `first` on whose answer says so.
+    pub(super) fn note_some(
+        &mut self,
+        keys: Keys<'_>,
+        answers: &[Answer],
+        first: usize,
+        says_so: impl Fn(&Answer) -> bool,
+    ) {
+        let all = answers.iter().zip(keys.bytes.iter().zip(keys.hashes));
+        for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| says_so(answer)) {
+            self.note(key, *hash);
+        }
     }
 
     pub(super) fn keys(&self) -> Keys<'_> {

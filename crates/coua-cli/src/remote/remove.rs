@@ -1,8 +1,9 @@
 //! `coua remove` with a filter on a server.
 
+use super::ending::Ending;
 use super::filter::Filter;
 use super::question::Question;
-use super::{Task, Work, keys, pipeline, stopped};
+use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::exit::Exit;
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
@@ -19,13 +20,12 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
-    let (mut filter, _) = Filter::open(&task.address, task.quiet)?;
+    let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
-    filter.heed(&session);
     let pipeline = pipeline(&session, reading);
-    let work = Work { filter, session, quiet: task.quiet };
-    let mut remove = Remove { work, report, found: 0, not_found: 0 };
+    let work = Work::new(filter, session, task.quiet);
+    let mut remove = Remove { work, report, found: 0, not_found: 0, ending: Ending::Whole };
     let read = pipeline.run(&mut remove, &mut outputs);
     remove.work.session.end();
     read?;
@@ -39,12 +39,21 @@ struct Remove {
     report: Option<bool>,
     found: u64,
     not_found: u64,
+    ending: Ending,
 }
 
 impl Answering for Remove {
+    fn ask(&mut self, block: &Block) {
+        self.work.ask(Question::Remove, block);
+    }
+
+    fn most_asked(&self) -> usize {
+        MOST_ASKED
+    }
+
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.work.session.note(block);
-        let (answers, asked) = self.work.filter.ask(Question::Remove, keys(block));
+        let (answers, asked) = self.work.answers();
         let found = answers.iter().filter(|answer| answer.number == Some(1)).count();
         let unanswered = answers.iter().filter(|answer| answer.number.is_none()).count();
         self.found += found as u64;
@@ -56,11 +65,10 @@ impl Answering for Remove {
             block.select(answers.iter().map(|answer| answer.number == number), keyless);
         }
         if let Err(failure) = asked {
-            let rest = "they may have been removed or not, and are in no report";
-            let reason = stopped(&failure, &answers, rest);
-            block.failure = Some(Failure::at(self.work.filter.name(), reason));
+            self.ending.give_up(&failure, &answers, block);
             return Ok(Flow::Enough);
         }
+        self.ending.note(&answers, block);
         self.work.show(self.found);
         Ok(Flow::Continue)
     }
@@ -68,6 +76,10 @@ impl Answering for Remove {
 
 impl Remove {
     fn finish(mut self) -> Result<Exit, Failure> {
+        if let Ending::GaveUp(left) = &self.ending {
+            let rest = "they may have been removed or not, and are in no report";
+            return Err(Failure::at(self.work.filter.name(), left.words(rest)));
+        }
         self.work
             .tell_doubts("each of which may have lost two copies; they count as answered last");
         let answers = Answers {

@@ -8,7 +8,7 @@ use crate::startup::Stream;
 use coua::Generations;
 use serde::Serialize;
 use std::io::{self, Write};
-use text::{grouped, significant, size};
+use text::{grouped, known, percent, significant, size};
 
 /// Figures about a run. The names of the fields are part of the program's interface; `--help`
 /// documents them.
@@ -47,11 +47,12 @@ pub(crate) struct Answers {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct FilterFigures {
     pub(crate) items: u64,
-    pub(crate) load: f64,
+    /// None, as the others: it is on a server, and in another module's layout.
+    pub(crate) load: Option<f64>,
     pub(crate) bits_per_item: f64,
     pub(crate) memory_bytes: u64,
-    pub(crate) hash_bits: f64,
-    pub(crate) false_positive_rate: f64,
+    pub(crate) hash_bits: Option<f64>,
+    pub(crate) false_positive_rate: Option<f64>,
     /// What a window has done.
     #[serde(flatten)]
     pub(crate) window: Option<WindowFigures>,
@@ -73,11 +74,11 @@ impl From<&Generations> for FilterFigures {
         let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
         Self {
             items: filter.len(),
-            load: filter.load(),
+            load: Some(filter.load()),
             bits_per_item: 8.0 * memory_bytes as f64 / filter.len().max(1) as f64,
             memory_bytes,
-            hash_bits: filter.hash_bits(),
-            false_positive_rate: filter.false_positive_rate(),
+            hash_bits: Some(filter.hash_bits()),
+            false_positive_rate: Some(filter.false_positive_rate()),
             window: filter.window().map(|_| WindowFigures {
                 max_items,
                 rate_at_max_items: max_items.map(|items| items as f64 / filter.hash_bits().exp2()),
@@ -123,11 +124,11 @@ impl Figures {
         }
         let filter = &self.filter;
         table.row("items in filter", grouped(filter.items));
-        table.row("load", format!("{:.1} %", filter.load * 100.0));
+        table.row("load", percent(filter.load));
         table.row("bits per item", format!("{:.1}", filter.bits_per_item));
         table.row("memory", size(filter.memory_bytes));
-        table.row("hash bits", significant(filter.hash_bits));
-        table.row("false-positive rate", significant(filter.false_positive_rate));
+        table.row("hash bits", known(filter.hash_bits, significant));
+        table.row("false-positive rate", known(filter.false_positive_rate, significant));
         if let Some(window) = &filter.window {
             if let Some(rate) = window.rate_at_max_items {
                 table.row("max items", window.max_items.map_or_else(String::new, grouped));

@@ -43,6 +43,16 @@ pub(crate) fn significant(number: f64) -> String {
     }
 }
 
+/// A number in words, if it is known.
+pub(crate) fn known(number: Option<f64>, words: impl Fn(f64) -> String) -> String {
+    number.map_or_else(|| "unknown".to_owned(), words)
+}
+
+/// A share, if it is known.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    known(share, |share| format!("{:.1} %", share * 100.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

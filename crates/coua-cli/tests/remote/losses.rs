@@ -15,9 +15,6 @@ on_both!(
     what_nobody_reads_is_not_recorded,
 );
 
-/// Records that may be sent and unanswered at a time: those of a block of 256 KiB.
-const MOST_IN_DOUBT: usize = 256 * 1024 / 24;
-
 /// How often each line is in the text.
 fn counted(text: &[u8]) -> HashMap<&[u8], usize> {
     let mut counts = HashMap::new();
@@ -52,7 +49,8 @@ fn lost_answers_lose_no_line(kind: Kind) {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(run.stderr.contains("trying again for 60 s"), "{}", run.stderr);
         assert!(run.stderr.contains("printed whether seen before or not"), "{}", run.stderr);
-        assert!(repeats(&text, &run.stdout) < MOST_IN_DOUBT);
+        // Each line once more at most, in however many blocks that were on the way it is.
+        assert!(repeats(&text, &run.stdout) <= counted(&unique).len());
         // All is recorded, and nothing twice.
         assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
         let most = run_with(&unique, ["count", &at]).text();

@@ -22,6 +22,8 @@ mod client;
 mod cluster;
 mod commands;
 mod encrypted;
+mod fake;
+mod hostile;
 mod losses;
 mod proxy;
 mod refusals;

@@ -133,22 +133,28 @@ fn what_only_files_have_is_told(kind: Kind) {
 
 fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
     let server = Server::start(kind);
-    let at = address(&server, "small?shards=2");
-    let numbers: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let folder = Folder::new();
+    // Several blocks, all of them on the way when the first is refused.
+    let numbers: Vec<String> = (0..300_000).map(|number| number.to_string()).collect();
     let text = numbers.join("\n") + "\n";
-    let options = ["--when-full", "error", "--capacity", "5000"];
-    let full = run_with(text.as_bytes(), [&["dedup", "--filter", &at][..], &options].concat());
-    assert_eq!(full.code, Some(3), "{}", full.stderr);
-    assert!(
-        full.stderr.contains("the filter is full; stopped before standard input: record"),
-        "{}",
-        full.stderr
-    );
-    let printed = full.stdout.split(|byte| *byte == b'\n').count() - 1;
-    assert!((5000..15_000).contains(&printed), "{printed}");
-    assert!(text.as_bytes().starts_with(&full.stdout));
-    let recorded = run_with(text.as_bytes(), ["check", &at]).text();
-    assert_eq!(recorded.as_bytes(), full.stdout);
+    let file = folder.file("in", &text);
+    for (name, command) in [("dedup", &["dedup", "--filter"][..]), ("add", &["add"])] {
+        let at = address(&server, &format!("{name}?shards=2"));
+        let options = ["--when-full", "error", "--capacity", "5000"];
+        let full = run([command, &[at.as_str(), file.as_str()], &options].concat());
+        assert_eq!(full.code, Some(3), "{}", full.stderr);
+        let words = format!("the filter is full; stopped before {file}: record ");
+        let place = full.stderr.find(&words).unwrap_or_else(|| panic!("{}", full.stderr));
+        let number = full.stderr[place + words.len()..].split(':').next().unwrap();
+        let recorded = run_with(text.as_bytes(), ["check", &at]).text();
+        let before = recorded.lines().count();
+        assert!((5000..15_000).contains(&before), "{before}");
+        assert!(text.starts_with(&recorded), "and nothing behind it");
+        assert_eq!(number, (before + 1).to_string());
+        if name == "dedup" {
+            assert_eq!(recorded.as_bytes(), full.stdout);
+        }
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Or on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
     /// or `redis://`; `valkeys://` and `rediss://` for TLS. Many processes may share such a filter: each
     /// record is printed by the first that has it. A lost connection is tried again (&retry=SECONDS, 60);
-    /// records whose answer was lost with it, at most 256 KiB of them or one longer record, are printed
+    /// records whose answer was lost with it, at most 1 MiB of them or one longer record, are printed
     /// whether seen before or not, so that none is lost. What is printed is recorded before it is
     /// written, and taken back if it cannot be written; only a process that is killed outright cannot
     /// take back.

@@ -1,0 +1,69 @@
+//! How a run on a server ends before its time.
+
+use super::question::{Answer, FULL};
+use super::record_name;
+use crate::input::block::Block;
+use crate::message::Failure;
+use crate::stats::text::grouped;
+
+/// Whether all records were dealt with.
+#[derive(Debug, Default)]
+pub(super) enum Ending {
+    #[default]
+    Whole,
+    /// Not this record, for which there was no room, nor those behind it.
+    Full(String),
+    /// The server cannot be reached, or does not do what it is asked.
+    GaveUp(GaveUp),
+}
+
+/// What the server has left open.
+#[derive(Debug)]
+pub(super) struct GaveUp {
+    reason: String,
+    unanswered: u64,
+    /// A record before which all were answered.
+    pub(super) first: String,
+    /// The last record about which was asked.
+    pub(super) last: String,
+}
+
+impl Ending {
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
+    /// The server has not answered for all records of a block. Of several blocks the first tells why.
+    pub(super) fn give_up(&mut self, failure: &Failure, answers: &[Answer], block: &Block) {
+        if !matches!(self, Self::GaveUp(_)) {
+            let first = record_name(block, 0);
+            let reason = failure.reason().to_owned();
+            *self = Self::GaveUp(GaveUp { reason, unanswered: 0, first, last: String::new() });
+        }
+        self.note(answers, block);
+    }
+
+    /// The first key for which there was no room, if the run is to end there: once some are open, all
+    /// others that were not taken are open as well.
+    pub(super) fn full(&self, answers: &[Answer], asked: &Result<(), Failure>) -> Option<usize> {
+        let is_full = |answer: &Answer| answer.number == Some(FULL);
+        let is_whole = asked.is_ok() && matches!(self, Self::Whole);
+        answers.iter().position(is_full).filter(|_| is_whole)
+    }
+
+    /// Notes what has become of a block, if some are open.
+    pub(super) fn note(&mut self, answers: &[Answer], block: &Block) {
+        if let Self::GaveUp(left) = self {
+            left.unanswered +=
+                answers.iter().filter(|answer| answer.number.is_none()).count() as u64;
+            left.last = record_name(block, block.len().saturating_sub(1));
+        }
+    }
+}
+
+impl GaveUp {
+    pub(super) fn words(&self, rest: &str) -> String {
+        let unanswered = grouped(self.unanswered);
+        format!("{}; {unanswered} records were not answered: {rest}", self.reason)
+    }
+}

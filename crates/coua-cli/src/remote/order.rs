@@ -1,0 +1,56 @@
+//! A command on its way to a server and back.
+
+use super::link::{Link, Node, Trouble};
+use redis::Value;
+
+/// A command on its way.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// The slot of its key.
+    pub(super) slot: u16,
+    /// The command as bytes of the protocol.
+    pub(super) command: Vec<u8>,
+    /// It was sent before, and the reply did not come: it may have been done already.
+    pub(super) in_doubt: bool,
+    /// Where to find the key while it is moving.
+    pub(super) asked_at: Option<Node>,
+    pub(super) is_sent: bool,
+    /// The reply, or why it was refused.
+    pub(super) reply: Option<Result<Value, String>>,
+}
+
+impl Order {
+    pub(super) fn new(slot: u16, command: Vec<u8>) -> Self {
+        Self { slot, command, in_doubt: false, asked_at: None, is_sent: false, reply: None }
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.reply.is_none() && !self.is_sent
+    }
+
+    /// The connection was lost before the reply came.
+    pub(super) fn lose(&mut self) {
+        self.in_doubt = true;
+        self.is_sent = false;
+        self.asked_at = None;
+    }
+
+    /// The reply, or why it was refused.
+    pub(super) fn receive(&self, link: &mut Link) -> Result<Result<Value, String>, Trouble> {
+        let may_ask = match &self.asked_at {
+            Some(_) => link.receive().map(drop),
+            None => Ok(()),
+        };
+        if let Err(trouble @ Trouble::Lost(_)) = may_ask {
+            return Err(trouble);
+        }
+        // It comes whether ASKING was refused or not.
+        match link.receive() {
+            Ok(reply) => Ok(Ok(reply)),
+            Err(Trouble::Refused(text)) => Ok(Err(text)),
+            // That ASKING was refused is why another node is named.
+            Err(Trouble::Moved) => Err(may_ask.err().unwrap_or(Trouble::Moved)),
+            Err(trouble) => Err(trouble),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Bytes to a server and back, within limits: whoever listens there may send anything, or nothing.
+//!
+//! The connections of the `redis` crate have no limits, and its parser keeps what it has read until a
+//! reply is complete: a server that sends without end would take all memory, and one that sends a byte
+//! now and then would hold the program up for ever. So the connection is ours, and the parser of the
+//! crate reads from it. How deep replies may be nested (100) and how much is allocated before elements
+//! have come (4096 of them) the parser limits itself.
+
+use super::address::Address;
+use super::link::Node;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A server that does not take a connection within this time is away.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// So is one that does not answer within this time: no command here takes a second.
+const ANSWERING: Duration = Duration::from_secs(20);
+/// As long a server may always take, however impatient the address is.
+const HICCUP: Duration = Duration::from_secs(5);
+
+/// A connection.
+pub(super) struct Wire {
+    stream: Stream,
+    /// How long a reply may take.
+    answering: Duration,
+}
+
+enum Stream {
+    Plain(Limited),
+    Encrypted(Box<StreamOwned<ClientConnection, Limited>>),
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
+impl Wire {
+    /// Connects to a node, encrypted if the address says so.
+    pub(super) fn open(address: &Address, node: &Node) -> io::Result<Self> {
+        let answering = ANSWERING.min(address.patience.max(HICCUP));
+        let socket = connect(node)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(answering))?;
+        socket.set_write_timeout(Some(answering))?;
+        let limited = Limited { socket, until: Instant::now() + answering, left: u64::MAX };
+        let stream = if address.has_tls() {
+            Stream::Encrypted(Box::new(StreamOwned::new(tls(node)?, limited)))
+        } else {
+            Stream::Plain(limited)
+        };
+        Ok(Self { stream, answering })
+    }
+
+    /// Sends bytes, all of them.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.limit(u64::MAX);
+        let stream: &mut dyn Write = match &mut self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Encrypted(stream) => stream,
+        };
+        stream.write_all(bytes)?;
+        stream.flush()
+    }
+
+    /// Where to read a reply that has so many bytes at most, from now on.
+    pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
+        self.limit(most_bytes);
+        match &mut self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Encrypted(stream) => stream,
+        }
+    }
+
+    fn limit(&mut self, most_bytes: u64) {
+        let limited = match &mut self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Encrypted(stream) => &mut stream.sock,
+        };
+        limited.left = most_bytes;
+        limited.until = Instant::now() + self.answering;
+    }
+}
+
+/// A socket from which so much may be read, and until when.
+struct Limited {
+    socket: TcpStream,
+    until: Instant,
+    left: u64,
+}
+
+impl Limited {
+    /// A socket that is waited for has a timeout of its own; this is for those that trickle.
+    fn check_time(&self) -> io::Result<()> {
+        if Instant::now() > self.until { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.check_time()?;
+        if self.left == 0 {
+            return Err(io::Error::other("it sends more than the answer to what was asked"));
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.socket.read(&mut buffer[..most])?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check_time()?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Tries all addresses of a name.
+fn connect(node: &Node) -> io::Result<TcpStream> {
+    let until = Instant::now() + CONNECTING;
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in (node.host.as_str(), node.port).to_socket_addrs()? {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Encryption, with the certificates that the system trusts.
+fn tls(node: &Node) -> io::Result<ClientConnection> {
+    let name = ServerName::try_from(node.host.clone());
+    let name = name.map_err(|_| io::Error::other("its name cannot stand in a certificate"))?;
+    let mut roots = RootCertStore::empty();
+    // What cannot be read is not trusted; nor is what is no certificate.
+    let (trusted, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if trusted == 0 {
+        return Err(io::Error::other(
+            "the system has no certificates to trust: SSL_CERT_FILE names a file with some",
+        ));
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
+}

@@ -1,0 +1,119 @@
+//! A server that behaves until it is asked a certain command, and then sends what it likes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// What comes behind the bytes with which it answers.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    /// It waits for the next command.
+    GoOn,
+    /// These bytes, over and over.
+    ForEver(&'static [u8]),
+    /// These bytes, one by one, with pauses.
+    Slowly(&'static [u8]),
+    Silence,
+    Close,
+}
+
+/// When it behaves badly, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Manners {
+    /// The command, by its beginning; any command if it is empty.
+    pub(crate) at: &'static str,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) then: Then,
+    /// What it says of itself.
+    pub(crate) mode: &'static str,
+}
+
+/// Starts it; it lives as long as the test program. Its port.
+pub(crate) fn start(manners: Manners) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let manners = Arc::new(manners);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let manners = manners.clone();
+            // A client that has enough goes away.
+            thread::spawn(move || serve(&client.unwrap(), &manners).ok());
+        }
+    });
+    port
+}
+
+fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
+    let mut commands = BufReader::new(client);
+    let mut replies = client;
+    loop {
+        let words = command(&mut commands)?;
+        if !words.join(&b' ').starts_with(manners.at.as_bytes()) {
+            replies.write_all(&good(&words, manners.mode))?;
+            continue;
+        }
+        replies.write_all(&manners.answer)?;
+        match manners.then {
+            Then::GoOn => {}
+            Then::Close => return Ok(()),
+            Then::Silence => {
+                commands.read_to_end(&mut Vec::new())?;
+            }
+            Then::ForEver(bytes) => {
+                let bytes = bytes.repeat(10_000);
+                loop {
+                    replies.write_all(&bytes)?;
+                }
+            }
+            Then::Slowly(bytes) => {
+                for byte in bytes.iter().cycle() {
+                    replies.write_all(&[*byte])?;
+                    thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+    }
+}
+
+/// The words of the next command.
+fn command(from: &mut impl BufRead) -> std::io::Result<Vec<Vec<u8>>> {
+    let count = number(from)?;
+    (0..count)
+        .map(|_| {
+            let mut word = vec![0; number(from)? + 2];
+            from.read_exact(&mut word)?;
+            word.truncate(word.len() - 2);
+            Ok(word)
+        })
+        .collect()
+}
+
+fn number(from: &mut impl BufRead) -> std::io::Result<usize> {
+    let mut line = String::new();
+    from.read_line(&mut line)?;
+    line.trim_start_matches(['*', '$']).trim_end().parse().map_err(std::io::Error::other)
+}
+
+/// What a server of good manners says: there is a filter `s`, and nothing in it.
+fn good(words: &[Vec<u8>], mode: &str) -> Vec<u8> {
+    let text = |word: &[u8]| String::from_utf8_lossy(word).to_uppercase();
+    let items = |before: usize, answer| {
+        let answers = words[before..].iter().map(|_| answer).collect::<String>();
+        format!("*{}\r\n{answers}", words.len() - before)
+    };
+    let says = match text(&words[0]).as_str() {
+        "COMMAND" => "*1\r\n*1\r\n$7\r\ncf.mdel\r\n".to_owned(),
+        "HELLO" => format!("*2\r\n$4\r\nmode\r\n${}\r\n{mode}\r\n", mode.len()),
+        "CF.INFO" if words[1] == b"s" => INFO.to_owned(),
+        "CF.INFO" => "-ERR not found\r\n".to_owned(),
+        "CF.INSERTNX" | "CF.INSERT" => items(4, ":1\r\n"),
+        "CF.MEXISTS" | "CF.MCOUNT" | "CF.MDEL" => items(2, ":0\r\n"),
+        _ => "+OK\r\n".to_owned(),
+    };
+    says.into_bytes()
+}
+
+pub(crate) const INFO: &str = "*12\r\n+Size\r\n:1024\r\n+Number of buckets\r\n:512\r\n+Number of items \
+    inserted\r\n:0\r\n+Number of items deleted\r\n:0\r\n+Bucket size\r\n:2\r\n+Expansion rate\r\n:1\r\n";

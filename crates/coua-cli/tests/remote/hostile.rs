@@ -1,0 +1,223 @@
+//! Whoever answers may answer anything: an error that names the server, within little time and memory.
+
+use crate::fake::{INFO, Manners, Then, start};
+use crate::support::{coua, messages, wait};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+/// Virtual memory of the program, in KiB: several times of what it takes.
+const MEMORY: &str = "1000000";
+
+/// Each command, and what it asks a server about records.
+const COMMANDS: [(&str, &str); 5] = [
+    ("add", "CF.INSERT"),
+    ("check", "CF.MEXISTS"),
+    ("count", "CF.MCOUNT"),
+    ("remove", "CF.MDEL"),
+    ("dedup", "CF.INSERTNX"),
+];
+
+const STEPS_BEFORE: [&str; 4] = ["CLIENT", "COMMAND", "HELLO", "CF.INFO"];
+
+fn spawn(command: &str, at: &str) -> Child {
+    let program = env!("CARGO_BIN_EXE_coua");
+    let limited = format!("ulimit -v {MEMORY} && exec \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &limited, "sh", program, command]);
+    if command == "dedup" {
+        shell.arg("--filter");
+    }
+    shell.arg(at).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    // One that has ended already is checked by its exit code.
+    child.stdin.take().unwrap().write_all(b"a\nb\nc\n").ok();
+    child
+}
+
+fn manners(at: &'static str, answer: &[u8], then: Then) -> Manners {
+    Manners { at, answer: answer.to_vec(), then, mode: "standalone" }
+}
+
+/// What the program says to this, which is one message that names the server, or two.
+#[track_caller]
+fn told(command: &str, manners: Manners) -> String {
+    let words = format!("{command} {manners:.300?}");
+    let at = format!("valkey://127.0.0.1:{}/s", start(manners));
+    let mut child = spawn(command, &format!("{at}?retry=0.2"));
+    let status = wait(&mut child);
+    let stderr = messages(&mut child);
+    assert_eq!(status.code(), Some(2), "{words}: {status} {stderr}");
+    assert!(stderr.lines().all(|line| line.starts_with(&format!("coua: {at}: "))), "{stderr}");
+    assert!((1..=2).contains(&stderr.lines().count()) && stderr.len() < 2000, "{words}: {stderr}");
+    assert!(stderr.chars().all(|c| c == '\n' || !c.is_control()), "{words}: {stderr:?}");
+    stderr
+}
+
+#[test]
+fn what_is_no_reply_is_told() {
+    let nested = b"*1\r\n".repeat(200_000);
+    let wrong: [&[u8]; 10] = [
+        b"garbage\r\n",
+        b"\r\n",
+        b"\0\xff\xfe\x80",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"*x\r\n",
+        b":99999999999999999999\r\n",
+        b"$1\r\nabcd\r\n",
+        b"|x\r\n",
+        b"+\xff\xff\r\n",
+        &nested,
+    ];
+    for answer in wrong {
+        for step in STEPS_BEFORE {
+            let told = told("info", manners(step, answer, Then::Close));
+            assert!(told.contains("no reply of Valkey or Redis"), "{step} {answer:.99?}: {told}");
+        }
+        for (command, question) in COMMANDS {
+            let told = told(command, manners(question, answer, Then::Close));
+            assert!(
+                told.contains("no reply of Valkey or Redis"),
+                "{command} {answer:.99?}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn replies_of_the_wrong_kind_are_told() {
+    let wrong: [&[u8]; 9] = [
+        b"+OK\r\n",
+        b":5\r\n",
+        b"$-1\r\n",
+        b"*0\r\n",
+        b"*1\r\n:1\r\n",
+        b"*3\r\n:2\r\n:-7\r\n:9223372036854775807\r\n",
+        b"*3\r\n:-9\r\n+1\r\n:0\r\n",
+        b"%1\r\n+a\r\n:1\r\n",
+        b">2\r\n+a\r\n:1\r\n",
+    ];
+    for answer in wrong {
+        for (command, question) in COMMANDS {
+            let told = told(command, manners(question, answer, Then::GoOn));
+            assert!(told.contains("no answer to this command"), "{command}: {told}");
+        }
+        let told = told("info", manners("CF.INFO s", answer, Then::GoOn));
+        assert!(told.contains("CF.INFO is not answered as expected"), "{told}");
+    }
+    // More than there can be, and in all more than a number holds.
+    let most = INFO.replace(":1024", ":18446744073709551615");
+    told("info", manners("CF.INFO s", most.as_bytes(), Then::GoOn));
+    let most = INFO.replace(":512", ":9223372036854775807").replace(":2\r", ":3\r");
+    let told = told("info", manners("CF.INFO s", most.as_bytes(), Then::GoOn));
+    assert!(told.contains("CF.INFO is not answered as expected"), "{told}");
+}
+
+#[test]
+fn replies_without_end_take_no_memory() {
+    let endless: [(&[u8], &'static [u8]); 7] = [
+        (b"", b"x"),
+        (b"+", b"x"),
+        (b"-ERR ", b"x"),
+        (b"$99999999999\r\n", b"x"),
+        (b"*1000000000\r\n", b":1\r\n"),
+        (b"*2147483647\r\n", b"*0\r\n"),
+        (b"%1000000000\r\n", b"+a\r\n*1\r\n$0\r\n\r\n"),
+    ];
+    for (beginning, rest) in endless {
+        for step in ["COMMAND", "CF.INFO"] {
+            told("info", manners(step, beginning, Then::ForEver(rest)));
+        }
+        for (command, question) in COMMANDS {
+            told(command, manners(question, beginning, Then::ForEver(rest)));
+        }
+    }
+    let slots = Manners {
+        mode: "cluster",
+        ..manners("CLUSTER", b"*1000000000\r\n", Then::ForEver(b"*0\r\n"))
+    };
+    told("dedup", slots);
+}
+
+#[test]
+fn servers_that_close_are_told() {
+    for (answer, command) in
+        [(&b""[..], "dedup"), (b"*3\r\n:1\r\n", "add"), (b"$99999999999\r\nab", "check")]
+    {
+        let told = told(command, manners("", answer, Then::Close));
+        assert!(told.contains("the connection was closed"), "{told}");
+    }
+    for (command, question) in COMMANDS {
+        let told = told(command, manners(question, b"*3\r\n:1\r\n", Then::Close));
+        assert!(told.contains("the connection was closed; gave up after 0.2 s"), "{told}");
+    }
+}
+
+#[test]
+fn silent_and_slow_servers_are_told() {
+    let slow = [Then::Silence, Then::Slowly(b"+"), Then::Slowly(b":1\r\n")];
+    let tests = slow.into_iter().enumerate().flat_map(|(number, then)| {
+        let begun = if number == 2 { &b"*9999\r\n"[..] } else { b"" };
+        [("info", ""), ("dedup", "CF.INSERTNX")].map(|(command, at)| {
+            let manners = manners(at, begun, then.clone());
+            std::thread::spawn(move || {
+                let told = told(command, manners);
+                assert!(told.contains("no answer"), "{told}");
+            })
+        })
+    });
+    tests.collect::<Vec<_>>().into_iter().for_each(|test| test.join().unwrap());
+}
+
+#[test]
+fn words_of_a_server_do_not_reach_the_terminal_as_they_are() {
+    let words = b"-ERR \x1b[2J\x07 you are hacked \x9b\r\n".to_vec();
+    let long = [b"-ERR ".to_vec(), b"y".repeat(30_000), b"\r\n".to_vec()].concat();
+    for answer in [words, long] {
+        told("info", manners("CF.INFO", &answer, Then::GoOn));
+    }
+}
+
+#[test]
+fn redirects_that_lead_nowhere_are_told() {
+    for answer in [&b"-MOVED 1 127.0.0.1:1\r\n"[..], b"-ASK 1 127.0.0.1:1\r\n", b"-MOVED\r\n"] {
+        let told = told("info", manners("CF.INFO", answer, Then::GoOn));
+        assert!(told.contains("it is none of a cluster"), "{told}");
+    }
+    let cluster =
+        |at, answer: &[u8]| Manners { mode: "cluster", ..manners(at, answer, Then::GoOn) };
+    let node =
+        |range: &str, port: &str| format!("*1\r\n*3\r\n{range}*2\r\n$9\r\n127.0.0.1\r\n{port}\r\n");
+    let wrong = [
+        "+OK\r\n".to_owned(),
+        "*1\r\n*0\r\n".to_owned(),
+        node(":0\r\n:99999\r\n", ":1"),
+        node(":-1\r\n:5\r\n", ":1"),
+        node(":0\r\n:5\r\n", ":65536"),
+        node(":0\r\n:5\r\n", "+x"),
+    ];
+    for slots in wrong {
+        let told = told("info", cluster("CLUSTER", slots.as_bytes()));
+        assert!(told.contains("CLUSTER SLOTS is not answered as expected"), "{slots}: {told}");
+    }
+    let told_of_none = told("info", cluster("CLUSTER", b"*0\r\n"));
+    assert!(told_of_none.contains("no node of the cluster serves slot"), "{told_of_none}");
+    let dead = node(":0\r\n:16383\r\n", ":1");
+    let told_of_dead = told("info", cluster("CLUSTER", dead.as_bytes()));
+    assert!(told_of_dead.contains("gave up after 0.2 s"), "{told_of_dead}");
+}
+
+/// The program itself, without limits, lives with this server: the tests above tell something.
+#[test]
+fn a_server_of_good_manners_is_none_of_these() {
+    let at = format!("valkey://127.0.0.1:{}/s", start(manners("NOTHING", b"", Then::Close)));
+    let mut child = coua(["dedup", "--filter", &at]).spawn().unwrap();
+    assert!(wait(&mut child).success(), "{}", messages(&mut child));
+    for (command, _) in COMMANDS {
+        let mut child = spawn(command, &at);
+        assert!(
+            matches!(wait(&mut child).code(), Some(0 | 1)),
+            "{command}: {}",
+            messages(&mut child)
+        );
+    }
+}
