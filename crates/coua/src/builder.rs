@@ -23,15 +23,16 @@ const DEFAULT_MAX_RELOCATIONS: u32 = 500;
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {
-    capacity: Option<u64>,
-    max_items: Option<u64>,
+    pub(crate) capacity: Option<u64>,
+    pub(crate) max_items: Option<u64>,
     rate: Option<f64>,
     hash_bits: Option<u32>,
     slots_per_bucket: Option<u32>,
     layout: Layout,
     max_relocations: u32,
-    hasher: KeyHasher,
+    pub(crate) hasher: KeyHasher,
     when_full: WhenFull,
+    pub(crate) threads: usize,
 }
 
 impl Default for CuckooFilterBuilder {
@@ -46,6 +47,7 @@ impl Default for CuckooFilterBuilder {
             max_relocations: DEFAULT_MAX_RELOCATIONS,
             hasher: KeyHasher::default(),
             when_full: WhenFull::default(),
+            threads: 1,
         }
     }
 }
@@ -54,7 +56,8 @@ impl CuckooFilterBuilder {
     /// More steps than this help nobody: a relocation that long has failed.
     pub(crate) const MOST_RELOCATIONS: u32 = 10_000;
 
-    /// Items that there is room for without growing. Default: 15,000.
+    /// Items that there is room for without growing. Default: 15,000, or as many as there are keys in
+    /// [`build_from`](Self::build_from) and its twins.
     ///
     /// ```
     /// let filter = coua::CuckooFilter::builder().capacity(1_000_000).build()?;
@@ -158,6 +161,19 @@ impl CuckooFilterBuilder {
         self
     }
 
+    /// Threads that fill the filter in [`build_from`](Self::build_from) and its twins; 0 takes as many as
+    /// the machine runs at once. Default: 1. The filter does not depend on it.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().threads(2).build_from(&["kestrel", "merlin"])?;
+    /// assert_eq!(filter.len(), 2);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// Builds the filter. Takes the memory for `capacity` items, and time in proportion to its segments.
     ///
     /// # Errors
@@ -168,13 +184,19 @@ impl CuckooFilterBuilder {
     /// assert!(coua::CuckooFilter::builder().rate(2.0).build().is_err());
     /// ```
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
+        let (geometry, policy) = self.checked()?;
+        Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
+    }
+
+    /// The filter described, before it takes memory.
+    pub(crate) fn checked(&self) -> Result<(Geometry, Policy), BuildError> {
         let (geometry, max_items) = self.geometry()?;
         let policy = Policy {
             max_items,
             when_full: self.when_full,
             max_relocations: self.max_relocations.min(Self::MOST_RELOCATIONS),
         };
-        Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
+        Ok((geometry, policy))
     }
 
     fn geometry(&self) -> Result<(Geometry, u64), BuildError> {

@@ -139,6 +139,8 @@ pub enum BuildError {
     },
     /// The table needs more memory than there is.
     OutOfMemory(OutOfMemory),
+    /// The filter has no room for all the keys that it was to be built from.
+    Full(Full),
 }
 
 impl fmt::Display for BuildError {
@@ -170,6 +172,7 @@ impl fmt::Display for BuildError {
                 write!(f, "capacity {capacity} is above the maximum of {max_items} items")
             }
             Self::OutOfMemory(error) => error.fmt(f),
+            Self::Full(full) => full.fmt(f),
         }
     }
 }
@@ -184,6 +187,12 @@ fn rounded_up(rate: f64) -> String {
     }
     // Rounding takes at most 0.05 of a mantissa that is at least 1.
     format!("{:.1e}", rate * 1.05)
+}
+
+impl From<Full> for BuildError {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
 }
 
 impl From<OutOfMemory> for BuildError {

@@ -26,14 +26,15 @@ pub(crate) fn deepest(segments: usize) -> u32 {
     (segments.ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }
 
-/// What a shard of a shared filter knows of the whole, whose limits of depth it must keep. All zero
-/// in a filter that stands alone.
+/// What a shard knows of the whole, whose limits it must keep. All zero in a filter that stands alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Whole {
     /// Bits of the hash before those that this filter sees.
     pub(crate) depth: u32,
     /// Segments of the other shards.
     pub(crate) other_segments: usize,
+    /// Homeless items that this filter takes beyond its own limit.
+    pub(crate) spare_homes: u64,
 }
 
 impl CuckooFilter {

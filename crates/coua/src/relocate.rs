@@ -92,8 +92,8 @@ impl CuckooFilter {
     }
 
     /// Homeless items that the side table takes before inserts are refused.
-    fn homeless_limit(&self) -> u64 {
-        16 + self.slots() / 64
+    pub(crate) fn homeless_limit(&self) -> u64 {
+        16 + self.slots() / 64 + self.whole.spare_homes
     }
 
     /// Starts a relocation for a key that was accepted, or grows the filter: then `None`, and the

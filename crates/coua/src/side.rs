@@ -33,6 +33,8 @@ pub(crate) enum Taken {
 pub(crate) struct Side {
     entries: BTreeMap<u64, Aside>,
     homeless: u64,
+    /// The most that `homeless` ever was.
+    most_homeless: u64,
     /// Extra copies over all keys.
     extra: u128,
 }
@@ -52,6 +54,7 @@ impl Side {
         held.extra = extra;
         held.homeless += aside.homeless;
         self.homeless += aside.homeless;
+        self.most_homeless = self.most_homeless.max(self.homeless);
     }
 
     /// Takes one copy away, homeless ones last; `None` if there is none.
@@ -96,6 +99,11 @@ impl Side {
     /// Copies without a home, over all keys.
     pub(crate) fn homeless(&self) -> u64 {
         self.homeless
+    }
+
+    /// The most copies without a home that there ever were at a time.
+    pub(crate) fn most_homeless(&self) -> u64 {
+        self.most_homeless
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::{MmapMut, MmapOptions};
@@ -245,13 +246,17 @@ pub(crate) fn prefetch(address: *const u8) {
 pub(crate) struct Table {
     pub(crate) segments: Vec<Segment>,
     arenas: Vec<Arena>,
+    /// What this table and the other parts of one that was cut lie in. Only kept: each has segments of
+    /// its own there, and takes new ones from its own arenas.
+    common: Option<Arc<Vec<Arena>>>,
     /// Unused bytes at the end of the last arena.
     free: usize,
     total: usize,
 }
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
-// SAFETY: the pointers lead only into memory owned by the table; shared access only reads.
+// SAFETY: the pointers lead only into memory owned by the table, alone or together with other parts of
+// one that was cut, and no two segments overlap; shared access only reads.
 unsafe impl Send for Table {}
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: as for `Send`; every write takes `&mut`.
@@ -286,7 +291,7 @@ impl Table {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
         let arena = Arena::of_file(file, begin, mapped)?;
-        Ok(Self { segments: Vec::new(), arenas: vec![arena], free: total, total })
+        Ok(Self { arenas: vec![arena], free: total, total, ..Self::default() })
     }
 
     fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
@@ -329,15 +334,43 @@ impl Table {
         Ok(index)
     }
 
+    /// A table cut into `parts` tables with equally many segments, in their order; there must be so many.
+    /// The unused rest of the last arena stays unused.
+    pub(crate) fn cut(mut self, parts: usize) -> Vec<Self> {
+        let each = self.segments.len() / parts;
+        assert!(each * parts == self.segments.len() && self.common.is_none());
+        #[expect(
+            clippy::arc_with_non_send_sync,
+            reason = "tables are `Send`, for the reasons given there"
+        )]
+        let common = Arc::new(self.arenas);
+        let mut segments = self.segments.drain(..);
+        let part = |_| {
+            let segments: Vec<_> = segments.by_ref().take(each).collect();
+            let total = segments.iter().map(|segment| segment.bytes).sum();
+            Self { segments, common: Some(Arc::clone(&common)), total, ..Self::default() }
+        };
+        (0..parts).map(part).collect()
+    }
+
     /// The segments of several tables as one, in their order. The unused rests of their arenas stay
     /// unused.
     pub(crate) fn joined(tables: Vec<Self>) -> Self {
-        tables.into_iter().fold(Self::default(), |mut all, table| {
+        let mut all = Self::default();
+        all.segments.reserve_exact(tables.iter().map(|table| table.segments.len()).sum());
+        for table in tables {
             all.segments.extend(table.segments);
             all.arenas.extend(table.arenas);
             all.total += table.total;
-            all
-        })
+            all.common = table.common.or(all.common);
+        }
+        if let Some(common) = all.common.take() {
+            match Arc::try_unwrap(common) {
+                Ok(arenas) => all.arenas.extend(arenas),
+                Err(still_common) => all.common = Some(still_common),
+            }
+        }
+        all
     }
 
     /// Gives back the memory before a segment, as far as it is mapped: no segment there is used any

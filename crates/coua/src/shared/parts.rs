@@ -1,18 +1,13 @@
-//! Cutting a filter into shards and joining them again.
-//!
-//! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the
-//! last `d - bits` bits of `p` in the shard that its first `bits` bits name: where a key lies in a
-//! segment depends on the hash bits after the prefix only.
+//! From a plain filter to one for many threads, and back.
 
-use crate::directory::Directory;
 use crate::error::{ConvertError, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
-use crate::growth::Whole;
 use crate::hash::KeyHash;
+use crate::parts::{Cut, prefix_of};
 use crate::prepared::Copies;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
-use crate::side::{Aside, Side};
+use crate::side::Aside;
 use crate::sizing::fitted;
 use crate::table::{Segment, Table};
 
@@ -73,37 +68,9 @@ impl SharedCuckooFilter {
     }
 
     /// The plain filter of these shards.
-    pub(super) fn joined(&self, parts: Vec<CuckooFilter>) -> CuckooFilter {
-        let mut side = Side::default();
-        let mut stored = 0;
-        let mut tables = Vec::with_capacity(parts.len());
-        for (number, mut part) in (0..).zip(parts) {
-            let prefix = prefix_of(number, self.bits);
-            for segment in &mut part.table.segments {
-                segment.prefix = prefix | (segment.prefix >> self.bits);
-            }
-            for (hash, aside) in part.side.iter() {
-                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
-                let smallest = hash.to_u64().div_ceil(1 << self.bits);
-                side.add(KeyHash::from_u64(prefix | smallest), aside);
-            }
-            stored += part.stored;
-            tables.push(part.table);
-        }
-        let mut table = Table::joined(tables);
-        table.segments.sort_unstable_by_key(|segment| segment.prefix);
-        CuckooFilter {
-            geometry: self.geometry,
-            shapes: self.geometry.shapes(),
-            directory: directory_of(&table, self.geometry.base_depth),
-            table,
-            side,
-            stored,
-            policy: self.policy,
-            hasher: self.hasher,
-            splits: 0,
-            whole: Whole::default(),
-        }
+    pub(super) fn joined(&self, shards: Vec<CuckooFilter>) -> CuckooFilter {
+        let Self { bits, geometry, policy, hasher, .. } = *self;
+        Cut { bits, geometry, policy, hasher }.join(shards)
     }
 }
 
@@ -124,30 +91,11 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
     Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
 }
 
-/// The smallest hash of a shard.
-fn prefix_of(number: u64, bits: u32) -> u64 {
-    // Two shifts, because a shift by 64 (one shard) is not defined.
-    (number << 1) << (63 - bits)
-}
-
 /// A copy of the shard with this number.
 fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilter, OutOfMemory> {
     let prefix = prefix_of(number, bits);
-    let geometry = of_a_shard(filter.geometry, bits);
-    let table = table_of(filter, (prefix, bits))?;
-    let occupied = table.segments.iter().map(|segment| u64::from(segment.occupied)).sum();
-    let mut shard = CuckooFilter {
-        shapes: geometry.shapes(),
-        directory: directory_of(&table, geometry.base_depth),
-        geometry,
-        table,
-        side: Side::default(),
-        stored: occupied,
-        policy: filter.policy,
-        hasher: filter.hasher,
-        splits: 0,
-        whole: Whole { depth: bits, other_segments: 0 },
-    };
+    let CuckooFilter { geometry, policy, hasher, .. } = *filter;
+    let mut shard = Cut { bits, geometry, policy, hasher }.shard(table_of(filter, (prefix, bits))?);
     for (hash, aside) in filter.side.under(prefix, bits) {
         set_aside(&mut shard, KeyHash::from_u64(hash.to_u64() << bits), aside);
     }
@@ -159,15 +107,6 @@ fn set_aside(shard: &mut CuckooFilter, hash: KeyHash, aside: Aside) {
     let representative = shard.representative(&shard.locate(hash));
     shard.side.add(representative, aside);
     shard.stored += aside.homeless;
-}
-
-/// The geometry of a shard: the same segments, `bits` bits less deep.
-fn of_a_shard(whole: Geometry, bits: u32) -> Geometry {
-    let resolution = match whole.resolution {
-        Resolution::Prefix { bits: all } => Resolution::Prefix { bits: all - bits },
-        cells @ Resolution::Cells { .. } => cells,
-    };
-    Geometry { base_depth: whole.base_depth - bits, resolution, ..whole }
 }
 
 /// Copies of the segments under a prefix, in hash order.
@@ -193,11 +132,4 @@ fn table_of(filter: &CuckooFilter, (prefix, bits): (u64, u32)) -> Result<Table, 
         copy.overfull = source.overfull;
     }
     Ok(table)
-}
-
-/// The directory of a table whose segments stand in hash order.
-fn directory_of(table: &Table, base_depth: u32) -> Directory {
-    let depth = |segment: &Segment| base_depth + u32::from(segment.level);
-    let depths: Vec<_> = table.segments.iter().map(depth).collect();
-    Directory::from_depths(&depths).expect("segments of a filter cover all hashes")
 }

@@ -1,0 +1,186 @@
+//! Building a filter from all its keys at once.
+//!
+//! One key after the other, inserts go all over the table, and each waits for memory. Here the keys are
+//! first sorted by shard ([`Block`]), and then each shard, a few segments that lie in a cache together, is
+//! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
+//! keys stay in order, so the bytes are those of single inserts.
+//!
+//! What depends on more than a shard (the limits of items, of homeless and of depth) is not looked at on
+//! the way but afterwards: if the limits are still far, they never mattered, whatever the order. If not,
+//! which is rare, all of it is thrown away, and the keys are inserted one batch after the other.
+
+mod keys;
+mod shards;
+mod sort;
+
+use crate::builder::CuckooFilterBuilder;
+use crate::error::{BatchFull, BuildError};
+use crate::filter::{CuckooFilter, Policy};
+use crate::geometry::Geometry;
+use crate::hash::{KeyHash, KeyHasher};
+use crate::prepared::Copies;
+use keys::{Keys, Unhashed};
+use shards::{Shards, Unfit};
+use sort::Block;
+
+/// Keys that are inserted together the ordinary way.
+const BATCH: usize = 1 << 16;
+/// Fewer keys than these are not worth sorting.
+const FEWEST: usize = 1 << 14;
+/// Most keys that are sorted before they are inserted: this limits the memory for them.
+const LONGEST_STRETCH: usize = 1 << 24;
+/// So many stretches, where the keys are not too many and not too few: the sorted keys then take a byte
+/// for each key, and every shard comes into the cache so many times.
+const STRETCHES: usize = 8;
+
+impl CuckooFilterBuilder {
+    /// Builds a filter that holds these keys, repeats included: the same, byte for byte, as
+    /// [`build`](Self::build) and then [`insert`](CuckooFilter::insert) for one key after the other, but
+    /// several times faster, with any number of [`threads`](Self::threads).
+    ///
+    /// Where nothing is said of the capacity, it is the number of keys: a `rate` is enough to describe a
+    /// filter of fixed size for them. A filter that starts much smaller and grows is filled by one
+    /// thread, for all of it takes part in growing.
+    ///
+    /// O(keys). Takes, beside the filter, about 1 byte a key (512 KiB at least, 128 MiB at most) until
+    /// it is built.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as in [`build`](Self::build), and [`BuildError::Full`] if there is no room for all
+    /// keys: then there is no filter.
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    ///
+    /// let keys: Vec<String> = (0..100_000).map(|n| format!("item {n}")).collect();
+    /// let filter = CuckooFilter::builder().rate(0.001).threads(2).build_from(&keys)?;
+    /// assert_eq!(filter.len(), 100_000);
+    /// assert!(filter.contains("item 7"));
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn build_from<K: AsRef<[u8]> + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
+        let hasher = self.hasher;
+        self.build_with(&Unhashed { keys, hasher }, Copies::Add)
+    }
+
+    /// [`build_from`](Self::build_from) for keys that are hashed already.
+    ///
+    /// # Errors
+    ///
+    /// As [`build_from`](Self::build_from).
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// let filter = CuckooFilter::builder().build_from_hashes(&[KeyHash::from_u64(1)])?;
+    /// assert!(filter.contains_hash(KeyHash::from_u64(1)));
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn build_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
+        self.build_with(hashes, Copies::Add)
+    }
+
+    /// [`build_from`](Self::build_from) as a set, in which repeats count once: the same, byte for byte, as
+    /// [`insert_unique`](CuckooFilter::insert_unique) for one key after the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`build_from`](Self::build_from).
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::builder().build_unique_from(&["a", "b", "a"])?;
+    /// assert_eq!(filter.len(), 2);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn build_unique_from<K: AsRef<[u8]> + Sync>(
+        self,
+        keys: &[K],
+    ) -> Result<CuckooFilter, BuildError> {
+        let hasher = self.hasher;
+        self.build_with(&Unhashed { keys, hasher }, Copies::Keep)
+    }
+
+    /// [`build_unique_from`](Self::build_unique_from) for keys that are hashed already.
+    ///
+    /// # Errors
+    ///
+    /// As [`build_from`](Self::build_from).
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// let filter = CuckooFilter::builder().build_unique_from_hashes(&[KeyHash::from_u64(1); 3])?;
+    /// assert_eq!(filter.len(), 1);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn build_unique_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
+        self.build_with(hashes, Copies::Keep)
+    }
+
+    fn build_with(
+        mut self,
+        keys: &(impl Keys + ?Sized),
+        copies: Copies,
+    ) -> Result<CuckooFilter, BuildError> {
+        if self.capacity.is_none() {
+            let items = keys.len().max(1) as u64;
+            self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
+        }
+        let (geometry, policy) = self.checked()?;
+        let threads = match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        Construction { geometry, policy, hasher: self.hasher, keys, copies }.build(threads)
+    }
+}
+
+/// A filter to be made, and what is to be in it.
+struct Construction<'a, K: ?Sized> {
+    geometry: Geometry,
+    policy: Policy,
+    hasher: KeyHasher,
+    keys: &'a K,
+    copies: Copies,
+}
+
+impl<K: Keys + ?Sized> Construction<'_, K> {
+    fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
+        if let Some(shards) = Shards::new(self, threads)?
+            && let Ok((filter, done)) = self.fill(shards, threads)
+        {
+            return self.insert_from(done, filter);
+        }
+        self.insert_from(0, CuckooFilter::empty(self.geometry, self.policy, self.hasher)?)
+    }
+
+    /// Fills shards as long as no limit is near; the filter, and how many keys are in it.
+    fn fill(&self, mut shards: Shards, threads: usize) -> Result<(CuckooFilter, usize), Unfit> {
+        let wished = (self.keys.len() / STRETCHES).clamp(BATCH, LONGEST_STRETCH);
+        let mut done = 0;
+        loop {
+            let left = (self.keys.len() - done).min(shards.room());
+            if left < FEWEST || shards.has_grown() {
+                return Ok((shards.join(), done));
+            }
+            let stretch = done..done + left.min(wished);
+            done = stretch.end;
+            shards.insert((self.keys, stretch), self.copies, threads)?;
+        }
+    }
+
+    /// Inserts the keys from one on the ordinary way.
+    fn insert_from(
+        &self,
+        done: usize,
+        mut filter: CuckooFilter,
+    ) -> Result<CuckooFilter, BuildError> {
+        let mut space = Vec::new();
+        for start in (done..self.keys.len()).step_by(BATCH) {
+            let end = self.keys.len().min(start + BATCH);
+            let hashes = self.keys.hashes(start..end, &mut space);
+            let inserted = filter.insert_each(hashes, self.copies, |_| ());
+            inserted.map_err(|BatchFull { full, .. }| full)?;
+        }
+        Ok(filter)
+    }
+}

@@ -1,0 +1,154 @@
+//! Shards that threads fill side by side.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::{Block, Construction, FEWEST, Keys};
+use crate::error::OutOfMemory;
+use crate::filter::CuckooFilter;
+use crate::geometry::Resolution;
+use crate::growth::{Whole, deepest};
+use crate::parts::Cut;
+use crate::prepared::Copies;
+
+/// Keys that are sorted together.
+const BLOCK: usize = 1 << 20;
+/// A shard has about so much memory: it is to lie in the second cache while it is filled.
+const SHARD_BYTES: usize = 1 << 20;
+/// Shards for each thread at least, so that none is left with the last one while the others have ended.
+const LEAST_FOR_A_THREAD: usize = 4;
+/// More shards at once than these are slow to sort into.
+const MOST_BITS: u32 = 9;
+/// One segment of so many may split.
+const FEW_SPLITS: u64 = 16;
+/// As good as no limit, and far enough from the largest number to count on.
+const NO_LIMIT: u64 = u64::MAX / 4;
+
+/// A limit may have mattered: what was built is perhaps not what single inserts would have built.
+#[derive(Debug)]
+pub(super) struct Unfit;
+
+/// A filter, empty at first, cut into shards to be filled. They know no limits.
+pub(super) struct Shards {
+    cut: Cut,
+    all: Vec<CuckooFilter>,
+    blocks: Vec<Block>,
+    /// Of the whole filter at the start, when they were least.
+    segments: usize,
+    homeless_limit: u64,
+    capacity: u64,
+}
+
+impl Shards {
+    /// `None` if so few keys, or a filter of one segment, are not worth it.
+    pub(super) fn new<K: Keys + ?Sized>(
+        construction: &Construction<'_, K>,
+        threads: usize,
+    ) -> Result<Option<Self>, OutOfMemory> {
+        let Construction { geometry, policy, hasher, keys, .. } = *construction;
+        if keys.len() < FEWEST || geometry.base_depth == 0 {
+            return Ok(None);
+        }
+        let whole = CuckooFilter::empty(geometry, policy, hasher)?;
+        let wanted = (whole.memory_bytes() / SHARD_BYTES).max(threads * LEAST_FOR_A_THREAD);
+        let bits = wanted.next_power_of_two().ilog2().min(MOST_BITS).min(geometry.base_depth);
+        let bits = match geometry.resolution {
+            // A shard must have bits left to tell its keys apart.
+            Resolution::Prefix { bits: all } => bits.min(all - 1),
+            Resolution::Cells { .. } => bits,
+        };
+        let (segments, capacity) = (whole.segments(), whole.capacity());
+        let homeless_limit = whole.homeless_limit();
+        let cut = Cut { bits, geometry, policy, hasher };
+        let mut all = cut.shards(whole.table);
+        for shard in &mut all {
+            let other_segments = segments - shard.segments();
+            shard.whole = Whole { depth: bits, other_segments, spare_homes: NO_LIMIT };
+            shard.policy.max_items = u64::MAX;
+        }
+        Ok(Some(Self { cut, all, blocks: Vec::new(), segments, homeless_limit, capacity }))
+    }
+
+    /// So many keys can come without any limit of items being met.
+    pub(super) fn room(&self) -> usize {
+        let stored = self.all.iter().map(|shard| shard.stored).sum();
+        usize::try_from(self.capacity.saturating_sub(stored)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether more than a few segments have split, each into memory of its own: a growing filter does
+    /// better on the whole.
+    pub(super) fn has_grown(&self) -> bool {
+        let splits: u64 = self.all.iter().map(|shard| shard.splits).sum();
+        splits > self.segments as u64 / FEW_SPLITS
+    }
+
+    /// Inserts some keys.
+    pub(super) fn insert<K: Keys + ?Sized>(
+        &mut self,
+        (keys, stretch): (&K, Range<usize>),
+        copies: Copies,
+        threads: usize,
+    ) -> Result<(), Unfit> {
+        let bits = self.cut.bits;
+        let starts = stretch.clone().step_by(BLOCK);
+        self.blocks.resize_with(starts.len(), Block::default);
+        side_by_side(threads, starts.zip(&mut self.blocks), |(start, block)| {
+            let end = stretch.end.min(start + BLOCK);
+            block.fill(keys.hashes(start..end, &mut Vec::new()), bits);
+        });
+        let blocks = &self.blocks;
+        let is_refused = AtomicBool::new(false);
+        side_by_side(threads, self.all.iter_mut().enumerate(), |(number, shard)| {
+            for block in blocks {
+                if shard.insert_each(block.of_shard(number), copies, |_| ()).is_err() {
+                    is_refused.store(true, Ordering::Relaxed);
+                    return;
+                }
+            }
+        });
+        if is_refused.into_inner() || !self.is_far_from_limits() { Err(Unfit) } else { Ok(()) }
+    }
+
+    /// Whether no insert so far would have met a limit of the whole filter, in whatever order.
+    fn is_far_from_limits(&self) -> bool {
+        let most_homeless: u64 = self.all.iter().map(|shard| shard.side.most_homeless()).sum();
+        // All segments could split that did, and none had to that could not.
+        let deepest_of = |shard: &CuckooFilter| {
+            let level = shard.table.segments.iter().map(|segment| segment.level).max();
+            self.cut.geometry.base_depth + u32::from(level.unwrap_or(0))
+        };
+        let depth = self.all.iter().filter(|shard| shard.splits > 0).map(deepest_of).max();
+        most_homeless < self.homeless_limit && depth.is_none_or(|it| it < deepest(self.segments))
+    }
+
+    /// The filter.
+    pub(super) fn join(self) -> CuckooFilter {
+        self.cut.join(self.all)
+    }
+}
+
+/// Does work on all items, by several threads, of which this is one; each takes the next when it has
+/// done one.
+fn side_by_side<T: Send>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = T> + Send,
+    work: impl Fn(T) + Sync,
+) {
+    let most = threads.min(items.len());
+    let queue = Mutex::new(items);
+    let next = || queue.lock().expect("taking an item does not panic").next();
+    let work_through = || {
+        while let Some(item) = next() {
+            work(item);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..most {
+            // Without another thread the others do its share.
+            drop(thread::Builder::new().spawn_scoped(scope, work_through));
+        }
+        work_through();
+    });
+}
