@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
 
+use crate::beside::held::Held;
 use crate::disk::{Disk, FileSystem};
 use crate::{Options, Progress, Store, StoreError};
 
@@ -146,14 +147,22 @@ fn bytes_of(filter: &Generations) -> Vec<u8> {
 struct Script {
     make: fn() -> Generations,
     rounds: u64,
+    /// Filters from this size on are written beside the work.
+    beside_from: u64,
 }
 
-const SCRIPT: Script = Script { make: || empty().into(), rounds: 14 };
+const SCRIPT: Script = Script { make: || empty().into(), rounds: 14, beside_from: u64::MAX };
 /// The same on a filter that forgets; it takes fewer rounds to meet every kind of step.
-const AGING: Script = Script { make: aging, rounds: 6 };
+const AGING: Script = Script { make: aging, rounds: 6, beside_from: u64::MAX };
+/// Larger, and with snapshots beside the work.
+const BESIDE: Script = Script { make: || large().into(), rounds: 12, beside_from: 0 };
 
 fn empty() -> CuckooFilter {
     CuckooFilter::builder().capacity(400).rate(0.001).build().unwrap()
+}
+
+fn large() -> CuckooFilter {
+    CuckooFilter::builder().capacity(4_000).rate(0.001).build().unwrap()
 }
 
 /// A round is half a generation long.
@@ -216,6 +225,14 @@ fn progress(round: u64) -> Progress {
     Progress { records: round, ..Progress::default() }
 }
 
+impl Script {
+    fn options(self, disk: Arc<dyn Disk>, held: &Arc<Held>) -> Options {
+        let mut options = options(disk).beside_from(self.beside_from);
+        options.crew = held.clone();
+        options
+    }
+}
+
 /// The round whose state is on disk; it must be one of the script, whole.
 fn round_on_disk(path: &Path, expected: &[Option<Vec<u8>>]) -> u64 {
     let (bytes, round) = match Options::new().read(path) {
@@ -232,6 +249,8 @@ struct Play<'a> {
     path: PathBuf,
     disk: Arc<Faulty>,
     script: Script,
+    /// Works beside after every other round.
+    held: Arc<Held>,
     expected: &'a [Option<Vec<u8>>],
 }
 
@@ -241,7 +260,7 @@ impl Play<'_> {
         loop {
             let disk: Arc<dyn Disk> = self.disk.clone();
             let begun = round_on_disk(&self.path, self.expected);
-            match options(disk).create(&self.path, self.script.make) {
+            match self.script.options(disk, &self.held).create(&self.path, self.script.make) {
                 Ok(store) => {
                     if let Some(ended) = self.on(store, begun) {
                         return ended;
@@ -268,7 +287,11 @@ impl Play<'_> {
                 }
             }
             assert_eq!(round_on_disk(&self.path, self.expected), round);
-            if round % 5 == 0 {
+            if round % 2 == 0 {
+                self.held.release();
+                assert_eq!(round_on_disk(&self.path, self.expected), round);
+            }
+            if round % 5 == 0 && self.script.beside_from > 0 || round % 7 == 0 {
                 return None;
             }
         }
@@ -294,9 +317,10 @@ fn thens(fault: Fault) -> Vec<Then> {
 
 fn fail_every_step_once(script: Script, least_steps: usize) {
     let expected = script.expected();
+    let held = Arc::new(Held::default());
     let play = |path: &Path, disk: &Arc<Faulty>| {
-        let (path, disk) = (path.to_owned(), disk.clone());
-        Play { path, disk, script, expected: &expected }.to_the_end()
+        let (path, disk, held) = (path.to_owned(), disk.clone(), held.clone());
+        Play { path, disk, script, held, expected: &expected }.to_the_end()
     };
     let count = |disk: &Faulty| disk.steps.lock().unwrap().len();
     let whole = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
@@ -305,6 +329,7 @@ fn fail_every_step_once(script: Script, least_steps: usize) {
     assert!(play(&path, &whole));
     let steps = count(&whole);
     assert!(steps > least_steps, "{steps}");
+    assert_eq!(held.done() > 1, script.beside_from == 0, "{}", held.done());
     for fails_at in 0..steps {
         for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
             for then in thens(fault) {
@@ -335,6 +360,11 @@ fn every_step_fails_once_in_every_way() {
 #[test]
 fn every_step_for_a_filter_that_forgets_fails_once_in_every_way() {
     fail_every_step_once(AGING, 40);
+}
+
+#[test]
+fn every_step_of_a_snapshot_beside_the_work_fails_once_in_every_way() {
+    fail_every_step_once(BESIDE, 100);
 }
 
 /// Commits and ends: the bytes on disk after each, where all went well.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -13,16 +13,18 @@ use super::{Crew, Signals, Work};
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     works: Mutex<Vec<(JoinHandle<()>, Arc<AtomicBool>)>>,
+    done: Arc<AtomicUsize>,
 }
 
 impl Crew for Held {
     fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()> {
         let (released, signals) = (Arc::new(AtomicBool::new(false)), signals.clone());
-        let gate = released.clone();
+        let (gate, done) = (released.clone(), self.done.clone());
         let waiting = move || {
             while !gate.load(Ordering::SeqCst) && !signals.is_stopped() {
                 thread::sleep(Duration::from_micros(50));
             }
+            done.fetch_add(usize::from(!signals.is_stopped()), Ordering::SeqCst);
             work();
         };
         self.works.lock().unwrap().push((thread::spawn(waiting), released));
@@ -40,6 +42,11 @@ impl Held {
             work.join().unwrap();
         }
         count
+    }
+
+    /// How many works were done, and not stopped before they began.
+    pub(crate) fn done(&self) -> usize {
+        self.done.load(Ordering::SeqCst)
     }
 
     /// Whether there is work that has not ended.

@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::{AGING, SCRIPT, Script, bytes_of, change, options, progress};
+use super::{AGING, BESIDE, SCRIPT, Script, bytes_of, change, options, progress};
+use crate::beside::held::Held;
 use crate::disk::{Disk, FileSystem};
 use crate::lock::{inode_at, inode_of};
 use crate::{Options, StoreError};
@@ -155,6 +156,34 @@ fn play(script: Script) {
     may_be([last, last]);
     disk.cut_power();
     assert!(*disk.cuts.lock().unwrap() > 60);
+}
+
+/// One store for all rounds; the thread works now and then.
+#[test]
+fn the_power_is_cut_after_every_step_beside_the_work() {
+    let expected = BESIDE.expected();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let (disk, held) = (Volatile::new(folder.path()), Arc::new(Held::default()));
+    let may_be = |states: [usize; 2]| {
+        *disk.states.lock().unwrap() = states.map(|round| expected[round].clone());
+    };
+    may_be([0, 0]);
+    let mut store = BESIDE.options(disk.clone(), &held).create(&path, BESIDE.make).unwrap();
+    for round in 1..expected.len() {
+        may_be([round - 1, round]);
+        change(&mut store, round as u64);
+        store.commit(&progress(round as u64)).unwrap();
+        may_be([round, round]);
+        disk.cut_power();
+        if round % 2 == 0 {
+            held.release();
+        }
+    }
+    assert!(held.done() > 1, "{}", held.done());
+    store.finish().unwrap();
+    disk.cut_power();
+    assert!(*disk.cuts.lock().unwrap() > 100);
 }
 
 #[test]

@@ -14,9 +14,9 @@ use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, h
 const HASHES: u64 = 60;
 
 /// Commits until it is killed; every commit is told on standard output.
-fn write_until_killed(path: &Path, make: fn() -> Generations) {
-    let options = Options::new().most_journal(8_000);
-    let mut store = options.create(path, make).unwrap();
+fn write_until_killed(path: &Path, kind: Kind) {
+    let options = Options::new().most_journal(8_000).beside_from(kind.beside_from);
+    let mut store = options.create(path, kind.make).unwrap();
     let mut round = store.progress().map_or(0, |progress| progress.records);
     loop {
         round += 1;
@@ -27,9 +27,23 @@ fn write_until_killed(path: &Path, make: fn() -> Generations) {
     }
 }
 
-fn kill_often(name: &str, kills: u64, make: fn() -> Generations) {
+/// What is written.
+#[derive(Clone, Copy)]
+struct Kind {
+    make: fn() -> Generations,
+    /// Filters from this size on get their snapshots beside the work.
+    beside_from: u64,
+}
+
+const PLAIN: Kind = Kind { make: || CuckooFilter::new().into(), beside_from: u64::MAX };
+const FORGETFUL: Kind = Kind { make: forgetful, beside_from: u64::MAX };
+const BESIDE: Kind = Kind { beside_from: 0, ..PLAIN };
+const FORGETFUL_BESIDE: Kind = Kind { beside_from: 0, ..FORGETFUL };
+
+fn kill_often(name: &str, kills: u64, kind: Kind) {
+    let make = kind.make;
     if let Some(path) = std::env::var_os("COUA_STORE_TO_BE_KILLED") {
-        write_until_killed(Path::new(&path), make);
+        write_until_killed(Path::new(&path), kind);
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -75,25 +89,45 @@ fn number_in(line: &str) -> Option<u64> {
 #[cfg(unix)]
 #[test]
 fn fifty_kills() {
-    kill_often("kill::fifty_kills", 50, || CuckooFilter::new().into());
+    kill_often("kill::fifty_kills", 50, PLAIN);
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "about a minute"]
 fn a_thousand_kills() {
-    kill_often("kill::a_thousand_kills", 1_000, || CuckooFilter::new().into());
+    kill_often("kill::a_thousand_kills", 1_000, PLAIN);
 }
 
 #[cfg(unix)]
 #[test]
 fn thirty_kills_of_what_forgets() {
-    kill_often("kill::thirty_kills_of_what_forgets", 30, forgetful);
+    kill_often("kill::thirty_kills_of_what_forgets", 30, FORGETFUL);
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "about a minute"]
 fn a_thousand_kills_of_what_forgets() {
-    kill_often("kill::a_thousand_kills_of_what_forgets", 1_000, forgetful);
+    kill_often("kill::a_thousand_kills_of_what_forgets", 1_000, FORGETFUL);
+}
+
+#[cfg(unix)]
+#[test]
+fn fifty_kills_beside_the_work() {
+    kill_often("kill::fifty_kills_beside_the_work", 50, BESIDE);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "about a minute"]
+fn a_thousand_kills_beside_the_work() {
+    kill_often("kill::a_thousand_kills_beside_the_work", 1_000, BESIDE);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "about a minute"]
+fn a_thousand_kills_of_what_forgets_beside_the_work() {
+    kill_often("kill::a_thousand_kills_of_what_forgets_beside_the_work", 1_000, FORGETFUL_BESIDE);
 }

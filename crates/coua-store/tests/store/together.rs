@@ -24,27 +24,31 @@ fn options(number: u64) -> Options {
     Options::new().most_journal(most_journal).wait(Wait::UntilFree)
 }
 
-/// Adds one commit, and says its number; every commit counts one up.
-fn add_one(path: &Path, turn: u64) -> u64 {
-    let mut store = options(turn).create(path, CuckooFilter::new).unwrap();
-    let number = store.progress().map_or(0, |progress| progress.records) + 1;
-    store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
-    store.commit(&progress(number)).unwrap();
-    number
+/// Adds some commits, and says the number of each; every commit counts one up.
+fn add(path: &Path, commits: u64, last: &AtomicU64) {
+    let options =
+        if commits > 1 { options(0).beside_from(0) } else { options(last.load(Ordering::SeqCst)) };
+    let mut store = options.create(path, CuckooFilter::new).unwrap();
+    for _ in 0..commits {
+        let number = store.progress().map_or(0, |progress| progress.records) + 1;
+        store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
+        store.commit(&progress(number)).unwrap();
+        last.fetch_max(number, Ordering::SeqCst);
+    }
 }
 
-/// Two writers that take turns, and three readers.
-fn together_for(time: Duration) {
+/// Two writers that take turns, each with so many commits, and three readers.
+fn together_for(time: Duration, commits: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("seen.coua");
-    let last = &AtomicU64::new(add_one(path, 0));
+    let last = &AtomicU64::new(0);
+    add(path, 1, last);
     let done = &AtomicBool::new(false);
     let reads = std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    let turn = last.load(Ordering::SeqCst);
-                    last.fetch_max(add_one(path, turn), Ordering::SeqCst);
+                    add(path, commits, last);
                 }
             });
         }
@@ -81,11 +85,17 @@ fn together_for(time: Duration) {
 
 #[test]
 fn two_writers_and_three_readers() {
-    together_for(Duration::from_secs(2));
+    together_for(Duration::from_secs(2), 1);
+}
+
+#[test]
+fn two_writers_and_three_readers_beside_snapshots() {
+    together_for(Duration::from_secs(2), 60);
 }
 
 #[test]
 #[ignore = "one minute"]
 fn two_writers_and_three_readers_for_a_minute() {
-    together_for(Duration::from_mins(1));
+    together_for(Duration::from_secs(30), 1);
+    together_for(Duration::from_secs(30), 60);
 }
