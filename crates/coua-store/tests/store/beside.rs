@@ -9,7 +9,10 @@ use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, progress};
 
-fn kinds() -> [(&'static str, Access, fn() -> Generations); 4] {
+/// Its name, how it is opened, and how it is made.
+type Kind = (&'static str, Access, fn() -> Generations);
+
+fn kinds() -> [Kind; 4] {
     let small = || CuckooFilter::builder().capacity(700).hash_bits(50).build().unwrap().into();
     [
         ("grows", Access::BySize, small),
