@@ -4,6 +4,9 @@ use crate::args::run::{Manners, RunArgs};
 use crate::args::value;
 use std::time::Duration;
 
+/// Time between two checkpoints if nothing is said.
+const CHECKPOINTS: Duration = Duration::from_secs(5);
+
 /// How a run is kept from being lost.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Filter")]
@@ -24,13 +27,19 @@ pub(crate) struct CheckpointArgs {
     #[arg(long, conflicts_with = "resume", requires = "filter_file")]
     pub(crate) anew: bool,
 
-    /// Seconds after which output and filter are brought to the disk together
+    /// Seconds after which output and filter are brought to the disk together [default: 5]
     ///
     /// Only in runs that --resume can go on with; others are recorded at their end alone. Less often
     /// where a tenth of the time would go into it; with 0, as often as possible.
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = value::seconds,
-          requires = "filter_file")]
-    pub(crate) checkpoint_every: Duration,
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds, requires = "filter_file")]
+    pub(crate) checkpoint_every: Option<Duration>,
+}
+
+impl CheckpointArgs {
+    /// The time between two checkpoints.
+    pub(crate) fn every(&self) -> Duration {
+        self.checkpoint_every.unwrap_or(CHECKPOINTS)
+    }
 }
 
 /// How to do work that changes a filter record by record.

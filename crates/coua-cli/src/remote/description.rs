@@ -53,6 +53,11 @@ impl Description {
         Some(all)
     }
 
+    /// As `--when-full` names it.
+    pub(super) fn when_full(&self) -> &'static str {
+        if self.is_fixed { "error" } else { "exceed" }
+    }
+
     pub(super) fn bits_per_item(&self) -> f64 {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
     }

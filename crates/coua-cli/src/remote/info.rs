@@ -59,7 +59,7 @@ impl Info {
             memory_bytes: found.memory_bytes,
             bits_per_item: found.bits_per_item(),
             slots: found.slots,
-            when_full: if found.is_fixed { "error" } else { "exceed" },
+            when_full: found.when_full(),
         }
     }
 

@@ -22,7 +22,8 @@ pub(crate) struct Request {
     capacity: Option<u64>,
     /// How exact: none remembers all 64 bits.
     precision: Option<Precision>,
-    is_fixed: bool,
+    /// Whether it never grows; none if nothing is said.
+    is_fixed: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,10 @@ pub(crate) fn refuse_options_of_files(
         ("--key-file", secret.key_file.is_some()),
         ("--now", now.now.is_some()),
         ("--resume", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.resume)),
+        (
+            "--checkpoint-every",
+            checkpoints.is_some_and(|(checkpoints, _)| checkpoints.checkpoint_every.is_some()),
+        ),
         ("--anew", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.anew)),
         ("--no-wait", checkpoints.is_some_and(|(_, manners)| manners.no_wait)),
     ])
@@ -74,7 +79,7 @@ impl Request {
             ("--layout", args.layout.is_some()),
             ("--seed", args.seed.is_some()),
         ])?;
-        let is_fixed = matches!(args.when_full, Some(WhenFullName::Error));
+        let is_fixed = args.when_full.map(|when_full| matches!(when_full, WhenFullName::Error));
         let items = args.max_items.or(args.capacity);
         let precision = match (args.rate, args.hash_bits, items) {
             (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
@@ -95,16 +100,17 @@ impl Request {
             let reason = "has a meaning for a filter on a server only with --rate";
             return Err(Failure::at("--max-items", reason));
         }
-        if is_fixed && args.capacity.is_none() {
-            let reason = "needs --capacity for a filter on a server";
-            return Err(Failure::at("--when-full=error", reason));
-        }
         Ok(Self { capacity: args.capacity, precision, is_fixed })
     }
 
     /// The words behind the key of CF.RESERVE, for each of so many shards.
     pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
+        let is_fixed = self.is_fixed == Some(true);
         let capacity = match self.capacity {
+            None if is_fixed => {
+                let reason = "needs --capacity for a new filter on a server";
+                return Err(Failure::at("--when-full=error", reason));
+            }
             None => FEW,
             Some(all) => self.share(all, shards),
         };
@@ -114,12 +120,12 @@ impl Request {
             return Err(Failure::at("--capacity", reason));
         }
         let mut words = vec![capacity.max(LEAST_CAPACITY).to_string()];
-        if self.is_fixed {
+        if is_fixed {
             words.extend(["EXPANSION".to_owned(), "0".to_owned()]);
         }
         let (name, value) = match self.precision {
             // Of a filter of fixed size the server knows best.
-            Some(Precision::Rate { rate, .. }) if self.is_fixed => ("ERROR", rate.to_string()),
+            Some(Precision::Rate { rate, .. }) if is_fixed => ("ERROR", rate.to_string()),
             Some(Precision::Rate { rate, items }) => {
                 let bits = (items as f64 / shards as f64 / rate).log2().ceil();
                 if bits > MOST_BITS {
@@ -142,7 +148,7 @@ impl Request {
     /// share: four standard deviations.
     fn share(&self, all: u64, shards: u64) -> u64 {
         let share = all.div_ceil(shards);
-        if self.is_fixed && shards > 1 {
+        if self.is_fixed == Some(true) && shards > 1 {
             share + (4.0 * (share as f64).sqrt()).ceil() as u64
         } else {
             share
@@ -158,8 +164,8 @@ impl Request {
             );
             Err(Failure::at(name, reason))
         };
-        if self.is_fixed && !found.is_fixed {
-            return differs("--when-full", "exceed");
+        if self.is_fixed.is_some_and(|is_fixed| is_fixed != found.is_fixed) {
+            return differs("--when-full", found.when_full());
         }
         let bits = found.hash_bits.unwrap_or_default();
         match self.precision {
@@ -194,7 +200,7 @@ mod tests {
         let precision = Some(Precision::Rate { rate: 0.001, items: 1_000_000 });
         assert_eq!(words(Request { precision, ..roomy }, 1), "1000000 HASHBITS 30");
         assert_eq!(words(Request { precision, ..roomy }, 64), "15625 HASHBITS 24");
-        let fixed = Request { precision, is_fixed: true, ..roomy };
+        let fixed = Request { precision, is_fixed: Some(true), ..roomy };
         assert_eq!(words(fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
         assert_eq!(words(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
         let precision = Some(Precision::HashBits(20));

@@ -99,7 +99,7 @@ impl CheckpointArgs {
             None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts, 0),
         };
         let files = job.inputs.filter(|_| outputs.are_files());
-        let tracker = files.map(|files| Tracker::new(&files, self.checkpoint_every)).transpose()?;
+        let tracker = files.map(|files| Tracker::new(&files, self.every())).transpose()?;
         let recorded = tracker.map(|tracker| Recorded {
             tracker,
             job: job.description,

@@ -19,7 +19,10 @@ macro_rules! on_both {
 #[path = "../../../coua-valkey/tests/server/client.rs"]
 #[allow(dead_code, reason = "the module's own tests use all of it")]
 mod client;
+#[path = "../../../coua-valkey/tests/server/cluster.rs"]
+#[allow(dead_code, reason = "the module's own tests use all of it")]
 mod cluster;
+mod clusters;
 mod commands;
 mod encrypted;
 mod fake;

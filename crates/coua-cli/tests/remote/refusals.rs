@@ -12,6 +12,8 @@ on_both!(
     a_server_without_the_module_is_told,
     wrong_keys_passwords_and_shards_are_told,
     what_only_files_have_is_told,
+    what_a_server_cannot_do_is_told,
+    a_filter_that_is_otherwise_is_told,
     a_full_filter_records_nothing_behind_the_refused_record,
 );
 
@@ -101,6 +103,11 @@ fn what_only_files_have_is_told(kind: Kind) {
     for option in [
         "--window=7d",
         "--window-items=9",
+        "--generations=3",
+        "--time-field=2",
+        "--slots-per-bucket=2",
+        "--checkpoint-every=1",
+        "--key-file=none",
         "--seed=1",
         "--layout=buckets",
         "--no-wait",
@@ -116,6 +123,16 @@ fn what_only_files_have_is_told(kind: Kind) {
             ),
         );
     }
+    for command in ["check", "count", "remove", "info"] {
+        for option in ["--key-file", "--now"] {
+            run([command, &at, &format!("{option}=2026-01-01")]).failed(
+                2,
+                &format!(
+                    "coua: {option}: is for filter files, and has no meaning for a filter on a server\n"
+                ),
+            );
+        }
+    }
     let folder = Folder::new();
     let out = folder.join("out");
     let resumed = run(["dedup", "--filter", &at, "--resume", "-o", &out]);
@@ -124,11 +141,58 @@ fn what_only_files_have_is_told(kind: Kind) {
         "coua: --resume: is for filter files, and has no meaning for a filter on a server\n",
     );
     assert!(!folder.has("out"));
-    for args in [&["verify"][..], &["compact"], &["merge", "-o", "x"]] {
+    for args in [
+        &["verify"][..],
+        &["compact"],
+        &["merge", "-o", "x"],
+        &["convert", "--hash-bits=9", "-o", "x"],
+    ] {
         let run = run([args, &[&at]].concat());
         assert!(run.code == Some(2) && run.stderr.contains("takes filter files"), "{}", run.stderr);
     }
     assert_eq!(server.client().run("DBSIZE").to_string(), ":0");
+}
+
+fn what_a_server_cannot_do_is_told(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "seen");
+    for (args, words) in [
+        (
+            &["--max-items=9"][..],
+            "--max-items: has a meaning for a filter on a server only with --rate",
+        ),
+        (&["--rate=0.1"], "--rate: needs the number of items"),
+        (&["--when-full=grow", "--capacity=9"], "--when-full=grow: cannot be had on a server"),
+        (
+            &["--when-full=error"],
+            "--when-full=error: needs --capacity for a new filter on a server",
+        ),
+    ] {
+        let run = run([&["add", &at], args].concat());
+        assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
+    }
+    assert_eq!(server.client().run("DBSIZE").to_string(), ":0");
+}
+
+fn a_filter_that_is_otherwise_is_told(kind: Kind) {
+    let server = Server::start(kind);
+    let (grows, fixed) = (address(&server, "grows?shards=2"), address(&server, "fixed?shards=2"));
+    run(["add", &grows, "--hash-bits=30"]).good();
+    run(["add", &fixed, "--when-full=error", "--capacity=1000"]).good();
+    run(["add", &fixed, "--when-full=error"]).good();
+    run(["add", &grows, "--when-full=exceed", "--capacity=9", "--rate=0.1"]).good();
+    for (at, option, is) in [
+        (&grows, "--when-full=error", "exceed"),
+        (&fixed, "--when-full=exceed", "error"),
+        (&fixed, "--when-full=grow", "error"),
+        (&grows, "--hash-bits=20", "30.00"),
+    ] {
+        let run = run(["dedup", "--filter", at, option]);
+        let words = format!("its {} is {is}, not what", option.split('=').next().unwrap());
+        assert!(run.code == Some(2) && run.stderr.contains(&words), "{option}: {}", run.stderr);
+    }
+    let run = run(["add", &grows, "--rate=1e-9", "--capacity=1000"]);
+    assert!(run.code == Some(2) && run.stderr.contains("its --rate is "), "{}", run.stderr);
 }
 
 fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {

@@ -1,4 +1,4 @@
-//! A cluster on loopback: three primaries that share the slots, and a replica of each.
+//! A cluster on loopback: primaries that share the slots, and replicas of them.
 
 use std::ops::Index;
 use std::thread;
@@ -26,25 +26,33 @@ impl Index<usize> for Cluster {
 }
 
 impl Cluster {
-    /// Starts the nodes, and waits until all of them agree.
+    /// Three primaries with a replica each.
     pub(crate) fn start(kind: Kind) -> Self {
-        let nodes = (0..2 * PRIMARIES).map(|_| node(kind)).collect();
-        let cluster = Self { nodes };
+        Self::of(kind, PRIMARIES, 2 * PRIMARIES)
+    }
+
+    /// Starts the nodes, and waits until all of them agree: so many primaries, and each further node
+    /// follows one of them.
+    pub(crate) fn of(kind: Kind, primaries: usize, nodes: usize) -> Self {
+        let cluster = Self { nodes: (0..nodes).map(|_| node(kind)).collect() };
         cluster.introduce();
-        for node in 0..PRIMARIES {
-            let (first, behind) = (node * SLOTS / PRIMARIES, (node + 1) * SLOTS / PRIMARIES);
+        for node in 0..primaries {
+            let (first, behind) = (node * SLOTS / primaries, (node + 1) * SLOTS / primaries);
             let slots = format!("CLUSTER ADDSLOTSRANGE {first} {}", behind - 1);
             cluster[node].client().good(&slots);
-            let follow = format!("CLUSTER REPLICATE {}", cluster.id(node));
+        }
+        for node in primaries..nodes {
+            let follow = format!("CLUSTER REPLICATE {}", cluster.id(node % primaries));
             wait_for("a replica knows its primary", || {
-                !cluster[node + PRIMARIES].client().run(&follow).is_error()
+                !cluster[node].client().run(&follow).is_error()
             });
         }
-        cluster.wait_until_sound(0..2 * PRIMARIES);
+        cluster.wait_until_sound(0..nodes);
         cluster
     }
 
-    fn id(&self, node: usize) -> String {
+    /// What the others call a node.
+    pub(crate) fn id(&self, node: usize) -> String {
         let id = self[node].client().good("CLUSTER MYID");
         String::from_utf8(id.bytes().to_vec()).unwrap()
     }
