@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::geometry::{Geometry, LOW_BITS, Layout};
 use crate::hash::KeyHasher;
-use crate::sizing::{check_rate, check_slots, exact, loads, prefix, too_small};
+use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
@@ -190,7 +190,7 @@ impl CuckooFilterBuilder {
 
     /// The filter described, before it takes memory.
     pub(crate) fn checked(&self) -> Result<(Geometry, Policy), BuildError> {
-        let (geometry, max_items) = self.geometry()?;
+        let Planned { geometry, max_items, .. } = self.planned()?;
         let policy = Policy {
             max_items,
             when_full: self.when_full,
@@ -199,7 +199,24 @@ impl CuckooFilterBuilder {
         Ok((geometry, policy))
     }
 
-    fn geometry(&self) -> Result<(Geometry, u64), BuildError> {
+    /// What [`build`](Self::build) makes, when it holds as many items as its capacity; it is not made, and
+    /// takes no memory. O(1).
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build), but for memory.
+    ///
+    /// ```
+    /// let builder = coua::CuckooFilter::builder().capacity(1_000_000);
+    /// assert_eq!(builder.plan()?.hash_bits, 64.0);
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn plan(&self) -> Result<CuckooPlan, BuildError> {
+        let Planned { geometry, capacity, .. } = self.planned()?;
+        Ok(CuckooPlan::of(&geometry, capacity))
+    }
+
+    fn planned(&self) -> Result<Planned, BuildError> {
         let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(self.layout, slots_per_bucket)?;
@@ -215,7 +232,7 @@ impl CuckooFilterBuilder {
                 let fixed = max_items == capacity && self.when_full != WhenFull::ExceedRate;
                 if fixed {
                     let geometry = exact(capacity, rate, self.layout, slots_per_bucket)?;
-                    return Ok((geometry, max_items));
+                    return Ok(Planned { geometry, capacity, max_items });
                 }
                 let least = match self.when_full {
                     WhenFull::Refuse => 8,
@@ -225,8 +242,17 @@ impl CuckooFilterBuilder {
             }
             (None, bits) => bits.unwrap_or(64),
         };
-        Ok((prefix(capacity, bits, self.layout, slots_per_bucket)?, max_items))
+        let geometry = prefix(capacity, bits, self.layout, slots_per_bucket)?;
+        Ok(Planned { geometry, capacity, max_items })
     }
+}
+
+/// What a description comes to.
+struct Planned {
+    geometry: Geometry,
+    /// Items that the geometry has room for.
+    capacity: u64,
+    max_items: u64,
 }
 
 /// Whole hash bits with which `items` items keep `rate`.

@@ -154,7 +154,9 @@ fn a_plan_for_hash_bits_is_what_the_builder_takes() {
             for items in [1, 10, 100, 1_000, 15_000, 65_536, 100_000, 1_234_567] {
                 let plan = CuckooPlan::for_hash_bits(items, bits, layout, slots).unwrap();
                 let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-                let filter = builder.capacity(items).hash_bits(bits).build().unwrap();
+                let builder = builder.capacity(items).hash_bits(bits);
+                assert_eq!(builder.plan().unwrap(), plan);
+                let filter = builder.build().unwrap();
                 let what = format!("{items} {bits} {plan:?} {filter:?}");
                 assert_eq!((plan.slots, plan.segments), (filter.slots(), filter.segments() as u64));
                 assert_eq!(plan.slot_bits, filter.slot_bits());
@@ -167,6 +169,28 @@ fn a_plan_for_hash_bits_is_what_the_builder_takes() {
             }
         }
     }
+}
+
+/// Neither of fixed size nor of stated hash bits: only the builder knows what it will be.
+#[test]
+fn a_builder_plans_what_it_builds() {
+    for (layout, slots) in LAYOUTS {
+        for (capacity, max_items, rate) in
+            [(1, 9, 0.5), (1_000, 1_001, 1e-9), (300_000, 1 << 40, 0.01)]
+        {
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+            let builder = builder.capacity(capacity).max_items(max_items).rate(rate);
+            let (plan, filter) = (builder.plan().unwrap(), builder.build().unwrap());
+            let what = format!("{plan:?} {filter:?}");
+            assert_eq!(plan.items, capacity);
+            assert_eq!((plan.slots, plan.segments), (filter.slots(), filter.segments() as u64));
+            assert!((plan.hash_bits - filter.hash_bits()).abs() < 1e-9, "{what}");
+            let (taken, planned) = (filter.memory_bytes() as f64, plan.bytes as f64);
+            assert!((taken - planned).abs() <= (0.02 * planned).max(1_000.0), "{what}");
+        }
+    }
+    assert!(CuckooFilter::builder().rate(2.0).plan().is_err());
+    assert!(CuckooFilter::builder().capacity(5).max_items(4).plan().is_err());
 }
 
 /// Coarse enough that many items fall together: the plan knows how large the side table becomes.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
+const NO_WINDOW: &str = "has a meaning only with --window";
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
@@ -54,6 +55,22 @@ pub(crate) struct WindowArgs {
     time_format: Option<TimeFormat>,
 }
 
+/// The window that --window (with its clock), --window-items and --generations describe.
+pub(crate) fn window_of(
+    length: Option<(Clock, u64)>,
+    items: Option<u64>,
+    generations: Option<u32>,
+) -> Result<Option<Window>, Failure> {
+    let (option, clock, length) = match (length, items, generations) {
+        (Some((clock, millis)), ..) => ("--window", clock, millis),
+        (None, Some(items), _) => ("--window-items", Clock::Count, items),
+        (None, None, Some(_)) => return Err(Failure::at("--generations", NO_WINDOW)),
+        (None, None, None) => return Ok(None),
+    };
+    let window = Window::new(clock, length, generations.unwrap_or(GENERATIONS));
+    window.map(Some).map_err(|error| Failure::at(option, error))
+}
+
 /// What to take for the present.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Window")]
@@ -75,29 +92,22 @@ impl NowArgs {
 impl WindowArgs {
     /// The window of a new filter.
     pub(crate) fn window(&self) -> Result<Option<Window>, Failure> {
+        if self.window_items.is_some() && self.time_field.is_some() {
+            let reason = "has no meaning with --window-items, which counts";
+            return Err(Failure::at("--time-field", reason));
+        }
+        if self.window.is_none() && self.window_items.is_none() {
+            return self.no_window().map(|()| None);
+        }
         let clock = if self.time_field.is_some() { Clock::Given } else { Clock::Arrival };
-        let (option, clock, length) = match (self.window, self.window_items) {
-            (Some(millis), _) => ("--window", clock, millis),
-            (None, Some(_)) if self.time_field.is_some() => {
-                let reason = "has no meaning with --window-items, which counts";
-                return Err(Failure::at("--time-field", reason));
-            }
-            (None, Some(items)) => ("--window-items", Clock::Count, items),
-            (None, None) => return self.no_window().map(|()| None),
-        };
-        let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
-        window.map(Some).map_err(|error| Failure::at(option, error))
+        window_of(self.window.map(|millis| (clock, millis)), self.window_items, self.generations)
     }
 
     fn no_window(&self) -> Result<(), Failure> {
-        let needless = [
-            ("--time-field", self.time_field.is_some()),
-            ("--generations", self.generations.is_some()),
-        ];
-        match needless.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(Failure::at(option, "has a meaning only with --window")),
-            None => Ok(()),
+        if self.time_field.is_some() {
+            return Err(Failure::at("--time-field", NO_WINDOW));
         }
+        window_of(None, None, self.generations).map(drop)
     }
 
     /// Where the times of records are, if they have some.

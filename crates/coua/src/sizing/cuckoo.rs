@@ -303,7 +303,7 @@ impl CuckooPlan {
         Ok(Self::of(&geometry, items))
     }
 
-    fn of(geometry: &Geometry, items: u64) -> Self {
+    pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
         let side_bytes = (crowded_cells(geometry, items) * ENTRY_BYTES as f64) as u64;
         let shape = geometry.shape(geometry.base_depth);

@@ -2,18 +2,22 @@
 
 mod compare;
 mod plot;
+mod shape;
 
 use crate::args::filter::{LayoutName, layout_name};
 use crate::args::value;
+use crate::args::window::window_of;
+use crate::clock;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use compare::Peer;
+use coua::Clock;
 use coua::sizing::CuckooPlan;
-use coua::{BuildError, Layout};
 use serde::Serialize;
+use shape::{Generations, Planned, Shape};
 use std::path::PathBuf;
 
 /// Tell how much memory a filter needs, and how others would compare
@@ -24,12 +28,19 @@ use std::path::PathBuf;
 /// With a rate the filter has a fixed size; with whole hash bits it can grow, and the memory is what
 /// it takes at first for so many items.
 ///
+/// With a window, the items are those of all generations together: of the window, and of the generation
+/// that is being filled. The plan is for a filter made with as many as its --capacity.
+///
 /// Fields of the JSON object: `items`; `rate`: false-positive rate with that many items;
 /// `expected_wrongly_dropped`: records wrongly taken for repeats when a stream with that many unique
 /// records is de-duplicated; `bytes`, `side_bytes`: the part of them that items are expected to take
 /// which cannot be told apart and are more than a bucket has slots; `bits_per_item`, `hash_bits`, `layout`, `slots_per_bucket`,
 /// `slot_bits`, `slots`, `segments`; `compared`: a list of objects with `name`, `bytes` (null: it
-/// cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`.
+/// cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`, all for filters that never forget.
+///
+/// With a window also `window`: `generations` that it is long, `alive`: the most there are at a time,
+/// `generation_items` that each is planned for and `generation_bytes` that it takes; `bytes` are those of the
+/// generations alive and of an empty one, of which new ones are copies.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Number of items, such as 14M or 1e9
@@ -56,6 +67,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LAYOUT", default_value = "buckets")]
     layout: LayoutName,
 
+    /// Plan a filter that forgets what is older than LENGTH, such as 7d
+    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
+          conflicts_with = "window_items")]
+    window: Option<u64>,
+
+    /// Plan a filter that remembers the last N items
+    #[arg(long, value_name = "N", value_parser = value::count, conflicts_with = "items")]
+    window_items: Option<u64>,
+
+    /// Generations of the window [default: 8]
+    #[arg(long, value_name = "N")]
+    generations: Option<u32>,
+
     /// Average length of a record, for the comparison with sets that keep them
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
@@ -70,120 +94,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let timed = args.window.map(|millis| (Clock::Arrival, millis));
+    let window = window_of(timed, args.window_items, args.generations)?;
     let shape = Shape {
         layout: args.layout.into(),
         slots: args.slots_per_bucket.unwrap_or(match args.layout {
             LayoutName::Buckets => 4,
             LayoutName::Windows => 2,
         }),
+        window,
     };
     let plan = shape.plan(args)?;
-    let peers = compare::peers(plan.items, plan.rate, args.record_bytes);
+    let peers = compare::peers(plan.whole.items, plan.whole.rate, args.record_bytes);
     let text = if args.json {
         serde_json::to_string_pretty(&Report::of(&plan, shape, &peers)).unwrap_or_default() + "\n"
     } else {
         table(&plan, shape, &peers)
     };
     if let Some(path) = &args.plot {
-        plot::write(path, &plan)?;
+        plot::write(path, &plan.whole)?;
     }
     print(&text)?;
     Ok(Exit::Success)
-}
-
-/// How a filter lies in memory.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    layout: Layout,
-    slots: u32,
-}
-
-/// How much of every key a filter remembers.
-#[derive(Clone, Copy, Debug)]
-enum Exactness {
-    Rate(f64),
-    HashBits(u32),
-}
-
-/// What a filter remembers unless told otherwise.
-const ALL_BITS: Exactness = Exactness::HashBits(64);
-
-impl Shape {
-    fn plan(self, args: &Args) -> Result<CuckooPlan, Failure> {
-        let by_bits = args.hash_bits.map(Exactness::HashBits);
-        let exactness = args.rate.map(Exactness::Rate).or(by_bits);
-        match (args.items, exactness, args.memory) {
-            (Some(items), _, None) => self
-                .of(items, exactness.unwrap_or(ALL_BITS))
-                .map_err(|error| Failure::at("plan", error)),
-            (Some(items), None, Some(memory)) => self.best_rate(items, memory),
-            (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
-            (Some(_), Some(_), Some(_)) => Err(Failure::at(
-                "plan",
-                "--items, --rate (or --hash-bits) and --memory: give two of them, the third follows",
-            )),
-            (None, ..) => Err(Failure::at(
-                "plan",
-                "needs --items, or --memory together with --rate or --hash-bits",
-            )),
-        }
-    }
-
-    fn of(self, items: u64, exactness: Exactness) -> Result<CuckooPlan, BuildError> {
-        match exactness {
-            Exactness::Rate(rate) => CuckooPlan::for_rate(items, rate, self.layout, self.slots),
-            Exactness::HashBits(bits) => {
-                CuckooPlan::for_hash_bits(items, bits, self.layout, self.slots)
-            }
-        }
-    }
-
-    /// The lowest rate that `items` items can have in so much memory.
-    fn best_rate(self, items: u64, memory: u64) -> Result<CuckooPlan, Failure> {
-        // Halves the range of exponents: rate = 2^-bits.
-        let (mut fits, mut low, mut high) = (None, 0.0, -too_fine(items).log2());
-        for _ in 0..50 {
-            let bits = f64::midpoint(low, high);
-            match self.of(items, Exactness::Rate((-bits).exp2())) {
-                Ok(plan) if plan.bytes <= memory => {
-                    fits = Some(plan);
-                    low = bits;
-                }
-                Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = bits,
-                Err(error) => return Err(Failure::at("plan", error)),
-            }
-        }
-        fits.ok_or_else(|| {
-            let (items, memory) = (grouped(items), size(memory));
-            Failure::at("plan", format_args!("{items} items do not fit into {memory}"))
-        })
-    }
-
-    /// The most items that can be remembered so exactly in so much memory.
-    fn most_items(self, exactness: Exactness, memory: u64) -> Result<CuckooPlan, Failure> {
-        let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
-        while low < high {
-            let items = low + (high - low).div_ceil(2);
-            match self.of(items, exactness) {
-                Ok(plan) if plan.bytes <= memory => {
-                    fits = Some(plan);
-                    low = items;
-                }
-                Ok(_) | Err(BuildError::RateTooSmall { .. } | BuildError::OutOfMemory(_)) => {
-                    high = items - 1;
-                }
-                Err(error) => return Err(Failure::at("plan", error)),
-            }
-        }
-        fits.ok_or_else(|| {
-            Failure::at("plan", format_args!("no filter fits into {}", size(memory)))
-        })
-    }
-}
-
-/// A rate that no 64-bit hash allows quite.
-fn too_fine(items: u64) -> f64 {
-    items.max(1) as f64 / 64_f64.exp2()
 }
 
 /// In a stream of n unique records the filter holds n / 2 of them on average.
@@ -206,11 +138,22 @@ struct Report<'a> {
     slot_bits: u32,
     slots: u64,
     segments: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<WindowReport>,
     compared: &'a [Peer],
 }
 
+#[derive(Debug, Serialize)]
+struct WindowReport {
+    generations: u32,
+    alive: u64,
+    generation_items: u64,
+    generation_bytes: u64,
+}
+
 impl<'a> Report<'a> {
-    fn of(plan: &CuckooPlan, shape: Shape, compared: &'a [Peer]) -> Self {
+    fn of(planned: &Planned, shape: Shape, compared: &'a [Peer]) -> Self {
+        let plan = &planned.whole;
         Self {
             items: plan.items,
             rate: plan.rate,
@@ -224,12 +167,19 @@ impl<'a> Report<'a> {
             slot_bits: plan.slot_bits,
             slots: plan.slots,
             segments: plan.segments,
+            window: planned.generations.map(|generations| WindowReport {
+                generations: generations.window.generations(),
+                alive: generations.alive,
+                generation_items: generations.each.items,
+                generation_bytes: generations.each.bytes,
+            }),
             compared,
         }
     }
 }
 
-fn table(plan: &CuckooPlan, shape: Shape, peers: &[Peer]) -> String {
+fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
+    let plan = &planned.whole;
     let mut table = Table::default();
     table.row("items", grouped(plan.items));
     table.row("false-positive rate", significant(plan.rate));
@@ -237,6 +187,13 @@ fn table(plan: &CuckooPlan, shape: Shape, peers: &[Peer]) -> String {
     table.row("memory", size(plan.bytes));
     if plan.side_bytes > plan.bytes / 100 {
         table.row("of it for crowded items, expected", size(plan.side_bytes));
+    }
+    if let Some(Generations { alive, each, .. }) = planned.generations {
+        let (items, bytes) = (grouped(each.items), size(each.bytes));
+        table.row(
+            "generations",
+            format!("{alive}, each {bytes} for {items} items, and an empty one"),
+        );
     }
     table.row("bits per item", format!("{:.2}", plan.bits_per_item()));
     table.row("hash bits", format!("{:.2}", plan.hash_bits));

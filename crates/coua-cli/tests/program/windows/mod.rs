@@ -4,6 +4,7 @@ mod arrival;
 mod commands;
 mod large;
 mod options;
+mod plan;
 mod room;
 mod times;
 

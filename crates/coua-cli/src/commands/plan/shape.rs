@@ -1,0 +1,150 @@
+//! From items, rate and memory, of which two are given, to a plan.
+
+use super::Args;
+use crate::message::Failure;
+use crate::stats::text::{grouped, size};
+use coua::sizing::CuckooPlan;
+use coua::{BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Layout, Window};
+
+/// How a filter lies in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) layout: Layout,
+    pub(super) slots: u32,
+    pub(super) window: Option<Window>,
+}
+
+/// How much of every key a filter remembers.
+#[derive(Clone, Copy, Debug)]
+enum Exactness {
+    Rate(f64),
+    HashBits(u32),
+}
+
+/// What a filter remembers unless told otherwise.
+const ALL_BITS: Exactness = Exactness::HashBits(64);
+
+impl Shape {
+    pub(super) fn plan(self, args: &Args) -> Result<Planned, Failure> {
+        let by_bits = args.hash_bits.map(Exactness::HashBits);
+        let exactness = args.rate.map(Exactness::Rate).or(by_bits);
+        let counted = self.window.filter(|window| window.clock() == Clock::Count);
+        let items = args.items.or(counted.map(|window| window.length() + window.step()));
+        match (items, exactness, args.memory) {
+            (Some(items), _, None) => self
+                .of(items, exactness.unwrap_or(ALL_BITS))
+                .map_err(|error| Failure::at("plan", error)),
+            (Some(items), None, Some(memory)) => self.best_rate(items, memory),
+            (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
+            (Some(_), Some(_), Some(_)) => Err(Failure::at(
+                "plan",
+                "--items, --rate (or --hash-bits) and --memory: give two of them, the third follows",
+            )),
+            (None, ..) => Err(Failure::at(
+                "plan",
+                "needs --items, or --memory together with --rate or --hash-bits",
+            )),
+        }
+    }
+
+    fn of(self, items: u64, exactness: Exactness) -> Result<Planned, BuildError> {
+        let builder = CuckooFilter::builder().layout(self.layout).slots_per_bucket(self.slots);
+        let builder = match exactness {
+            Exactness::Rate(rate) => builder.rate(rate),
+            Exactness::HashBits(bits) => builder.hash_bits(bits),
+        };
+        match self.window {
+            Some(window) => of_generations(builder, items, window),
+            None => Ok(Planned { whole: builder.capacity(items).plan()?, generations: None }),
+        }
+    }
+
+    /// The lowest rate that `items` items can have in so much memory.
+    fn best_rate(self, items: u64, memory: u64) -> Result<Planned, Failure> {
+        // Halves the range of exponents: rate = 2^-bits.
+        let (mut fits, mut low, mut high) = (None, 0.0, -too_fine(items).log2());
+        for _ in 0..50 {
+            let bits = f64::midpoint(low, high);
+            match self.of(items, Exactness::Rate((-bits).exp2())) {
+                Ok(plan) if plan.whole.bytes <= memory => {
+                    fits = Some(plan);
+                    low = bits;
+                }
+                Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = bits,
+                Err(error) => return Err(Failure::at("plan", error)),
+            }
+        }
+        fits.ok_or_else(|| {
+            let (items, memory) = (grouped(items), size(memory));
+            Failure::at("plan", format_args!("{items} items do not fit into {memory}"))
+        })
+    }
+
+    /// The most items that can be remembered so exactly in so much memory.
+    fn most_items(self, exactness: Exactness, memory: u64) -> Result<Planned, Failure> {
+        let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
+        while low < high {
+            let items = low + (high - low).div_ceil(2);
+            match self.of(items, exactness) {
+                Ok(plan) if plan.whole.bytes <= memory => {
+                    fits = Some(plan);
+                    low = items;
+                }
+                Ok(_) | Err(BuildError::RateTooSmall { .. } | BuildError::OutOfMemory(_)) => {
+                    high = items - 1;
+                }
+                Err(error) => return Err(Failure::at("plan", error)),
+            }
+        }
+        fits.ok_or_else(|| {
+            Failure::at("plan", format_args!("no filter fits into {}", size(memory)))
+        })
+    }
+}
+
+/// A rate that no 64-bit hash allows quite.
+fn too_fine(items: u64) -> f64 {
+    items.max(1) as f64 / 64_f64.exp2()
+}
+
+/// What a filter comes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) whole: CuckooPlan,
+    /// If it forgets.
+    pub(super) generations: Option<Generations>,
+}
+
+/// What its generations come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Generations {
+    pub(super) window: Window,
+    /// The most there are at a time: those of the window, and the one that is being filled.
+    pub(super) alive: u64,
+    pub(super) each: CuckooPlan,
+}
+
+/// What `--capacity` and `--rate` come to with a window: every generation has room for its share, and
+/// remembers as much as the rate needs for the items of all.
+fn of_generations(
+    builder: CuckooFilterBuilder,
+    items: u64,
+    window: Window,
+) -> Result<Planned, BuildError> {
+    let alive = u64::from(window.generations()) + 1;
+    let share = match window.clock() {
+        Clock::Count => window.step(),
+        Clock::Arrival | Clock::Given => items.div_ceil(alive - 1),
+    };
+    let each = builder.capacity(share).max_items(items).plan()?;
+    let table = each.bytes - each.side_bytes;
+    let mut whole = each;
+    whole.items = items;
+    whole.rate = (items as f64 / each.hash_bits.exp2()).min(1.0);
+    whole.slots = each.slots.saturating_mul(alive);
+    whole.segments = each.segments.saturating_mul(alive);
+    whole.side_bytes = each.side_bytes.saturating_mul(alive);
+    // New generations are copies of an empty one.
+    whole.bytes = each.bytes.saturating_mul(alive).saturating_add(table);
+    Ok(Planned { whole, generations: Some(Generations { window, alive, each }) })
+}

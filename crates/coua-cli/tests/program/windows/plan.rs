@@ -1,0 +1,94 @@
+//! What a filter with a window will need.
+
+use super::info;
+use crate::support::{Folder, run, run_with};
+use serde_json::Value;
+
+fn plan(options: &[&str]) -> Value {
+    serde_json::from_str(&run([&["plan", "--json"], options].concat()).text()).unwrap()
+}
+
+#[track_caller]
+fn within_two_percent(real: &Value, planned: &Value) {
+    let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
+    assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
+}
+
+/// Full generations, a new one begun: with as many items and as much memory as planned.
+#[test]
+fn a_filter_takes_what_was_planned() {
+    for (window, shape) in [
+        (&["--generations", "8"][..], &[][..]),
+        (&["--generations", "3"], &["--rate", "0.001"]),
+        (&["--generations", "5"], &["--rate", "0.01", "--layout", "windows"]),
+        (&["--generations", "1"], &["--hash-bits", "40", "--slots-per-bucket", "8"]),
+    ] {
+        let options = [&["--window-items", "600k"], window, shape].concat();
+        let planned = plan(&options);
+        let (folder, step) = (Folder::new(), planned["window"]["generation_items"].as_u64());
+        let count = 2 * 600_000 + step.unwrap() - 1;
+        let numbers: Vec<String> = (0..count).map(|n| format!("{n}\n")).collect();
+        let filter = folder.join("f.coua");
+        let add = [&["add", &filter, "--capacity", "600k"], &options[..]].concat();
+        run_with(numbers.concat().as_bytes(), add).good();
+        let real = info(&folder, &[]);
+        assert_eq!(
+            real["generations"].as_array().unwrap().len() as u64,
+            planned["window"]["alive"]
+        );
+        assert_eq!(real["max_items"], planned["items"]);
+        assert_eq!(real["items"].as_u64().unwrap(), planned["items"].as_u64().unwrap() - 1);
+        for figure in ["slots", "slot_bits", "hash_bits"] {
+            within_two_percent(&real[figure], &planned[figure]);
+        }
+        within_two_percent(&real["memory_bytes"], &planned["bytes"]);
+        within_two_percent(&real["rate_at_max_items"], &planned["rate"]);
+    }
+}
+
+#[test]
+fn the_items_of_a_time_are_shared() {
+    let planned = plan(&["--window", "8h", "--items", "900k", "--rate", "0.001"]);
+    let rows =
+        (0..900_000_u64).map(|n| format!("{} {n}\n", 1_767_225_600 + n * 9 * 3600 / 900_000));
+    let folder = Folder::new();
+    let filter = folder.join("f.coua");
+    let timed = ["--window", "8h", "--time-field", "1", "-k2"];
+    let sized = ["--capacity", "900k", "--rate", "0.001"];
+    let add = [&["add", &filter], &timed[..], &sized].concat();
+    run_with(rows.collect::<Vec<_>>().concat().as_bytes(), add).good();
+    let real = info(&folder, &[]);
+    assert_eq!(real["items"], 900_000);
+    within_two_percent(&real["memory_bytes"], &planned["bytes"]);
+    within_two_percent(&real["rate_at_max_items"], &planned["rate"]);
+}
+
+#[test]
+fn memory_gives_the_rate_or_the_items() {
+    let rate = plan(&["--window-items", "1M", "--memory", "4MB"]);
+    assert_eq!(rate["items"], 1_125_000);
+    assert!((3_600_000..=4_000_000).contains(&rate["bytes"].as_u64().unwrap()), "{rate}");
+    let items = plan(&["--window", "7d", "--rate", "0.1%", "--memory", "4MB"]);
+    assert!((3_900_000..=4_000_000).contains(&items["bytes"].as_u64().unwrap()), "{items}");
+    assert!(items["rate"].as_f64().unwrap() <= 0.001);
+    let table = run(["plan", "--window", "7d", "--items", "1M"]).text();
+    assert!(table.contains("9, each ") && table.contains("for 125,000 items"), "{table}");
+    assert!(plan(&["--items", "1M"])["window"].is_null());
+}
+
+#[test]
+fn windows_that_cannot_be_planned() {
+    for (options, message) in [
+        (&["--items", "9", "--generations", "3"][..], "--generations: has a meaning only with"),
+        (&["--window-items", "3"], "--window-items: a window of length 3 cannot be cut"),
+        (&["--window", "1h"], "plan: needs --items, or --memory together with"),
+        (&["--window-items", "9", "--items", "9"], "cannot be used with"),
+        (&["--window-items", "9", "--window", "1h"], "cannot be used with"),
+        (&["--window-items", "9", "--rate", "0.1", "--memory", "1G"], "give two of them"),
+        (&["--window-items", "5M", "--memory", "1MB"], "5,625,000 items do not fit into 1.0 MB"),
+    ] {
+        let run = run([&["plan"], options].concat());
+        assert_eq!(run.code, Some(2), "{options:?}");
+        assert!(run.stderr.contains(message), "{options:?}: {}", run.stderr);
+    }
+}
