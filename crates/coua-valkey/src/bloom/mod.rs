@@ -4,7 +4,7 @@ mod chain;
 pub(crate) mod commands;
 mod image;
 mod imported;
-mod request;
-mod value;
+pub(crate) mod request;
+pub(crate) mod value;
 
 pub(crate) use value::BloomValue;

@@ -34,7 +34,7 @@ pub(crate) struct Blueprint {
 
 impl Request {
     /// Of the words behind the key of BF.RESERVE.
-    pub(super) fn of_reserve(words: &[&[u8]]) -> Result<Self, Refusal> {
+    pub(crate) fn of_reserve(words: &[&[u8]]) -> Result<Self, Refusal> {
         let &[rate, capacity, ref rest @ ..] = words else { return Err(Refusal::Arity) };
         let mut request = Self {
             rate: Some(rate_of(rate)?),

@@ -66,7 +66,7 @@ pub(crate) type BloomValue = Value<Bloom>;
 
 impl BloomValue {
     /// Whether the item seems to be there.
-    pub(super) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
+    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
         match self {
             Self::Own(own) => Ok(own.contains(item)),
             Self::Imported(imported) => Ok(imported.contains(item)),
@@ -75,7 +75,7 @@ impl BloomValue {
     }
 
     /// Which items seem to be there.
-    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
         match self {
             Self::Own(own) => Ok(own.contains_all(items)),
             Self::Imported(imported) => {
@@ -86,7 +86,7 @@ impl BloomValue {
     }
 
     /// Inserts items that are absent, in order, and tells what became of each.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         items: &[&[u8]],
         (limit, limits): (Option<u64>, impl FnOnce() -> Limits),
@@ -99,7 +99,7 @@ impl BloomValue {
     }
 
     /// Items that were inserted.
-    pub(super) fn len(&self) -> Result<u64, Refusal> {
+    pub(crate) fn len(&self) -> Result<u64, Refusal> {
         match self {
             Self::Own(own) => Ok(own.len()),
             Self::Imported(imported) => Ok(imported.items()),

@@ -133,7 +133,8 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::{Copies, Request};
+    use crate::cuckoo::own::Copies;
+    use crate::cuckoo::request::Request;
 
     fn image() -> Vec<u8> {
         let words: [&[u8]; 3] = [b"16", b"EXPANSION", b"0"];

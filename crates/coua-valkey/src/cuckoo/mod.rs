@@ -3,11 +3,8 @@
 pub(crate) mod commands;
 mod image;
 mod imported;
-mod own;
-mod request;
-mod value;
+pub(crate) mod own;
+pub(crate) mod request;
+pub(crate) mod value;
 
 pub(crate) use value::CuckooValue;
-
-#[cfg(test)]
-pub(crate) use {own::Copies, own::OwnCuckoo, request::Request, value::Cuckoo};

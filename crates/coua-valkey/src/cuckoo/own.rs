@@ -240,7 +240,7 @@ impl OwnCuckoo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::Request;
+    use crate::cuckoo::request::Request;
 
     fn filter(words: &[&[u8]]) -> OwnCuckoo {
         Request::of_reserve(words).unwrap().complete([1; 16]).unwrap().build().unwrap()

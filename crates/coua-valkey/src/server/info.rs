@@ -23,7 +23,7 @@ unsafe extern "C" fn tell(info: *mut raw::RedisModuleInfoCtx, _for_crash_report:
             if server_function!(RedisModule_InfoAddSection)(info, c"filters".as_ptr()) != OK {
                 return;
             }
-            for (name, number) in (crate::INFO)() {
+            for (name, number) in (crate::module::INFO)() {
                 server_function!(RedisModule_InfoAddFieldULongLong)(info, name.as_ptr(), number);
             }
         }

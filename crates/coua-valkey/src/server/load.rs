@@ -60,7 +60,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         raw::Export_RedisModule_Init(
             context,
             NAME.as_ptr(),
-            crate::VERSION,
+            crate::module::VERSION,
             raw::REDISMODULE_APIVER_1.cast_signed(),
         )
     };
@@ -115,7 +115,7 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
     }
     coua::avoid_huge_pages();
     let loader = Loader { context };
-    for family in crate::FAMILIES {
+    for family in crate::module::FAMILIES {
         if command::exists(context, family.probe) {
             let name = family.name;
             log(

@@ -217,7 +217,8 @@ impl<F: OwnFilter> Incomplete<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::{Copies, OwnCuckoo, Request};
+    use crate::cuckoo::own::{Copies, OwnCuckoo};
+    use crate::cuckoo::request::Request;
 
     fn filter(items: u32) -> OwnCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];

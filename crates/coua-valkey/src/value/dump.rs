@@ -17,18 +17,7 @@ pub(crate) fn scan<K: Kind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8>)>, R
     let &[_, _, position] = call.words() else { return Err(Refusal::Arity) };
     let position = integer(position).filter(|&position| position >= 0).ok_or(Refusal::Position)?;
     let key = call.key::<Value<K>>(1)?;
-    match key.value().ok_or(Refusal::NotFound)? {
-        Value::Own(own) => match position {
-            0 => chunk_behind(own, None),
-            number => chunk_behind(own, Some(Position::decode(number).ok_or(Refusal::Position)?)),
-        },
-        Value::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
-        Value::Imported(imported) => {
-            let chunk = imported.chunk(position).map_err(|_| Refusal::Position)?;
-            Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
-        }
-        Value::Incomplete(_) => Err(Refusal::Incomplete),
-    }
+    key.value().ok_or(Refusal::NotFound)?.chunk(position)
 }
 
 /// Does LOADCHUNK.
@@ -39,55 +28,76 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     let limit = call.key_memory_limit();
     match key.value_mut() {
         None => {
-            key.set(begun::<K>(position, chunk, limit)?)?;
+            key.set(Value::<K>::begun(position, chunk, limit)?)?;
         }
-        Some(value) => go_on(value, position, chunk, limit)?,
+        Some(value) => value.load_chunk(position, chunk, limit)?,
     }
     key.has_changed(K::LOADED);
     call.replicate_as_called();
     Ok(Reply::Ok)
 }
 
-/// The value that begins with this chunk.
-fn begun<K: Kind>(position: i64, chunk: &[u8], limit: Option<u64>) -> Result<Value<K>, Refusal> {
-    if K::Own::is_begun(chunk) {
-        let position = Position::decode(position).ok_or(Refusal::Position)?;
-        let mut incomplete = Incomplete::default();
-        return Ok(match incomplete.take(position, chunk, limit)? {
-            Some(own) => Value::Own(own),
-            None => Value::Incomplete(incomplete),
-        });
-    }
-    if position != HEADER {
-        return Err(Refusal::NotFound);
-    }
-    let imported = K::Imported::of_header(chunk, &limits(limit)).map_err(|error| match error {
-        LoadError::TooLarge(large) => Refusal::KeyMemory { limit: large.limit },
-        LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
-        LoadError::Length { .. } => Refusal::Header,
-        _ => Refusal::NotCreated,
-    })?;
-    Ok(Value::Imported(imported))
-}
-
-/// Takes a further chunk.
-fn go_on<K: Kind>(
-    value: &mut Value<K>,
-    position: i64,
-    chunk: &[u8],
-    limit: Option<u64>,
-) -> Result<(), Refusal> {
-    match value {
-        Value::Incomplete(incomplete) => {
-            let position = Position::decode(position).ok_or(Refusal::Position)?;
-            if let Some(own) = incomplete.take(position, chunk, limit)? {
-                *value = Value::Own(own);
+impl<K: Kind> Value<K> {
+    /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
+    pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
+        match self {
+            Self::Own(own) => match position {
+                0 => chunk_behind(own, None),
+                number => {
+                    chunk_behind(own, Some(Position::decode(number).ok_or(Refusal::Position)?))
+                }
+            },
+            Self::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
+            Self::Imported(imported) => {
+                let chunk = imported.chunk(position).map_err(|_| Refusal::Position)?;
+                Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
             }
-            Ok(())
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
-        Value::Imported(imported) if position != HEADER => {
-            imported.load_chunk(position, chunk).map_err(|_| Refusal::NotLoaded)
+    }
+
+    /// The value that begins with this chunk.
+    pub(crate) fn begun(position: i64, chunk: &[u8], limit: Option<u64>) -> Result<Self, Refusal> {
+        if K::Own::is_begun(chunk) {
+            let position = Position::decode(position).ok_or(Refusal::Position)?;
+            let mut incomplete = Incomplete::default();
+            return Ok(match incomplete.take(position, chunk, limit)? {
+                Some(own) => Self::Own(own),
+                None => Self::Incomplete(incomplete),
+            });
         }
-        _ => Err(Refusal::ItemExists),
+        if position != HEADER {
+            return Err(Refusal::NotFound);
+        }
+        let imported =
+            K::Imported::of_header(chunk, &limits(limit)).map_err(|error| match error {
+                LoadError::TooLarge(large) => Refusal::KeyMemory { limit: large.limit },
+                LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
+                LoadError::Length { .. } => Refusal::Header,
+                _ => Refusal::NotCreated,
+            })?;
+        Ok(Self::Imported(imported))
+    }
+
+    /// Takes a further chunk. Refused chunks change nothing.
+    pub(crate) fn load_chunk(
+        &mut self,
+        position: i64,
+        chunk: &[u8],
+        limit: Option<u64>,
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Incomplete(incomplete) => {
+                let position = Position::decode(position).ok_or(Refusal::Position)?;
+                if let Some(own) = incomplete.take(position, chunk, limit)? {
+                    *self = Self::Own(own);
+                }
+                Ok(())
+            }
+            Self::Imported(imported) if position != HEADER => {
+                imported.load_chunk(position, chunk).map_err(|_| Refusal::NotLoaded)
+            }
+            _ => Err(Refusal::ItemExists),
+        }
     }
 }

@@ -132,7 +132,7 @@ pub(crate) fn each(outcomes: Vec<Outcome>, reply: impl Fn(Outcome) -> Reply) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::Cuckoo;
+    use crate::cuckoo::value::Cuckoo;
 
     fn of(text: &str) -> Result<Insertion<Cuckoo>, Refusal> {
         let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();

@@ -113,7 +113,8 @@ pub(crate) enum Value<K: Kind> {
 }
 
 impl<K: Kind> Value<K> {
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes it as a stream of bytes.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Own(own) => own.write(out),
             Self::Imported(imported) => {
@@ -127,7 +128,8 @@ impl<K: Kind> Value<K> {
         }
     }
 
-    fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, LoadRefusal> {
+    /// Reads what `write` wrote.
+    pub(crate) fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, LoadRefusal> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;
         match magic {

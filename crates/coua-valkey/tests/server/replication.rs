@@ -14,6 +14,7 @@ on_both!(
     failover,
     a_replica_with_other_settings,
     batches_that_end_half_way,
+    batches_at_the_limit,
     nothing_is_sent_for_nothing,
     chunks_reach_the_replica,
     append_only_replica,
@@ -188,6 +189,42 @@ fn batches_that_end_half_way(kind: Kind) {
         assert!((1..100_000).contains(&refused), "{command}: {refused}");
         pair.same("a batch beyond the limit of memory");
     }
+}
+
+/// Near its limit the primary inserts in other steps than the replica, which has none, and what was
+/// refused may have been on its way to grow: still both lie the same in memory after each command.
+fn batches_at_the_limit(kind: Kind) {
+    let pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    client.good("CF.RESERVE ends 3000 EXPANSION 0 ERROR 0.001");
+    client.good("CF.RESERVE grows 1000 ERROR 0.00001");
+    client.good("CF.RESERVE copies 1000");
+    client.good("BF.RESERVE bloom 0.001 500");
+    let limits = [6_000, 20_000, 45_000, 150_000, 300_000];
+    let mut item = 0;
+    let mut refused = [0; 5];
+    for (round, limit) in limits.into_iter().enumerate() {
+        client.good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
+        for size in [1, 700, 3, 64, 65, 5_000, 30_000, 1, 100] {
+            let range = item..item + size;
+            item += size;
+            for command in [
+                "CF.INSERT ends ITEMS",
+                "CF.INSERTNX grows ITEMS",
+                "CF.MADD copies",
+                "BF.MADD bloom",
+            ] {
+                let reply = client.run(&zoo::with_items(command, range.clone()));
+                refused[round] += usize::from(reply.to_string().contains('-'));
+                pair.same(&format!("{command} with {size} items at {limit} bytes"));
+            }
+            client.run(&zoo::with_items("CF.MDEL ends", range.start..range.start + size / 2));
+            client.run(&zoo::with_items("CF.MDEL grows", range.clone()));
+            client.run(&zoo::with_items("CF.MADD copies", range.start..range.start + size / 9));
+            pair.same(&format!("removals and copies at {limit} bytes"));
+        }
+    }
+    assert!(refused.iter().all(|&refused| refused > 1), "{refused:?}");
 }
 
 /// Commands that change nothing do not reach the replica.
