@@ -137,6 +137,7 @@ impl Look {
         let mut view = view_of(options, files, (&file, snapshot), logged)?;
         let mut rest = Rest::Nothing;
         if let (Some(journal), Some((from, to))) = (journal, lacking) {
+            view.uncommitted = journal.uncommitted();
             let scan = Scan::begin(&journal.file, &files.journal)?;
             scan.frames(from, to, |at, kind, payload| {
                 apply(&mut view, files, at, (kind, payload))
@@ -154,6 +155,12 @@ impl Found {
             Some(turn) if self.is_turned => (turn.from, turn.to),
             _ => (Mark::FIRST, self.contents.committed.at),
         }
+    }
+
+    /// Bytes behind the last commit.
+    fn uncommitted(&self) -> u64 {
+        let bytes = self.file.metadata().map_or(0, |found| found.len());
+        if self.is_turned { 0 } else { bytes.saturating_sub(self.contents.committed.at) }
     }
 
     /// What was committed last, and what is left of it.
@@ -191,7 +198,7 @@ pub(crate) fn view_of(
         memory.is_mapped = false;
         filter = memory.bring_in(file, options.key).map_err(unreadable)?;
     }
-    Ok(View { filter, progress: None, memory })
+    Ok(View { filter, progress: None, uncommitted: 0, memory })
 }
 
 /// Does again what a frame of the journal says.

@@ -125,7 +125,7 @@ impl Store {
         let snapshot = Snapshot { file: None, inode, identity, is_unchecked: false };
         let access = options.access;
         let memory = Memory { access, bytes: 0, is_mapped: false, touched: 0 };
-        let view = View { filter, progress: None, memory };
+        let view = View { filter, progress: None, uncommitted: 0, memory };
         let mut store = Self::new(options, place, (view, snapshot));
         store.need = Need::Snapshot;
         store.reserve()?;

@@ -16,6 +16,9 @@ pub struct View {
     pub filter: Generations,
     /// What was committed with it last, if anything was since the file was made.
     pub progress: Option<Progress>,
+    /// Bytes at the end of the journal that do not count: of a commit that was interrupted, or is being
+    /// written.
+    pub uncommitted: u64,
     pub(crate) memory: Memory,
 }
 

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// Describe a filter file
 ///
-/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it);
+/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it), `uncommitted_bytes`: those of
+/// them that do not count, because their commit was interrupted, or is being written;
 /// `items` in it (every copy counted), `capacity`: items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
 /// no limit), `rate_at_max_items`, `false_positive_rate` now, `hash_bits` remembered of every key
 /// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
@@ -84,6 +85,7 @@ struct Info {
     file_bytes: u64,
     /// Changes since the file was written, in a file of their own beside it.
     journal_bytes: u64,
+    uncommitted_bytes: u64,
     items: u64,
     capacity: u64,
     max_items: Option<u64>,
@@ -191,6 +193,7 @@ impl Info {
             file,
             file_bytes: metadata.len(),
             journal_bytes: filter_file::journal_bytes(path),
+            uncommitted_bytes: state.uncommitted,
             items: filter.len(),
             capacity: filter.capacity(),
             max_items,
@@ -219,6 +222,9 @@ impl Info {
         table.row("file size", size(self.file_bytes));
         if self.journal_bytes > 0 {
             table.row("journal size", size(self.journal_bytes));
+        }
+        if self.uncommitted_bytes > 0 {
+            table.row("of it not committed", size(self.uncommitted_bytes));
         }
         table.row("items", grouped(self.items));
         table.row("capacity", grouped(self.capacity));

@@ -43,6 +43,31 @@ fn an_interrupted_run_is_told() {
     assert!(obstacle.ends_with("/many: No such file or directory"), "{obstacle}");
 }
 
+/// What a crash in the middle of a commit leaves is told, and does not count.
+#[test]
+fn half_a_commit_is_told() {
+    let trial = interrupted();
+    let folder = &trial.folder;
+    let info = || -> Value {
+        serde_json::from_str(&run_in(folder, &["info", "--json", "seen.coua"]).text()).unwrap()
+    };
+    let (before, mut journal) = (info(), folder.read("seen.coua.journal"));
+    let torn = before["uncommitted_bytes"].as_u64().unwrap();
+    assert!(torn < journal.len() as u64, "{torn}");
+    journal.extend([0; 700]);
+    folder.file("seen.coua.journal", &journal);
+    let after = info();
+    assert_eq!(after["uncommitted_bytes"], torn + 700);
+    assert_eq!(
+        (&after["items"], &after["unfinished_run"]),
+        (&before["items"], &before["unfinished_run"])
+    );
+    let text = run_in(folder, &["info", "seen.coua"]).text();
+    assert!(text.contains("of it not committed"), "{text}");
+    trial.end(&["--resume"]);
+    assert_eq!(info()["uncommitted_bytes"], 0);
+}
+
 #[test]
 fn a_run_that_has_ended_is_not() {
     let trial = interrupted();
