@@ -48,6 +48,10 @@ bench-server *arguments:
 bench-pings *arguments:
     cargo bench -p coua-valkey --bench latency -- {{arguments}}
 
+# `coua dedup` on one server and on clusters of 1 and 3: LINES and SERVERS
+bench-clusters *arguments:
+    cargo bench -p coua-cli --bench servers -- {{arguments}}
+
 # Coua beside its peers, in one run
 compare *arguments:
     cargo run --release -p coua-compare -- {{arguments}}

@@ -2,11 +2,11 @@
 
 use crate::address;
 use crate::cluster::{Cluster, PRIMARIES};
+use crate::losses::repeats;
 use crate::server::Kind;
 use crate::support::{
     Folder, Repeats, coua, expected, lines, messages, run, run_with, until, wait,
 };
-use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
@@ -70,12 +70,11 @@ fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
     assert!(wait(&mut child).success());
     assert!(messages(&mut child).contains("trying again for 60 s"));
     let out = folder.read("out");
-    let set = |text: &[u8]| {
-        let lines = text.split_inclusive(|byte| *byte == b'\n');
-        lines.map(<[u8]>::to_vec).collect::<HashSet<_>>()
-    };
-    assert_eq!(set(&out), set(&text), "no line is lost");
-    // What the replica had not got yet is printed once more, and then known.
+    // A line is in the text ten times, and is printed: when it is first seen, when its answer was lost,
+    // and when the replica had not got it yet.
+    let most = repeats(&text, &out);
+    assert!(most <= 2 * expected(&text).split(|byte| *byte == b'\n').count(), "{most}");
+    // What the replica had not got at the very end is printed once more, and then known.
     run_with(&text, ["dedup", "-q", "--filter", &at]).good();
     assert_eq!(run_with(&text, ["dedup", "-q", "--filter", &at]).good(), b"");
 }

@@ -26,7 +26,7 @@ fn counted(text: &[u8]) -> HashMap<&[u8], usize> {
 
 /// Checks that every line of the input is in the output; gives the number of repeats there.
 #[track_caller]
-fn repeats(input: &[u8], output: &[u8]) -> usize {
+pub(crate) fn repeats(input: &[u8], output: &[u8]) -> usize {
     let (given, printed) = (counted(input), counted(output));
     let lost = given.keys().filter(|line| !printed.contains_key(**line)).count();
     assert_eq!(lost, 0, "lines were lost");
