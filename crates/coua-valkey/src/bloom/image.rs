@@ -37,23 +37,18 @@ const SUM: usize = 8;
 const MOST_LINKS: u32 = 1024;
 
 impl OwnFilter for OwnBloom {
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Blueprint { capacity, rate, expansion, hash_key } = &self.blueprint;
-        let mut front = Vec::with_capacity(HEAD + self.links.len() * ROW + SUM);
-        front.extend_from_slice(&MAGIC);
-        front.extend([BLOOM, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
-        front.extend_from_slice(hash_key);
-        front.extend([rate.to_bits(), *capacity].iter().flat_map(|field| field.to_le_bytes()));
-        let counts = [expansion.unwrap_or(0), self.links.len() as u32];
-        front.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
-        for Link { filter, len, .. } in &self.links {
-            front.extend([*len, filter.bits()].iter().flat_map(|field| field.to_le_bytes()));
-            front.extend([filter.probes(), 0].iter().flat_map(|field| field.to_le_bytes()));
-            front.extend_from_slice(&checksum(&filter.to_bytes()).to_le_bytes());
+    fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
+        let begins = front_bytes(self.links.len()) as u64;
+        if start < begins {
+            out.write_all(&front_of(self)[start as usize..])?;
         }
-        front.extend_from_slice(&checksum(&front).to_le_bytes());
-        out.write_all(&front)?;
-        self.links.iter().try_for_each(|link| out.write_all(&link.filter.to_bytes()))
+        let mut skip = start.saturating_sub(begins);
+        for Link { filter, .. } in &self.links {
+            let skipped = skip.min(filter.memory_bytes() as u64);
+            skip -= skipped;
+            filter.write_bytes_from(skipped, &mut *out)?;
+        }
+        if skip > 0 { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) }
     }
 
     fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal> {
@@ -77,7 +72,7 @@ impl OwnFilter for OwnBloom {
 
     fn image_length(begun: &[u8]) -> Option<u64> {
         let front = Front::decode(begun).ok()?;
-        let begins = (HEAD + front.rows.len() * ROW + SUM) as u64;
+        let begins = front_bytes(front.rows.len()) as u64;
         Some(front.rows.iter().fold(begins, |sum, row| sum.saturating_add(row.plan.bytes())))
     }
 
@@ -104,6 +99,30 @@ impl OwnFilter for OwnBloom {
         let links = self.links.iter().map(copy).collect();
         Some(Self { blueprint: self.blueprint.clone(), links, changes: 0 })
     }
+}
+
+/// Bytes before the bits of as many filters.
+fn front_bytes(links: usize) -> usize {
+    HEAD + links * ROW + SUM
+}
+
+/// What stands before the bits, which are read for their checksums.
+fn front_of(chain: &OwnBloom) -> Vec<u8> {
+    let Blueprint { capacity, rate, expansion, hash_key } = &chain.blueprint;
+    let mut front = Vec::with_capacity(front_bytes(chain.links.len()));
+    front.extend_from_slice(&MAGIC);
+    front.extend([BLOOM, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
+    front.extend_from_slice(hash_key);
+    front.extend([rate.to_bits(), *capacity].iter().flat_map(|field| field.to_le_bytes()));
+    let counts = [expansion.unwrap_or(0), chain.links.len() as u32];
+    front.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
+    for Link { filter, len, .. } in &chain.links {
+        front.extend([*len, filter.bits()].iter().flat_map(|field| field.to_le_bytes()));
+        front.extend([filter.probes(), 0].iter().flat_map(|field| field.to_le_bytes()));
+        front.extend_from_slice(&checksum(&filter.to_bytes()).to_le_bytes());
+    }
+    front.extend_from_slice(&checksum(&front).to_le_bytes());
+    front
 }
 
 /// Reads as many bytes more. Memory grows with what arrives.
@@ -215,6 +234,18 @@ mod tests {
         loaded.write(&mut again).unwrap();
         assert!(again == bytes);
         assert_eq!(OwnBloom::image_length(&bytes), Some(bytes.len() as u64));
+    }
+
+    #[test]
+    fn an_image_can_be_written_from_any_byte_on() {
+        let (own, bytes) = image();
+        for start in 0..=bytes.len() {
+            let mut rest = Vec::new();
+            own.write_from(start as u64, &mut rest).unwrap();
+            assert!(rest == bytes[start..], "from {start}");
+        }
+        let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
+        assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -33,9 +33,10 @@ const LENGTH_AT: usize = 128;
 const CUCKOO: u32 = 1;
 
 impl OwnFilter for OwnCuckoo {
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&Head::of(self)?.encode())?;
-        self.filter().write_to(out)
+    fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
+        let head = Head::of(self)?.encode();
+        out.write_all(head.get(start as usize..).unwrap_or_default())?;
+        self.filter().write_from(start.saturating_sub(HEAD as u64), out)
     }
 
     fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal> {
@@ -161,6 +162,19 @@ mod tests {
         own.write(&mut again).unwrap();
         assert!(again == bytes);
         assert_eq!(OwnCuckoo::image_length(&bytes), Some(bytes.len() as u64));
+    }
+
+    #[test]
+    fn an_image_can_be_written_from_any_byte_on() {
+        let bytes = image();
+        let own = read(&bytes).unwrap();
+        for start in 0..=bytes.len() {
+            let mut rest = Vec::new();
+            own.write_from(start as u64, &mut rest).unwrap();
+            assert!(rest == bytes[start..], "from {start}");
+        }
+        let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
+        assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

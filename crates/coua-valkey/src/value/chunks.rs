@@ -13,6 +13,9 @@ use crate::refusal::{LoadRefusal, Refusal};
 
 /// Bytes of a chunk.
 const CHUNK: usize = 16 << 20;
+/// Bytes by which the image of a small filter may be longer than its memory; if it is by more, it takes
+/// another chunk.
+const FRONT: u64 = 16 << 10;
 /// Bits of a position that tell where: up to 1 TiB.
 const END_BITS: u32 = 40;
 /// Bits of a position that tell after how many changes.
@@ -52,13 +55,12 @@ pub(super) fn chunk_behind<F: OwnFilter>(
         }
         start = position.end;
     }
-    let mut window = Window::new(start)?;
-    match own.write(&mut window) {
-        Err(error) if error.kind() != io::ErrorKind::WriteZero => return Err(Refusal::Defect),
-        _ => {}
-    }
-    if window.skip > 0 {
-        return Err(Refusal::Position);
+    let mut window = Window::of(own)?;
+    match own.write_from(start, &mut window).map_err(|error| error.kind()) {
+        // It ends what it has no room for.
+        Ok(()) | Err(io::ErrorKind::WriteZero) => {}
+        Err(io::ErrorKind::InvalidInput) => return Err(Refusal::Position),
+        Err(_) => return Err(Refusal::Defect),
     }
     let end = start + window.bytes.len() as u64;
     let chunk = (Position::encode(end, own.changes()), window.bytes);
@@ -75,27 +77,26 @@ pub(super) fn for_each<F: OwnFilter>(own: &F, each: impl FnMut(i64, &[u8])) -> i
 
 /// Keeps a chunk's worth of a stream, and stops it then.
 struct Window {
-    skip: u64,
     bytes: Vec<u8>,
+    room: usize,
 }
 
 impl Window {
-    fn new(skip: u64) -> Result<Self, Refusal> {
+    /// With room for a chunk, or for all of a small filter.
+    fn of<F: OwnFilter>(own: &F) -> Result<Self, Refusal> {
+        let room = own.memory_bytes().saturating_add(FRONT).min(CHUNK as u64) as usize;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(CHUNK).map_err(|_| Refusal::NoMemory)?;
-        Ok(Self { skip, bytes })
+        bytes.try_reserve_exact(room).map_err(|_| Refusal::NoMemory)?;
+        Ok(Self { bytes, room })
     }
 }
 
 impl Write for Window {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let skipped = self.skip.min(bytes.len() as u64);
-        self.skip -= skipped;
-        let wanted = &bytes[skipped as usize..];
-        let taken = wanted.len().min(CHUNK - self.bytes.len());
-        self.bytes.extend_from_slice(&wanted[..taken]);
+        let taken = bytes.len().min(self.room - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
         // 0, which ends the stream, once the chunk is full.
-        Ok(skipped as usize + taken)
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -32,8 +32,14 @@ const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 
 /// A filter of this module as the value of a key.
 pub(crate) trait OwnFilter: Send + Sized + 'static {
-    /// Writes its image: all that makes it what it is.
-    fn write(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// Writes its image, all that makes it what it is, without the first `start` bytes;
+    /// `InvalidInput` if there are not as many.
+    fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes its image.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_from(0, out)
+    }
 
     /// Reads an image, of which these bytes were read already. Memory grows with what arrives.
     fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal>;

@@ -1,11 +1,15 @@
 //! A row of bits that many threads may set at once.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::io::{self, Write};
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use crate::Insertion;
+
+/// Words that are written together.
+const PIECE_WORDS: usize = 1 << 13;
 
 /// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits behind the last are zero.
 ///
@@ -106,6 +110,20 @@ impl BitRow {
         self.loaded().flat_map(u64::to_le_bytes).collect()
     }
 
+    /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it.
+    pub(super) fn write_from(&self, start: u64, out: &mut impl Write) -> io::Result<()> {
+        let first = usize::try_from(start / 8).unwrap_or(usize::MAX).min(self.words.len());
+        let mut skipped = (start % 8) as usize;
+        let mut piece = Vec::with_capacity(PIECE_WORDS * 8);
+        for words in self.words[first..].chunks(PIECE_WORDS) {
+            piece.clear();
+            piece.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
+            out.write_all(&piece[skipped..])?;
+            skipped = 0;
+        }
+        Ok(())
+    }
+
     pub(super) fn from_bytes(bits: u64, bytes: &[u8]) -> Result<Self, BloomLoadError> {
         // The length first: nothing is allocated for bytes that are not there.
         let (found, expected) = (bytes.len() as u64, bits.div_ceil(64) * 8);
@@ -198,6 +216,11 @@ mod tests {
         assert!(BitRow::from_bytes(70, &bytes).unwrap() == row);
         let wrong = BitRow::from_bytes(70, &bytes[..15]).err();
         assert_eq!(wrong, Some(BloomLoadError::Length { found: 15, expected: 16 }));
+        for start in 0..=16 {
+            let mut rest = Vec::new();
+            row.write_from(start, &mut rest).unwrap();
+            assert_eq!(rest, bytes[start as usize..]);
+        }
         bytes[8] |= 1 << 6;
         let stray = BitRow::from_bytes(70, &bytes).err();
         assert_eq!(stray, Some(BloomLoadError::StrayBits { bits: 70 }));

@@ -1,6 +1,7 @@
 //! [`BloomFilter`]: m bits, k probes, shared by any number of threads.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
@@ -284,6 +285,24 @@ impl BloomFilter {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.row.to_bytes()
+    }
+
+    /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it, and without
+    /// memory for all of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    ///
+    /// ```
+    /// let filter = coua::BloomFilter::with_capacity(1000, 0.01)?;
+    /// let mut rest = Vec::new();
+    /// filter.write_bytes_from(8, &mut rest).expect("memory takes every byte");
+    /// assert_eq!(rest, filter.to_bytes()[8..]);
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn write_bytes_from<W: Write>(&self, start: u64, mut out: W) -> io::Result<()> {
+        self.row.write_from(start, &mut out)
     }
 
     /// The filter whose bits [`to_bytes`](Self::to_bytes) gave.

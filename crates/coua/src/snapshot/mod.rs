@@ -14,6 +14,7 @@ mod header;
 mod load;
 mod map;
 
+use std::cell::LazyCell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,21 +46,47 @@ impl CuckooFilter {
     /// assert!(coua::CuckooFilter::from_bytes(&bytes)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write_to<W: Write>(&self, mut out: W) -> io::Result<()> {
+    pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
+        self.write_from(0, out)
+    }
+
+    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for those who hand a
+    /// snapshot on in pieces, and end `out` behind each. A piece from among the segments takes time in
+    /// proportion to itself; for the first bytes and for the last ones, all segments are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
+    ///
+    /// ```
+    /// let filter = coua::CuckooFilter::new();
+    /// let (mut bytes, mut rest) = (Vec::new(), Vec::new());
+    /// filter.write_to(&mut bytes)?;
+    /// filter.write_from(1000, &mut rest)?;
+    /// assert_eq!(rest, bytes[1000..]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
         let header = Header::of(self);
         let head = header.encode();
-        let rows = self.segment_rows(&header);
-        let side = self.side_bytes();
-        out.write_all(&head)?;
-        out.write_all(&rows)?;
-        let padding = header.places.first_segment as usize - head.len() - rows.len();
-        out.write_all(&vec![0; padding])?;
-        for (_, index) in self.directory.in_hash_order() {
-            out.write_all(self.packed(&self.table.segments[index as usize]))?;
+        let first_segment = header.places.first_segment as usize;
+        let rows = LazyCell::new(|| self.segment_rows(&header));
+        let mut rest = Rest { out, skip: start };
+        if !rest.skips(first_segment) {
+            rest.put(&head)?;
+            rest.put(&rows)?;
+            rest.put(&vec![0; first_segment - head.len() - rows.len()])?;
         }
-        out.write_all(&side)?;
-        out.write_all(&trailer(&head, &rows, &side))?;
-        out.flush()
+        for (_, index) in self.directory.in_hash_order() {
+            rest.put(self.packed(&self.table.segments[index as usize]))?;
+        }
+        let side = self.side_bytes();
+        rest.put(&side)?;
+        rest.put(&trailer(&head, &rows, &side))?;
+        if rest.skip > 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        rest.out.flush()
     }
 
     fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
@@ -125,6 +152,28 @@ impl CuckooFilter {
         temporary.as_file().sync_all()?;
         temporary.persist(&target).map_err(|failed| failed.error)?;
         sync_folder(folder)
+    }
+}
+
+/// What of a stream is behind its first bytes.
+struct Rest<W> {
+    out: W,
+    /// Bytes still to be left out.
+    skip: u64,
+}
+
+impl<W: Write> Rest<W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let skipped = self.skip.min(bytes.len() as u64);
+        self.skip -= skipped;
+        self.out.write_all(&bytes[skipped as usize..])
+    }
+
+    /// Whether the next `length` bytes are all left out; then they are.
+    fn skips(&mut self, length: usize) -> bool {
+        let rest = self.skip.checked_sub(length as u64);
+        self.skip = rest.unwrap_or(self.skip);
+        rest.is_some()
     }
 }
 
