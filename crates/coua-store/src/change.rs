@@ -172,10 +172,10 @@ impl Store {
         }
     }
 
-    /// Whether the journal with these changes would be larger than it may be: than its limit; or, while
-    /// a snapshot can be made beside the work, than the filter.
+    /// Whether the journal with these changes would be larger than it may be: than its limit; or, where a
+    /// snapshot can be made beside the work, than the filter and what is repeated quickly anyway.
     pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
-        let is_beyond = || self.journal_with(changes) >= self.largest();
+        let is_beyond = || self.journal_with(changes) >= self.largest().max(self.options.patience);
         self.is_at_limit(changes) && (!self.works_beside() || is_beyond())
     }
 

@@ -26,6 +26,10 @@ const LEAST_JOURNAL: u64 = 1 << 20;
 /// the commits of the program take anyway, which write as much: records of some seconds, eight bytes each.
 const LEAST_BESIDE: u64 = 16 << 20;
 
+/// Bytes of journal that the work need not wait for, however small the filter: opening repeats them in
+/// some seconds.
+const LEAST_PATIENCE: u64 = 256 << 20;
+
 /// How to open a filter file.
 ///
 /// ```
@@ -48,6 +52,8 @@ pub struct Options {
     pub(crate) expected: Option<u64>,
     pub(crate) most_journal: Option<u64>,
     pub(crate) beside_from: u64,
+    /// While a snapshot is made, a journal may become as large as this, or as the filter.
+    pub(crate) patience: u64,
     /// Changes are handed to the journal in pieces of about this many bytes, which bounds the memory
     /// for those that are not committed yet.
     pub(crate) piece: usize,
@@ -66,6 +72,7 @@ impl Default for Options {
             expected: None,
             most_journal: None,
             beside_from: LEAST_BESIDE,
+            patience: LEAST_PATIENCE,
             piece: PIECE,
             disk: Arc::new(FileSystem),
             crew: Arc::new(Threads),
@@ -107,8 +114,8 @@ impl Options {
     }
 
     /// Bytes of journal beyond which a commit sees to a new snapshot. Default: a quarter of the
-    /// snapshot, and at least 1 MiB. A journal whose snapshot is being made grows on, but not larger than
-    /// the filter: then the work has to wait for it.
+    /// snapshot, and at least 1 MiB. While the snapshot is being made the journal grows on, but not beyond
+    /// the size of the filter and 256 MiB: then the work has to wait.
     pub fn most_journal(mut self, bytes: u64) -> Self {
         self.most_journal = Some(bytes);
         self

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench -p coua-store --bench open -- grid [MOST ITEMS] [ROUNDS] [FOLDER]
 //! cargo bench -p coua-store --bench open -- line [ITEMS] [ROUNDS] [FOLDER]
+//! cargo bench -p coua-store --bench open -- stall [ITEMS] [SNAPSHOTS] [FOLDER]
 //! ```
 //!
 //! `grid` makes filters of 10^6, 10^7, ... items up to MOST (default 10,000,000; one of 10^9 takes 5 GB
@@ -13,7 +14,10 @@
 //! snapshot, and says from which number on reading is faster
 //! (`docs/decisions/0009-map-or-load.md`).
 //!
-//! Both print Markdown, medians over the rounds (default 5). Every measurement is a process of its own.
+//! `stall` works on one filter and commits until it has got SNAPSHOTS new snapshots, beside the work and at
+//! once, and prints the longest commit of each (`docs/decisions/0012-snapshots-beside-the-work.md`).
+//!
+//! The others print Markdown, medians over the rounds (default 5). Every measurement is a process of its own.
 //! `cold`: the file's pages were taken out of the cache before. FOLDER (default: the system's temporary
 //! folder) must lie on the disk that is to be measured.
 
@@ -24,6 +28,7 @@ mod filters;
 mod grid;
 mod line;
 mod measure;
+mod stall;
 
 use std::path::PathBuf;
 
@@ -50,7 +55,9 @@ fn main() {
     match job {
         "grid" => grid::run(&Settings::of(rest)),
         "line" => line::run(&Settings::of(rest)),
+        "stall" => stall::run(&Settings::of(rest)),
         measure::JOB => measure::run(rest),
-        other => panic!("{other}: neither grid nor line"),
+        stall::JOB => stall::stalled(rest),
+        other => panic!("{other}: neither grid, line nor stall"),
     }
 }

@@ -114,13 +114,20 @@ pub(crate) fn run(words: &[String]) {
     println!("{line}");
 }
 
-/// Bytes in memory: all, and the process's own. Not known but on Linux.
+/// Bytes in memory: all, and the process's own.
 fn resident() -> [f64; 2] {
+    ["VmRSS", "RssAnon"].map(status)
+}
+
+/// Most bytes in memory so far.
+pub(crate) fn peak() -> f64 {
+    status("VmHWM")
+}
+
+/// What the system says of this process, in bytes. Not known but on Linux.
+fn status(name: &str) -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kilobytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().nth(1));
-        number.and_then(|number| number.parse::<f64>().ok()).unwrap_or(f64::NAN)
-    };
-    [kilobytes("VmRSS") * 1024.0, kilobytes("RssAnon") * 1024.0]
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number.and_then(|number| number.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1024.0
 }

@@ -57,6 +57,7 @@ impl Bench {
         options.crew = held.clone();
         // A few pieces in a transaction.
         options.piece = 200;
+        options.patience = 0;
         let folder = tempfile::tempdir().unwrap();
         Self { folder, held, options, make, plain: make().into(), round: 0 }
     }

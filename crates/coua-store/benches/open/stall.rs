@@ -1,0 +1,96 @@
+//! How long a commit stops the work while a filter gets new snapshots: beside the work, and at once.
+//!
+//! The work is inserts and removals of the same keys, in rounds of a two-hundredth of the items with a
+//! commit each, so that the filter stays as large as it is and the journal reaches its limit (a quarter of
+//! the snapshot) after some tens of them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use coua_store::{Access, Options, Progress};
+
+use crate::Settings;
+use crate::filters::{Cache, Filter, hashes};
+use crate::measure::peak;
+
+/// The word by which this program calls itself.
+pub(crate) const JOB: &str = "stalled";
+
+/// Rounds for all the items.
+const PARTS: u64 = 200;
+
+pub(crate) fn run(settings: &Settings) {
+    let filter = Filter::new(settings.items, &settings.folder);
+    println!(
+        "{} items, {} bytes, {} new snapshots each",
+        filter.items, filter.bytes, settings.rounds
+    );
+    println!();
+    println!(
+        "| snapshots | commits | longest commit ms | median | longest round of work ms | median | all s | journal MB at most | memory MB at most |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for way in ["beside", "at once"] {
+        filter.restore(Cache::Warm);
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args([JOB, way])
+            .arg(&filter.path)
+            .args([filter.items.to_string(), settings.rounds.to_string()])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert!(child.status.success(), "{said}");
+        println!("| {way} | {} |", String::from_utf8(child.stdout).unwrap().trim());
+    }
+}
+
+/// Works until there were so many new snapshots, and prints what it took.
+pub(crate) fn stalled(arguments: &[String]) {
+    let [way, path, items, snapshots] = arguments else { panic!("a way, a path and two numbers") };
+    let [items, snapshots] = [items, snapshots].map(|word| word.parse::<u64>().unwrap());
+    let from = if way == "beside" { 0 } else { u64::MAX };
+    let (path, count) = (Path::new(path), (items / PARTS).max(1));
+    let mut store = Options::new().access(Access::Load).beside_from(from).write(path).unwrap();
+    let (mut works, mut commits) = (Vec::new(), Vec::new());
+    let (mut seen, mut journal, mut removed) = (0, 0, Vec::new());
+    let start = Instant::now();
+    for round in 0u64.. {
+        let (first, before) = (items + round / 2 * count, written(path));
+        let begin = Instant::now();
+        hashes(first, count, |block| {
+            if round % 2 == 0 {
+                store.insert_hash_batch(block).unwrap();
+            } else {
+                store.remove_hash_batch(block, &mut removed);
+            }
+        });
+        let worked = Instant::now();
+        store.commit(&Progress { records: round + 1, ..Progress::default() }).unwrap();
+        works.push((worked - begin).as_secs_f64() * 1e3);
+        commits.push(worked.elapsed().as_secs_f64() * 1e3);
+        journal = journal.max(fs::metadata(path.with_extension("coua.journal")).unwrap().len());
+        seen += u64::from(written(path) != before);
+        if seen == snapshots {
+            break;
+        }
+    }
+    let all = start.elapsed().as_secs_f64();
+    let count = commits.len();
+    let [(longest, median), (longest_work, median_work)] = [commits, works].map(longest_and_median);
+    let [journal, memory] = [journal as f64 / 1e6, peak() / 1e6];
+    println!(
+        "{count} | {longest:.1} | {median:.1} | {longest_work:.1} | {median_work:.1} | {all:.1} | {journal:.1} | {memory:.0}"
+    );
+}
+
+fn longest_and_median(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (values[values.len() - 1], values[values.len() / 2])
+}
+
+/// When the snapshot was written.
+fn written(path: &Path) -> std::time::SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
