@@ -65,6 +65,9 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         )
     };
     if initialized != OK {
+        // The server has given its functions then, and refused the name.
+        let why = "the module is not loaded: a module named coua is there already";
+        caught((), || log(context, c"warning", why));
         return FAILED;
     }
     let loaded = caught(Err("it panicked".to_owned()), || {

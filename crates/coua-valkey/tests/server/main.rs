@@ -23,6 +23,7 @@ mod client;
 mod cluster;
 mod clusters;
 mod cuckoo;
+mod foreign;
 mod golden;
 mod hostile;
 mod imports;

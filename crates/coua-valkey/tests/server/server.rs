@@ -17,6 +17,9 @@ use crate::resp::Value;
 /// No server of these tests takes this long to start, to stop, or to follow another.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// A server's configuration file, in its directory.
+const CONFIGURATION: &str = "configuration";
+
 /// The signal that ends a server here.
 const KILL: i32 = 9;
 
@@ -70,6 +73,14 @@ impl Server {
         let directory = tempfile::tempdir().unwrap();
         let (child, port) = launch(kind, &options, directory.path());
         Self { kind, options, directory, port, child }
+    }
+
+    /// A server with a configuration file, which it reads before its command line.
+    pub(crate) fn configured(kind: Kind, lines: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(CONFIGURATION), lines).unwrap();
+        let (child, port) = launch(kind, &[], directory.path());
+        Self { kind, options: Vec::new(), directory, port, child }
     }
 
     /// What a server logs that must not start with these options.
@@ -178,6 +189,7 @@ fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     let port = free_port();
     let child = kind
         .command()
+        .args(Some(CONFIGURATION).filter(|file| directory.join(file).exists()))
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
         .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"])
         .args(["--repl-diskless-sync-delay", "0", "--loglevel", "verbose"])
@@ -225,7 +237,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// The module of the profile that is tested, or the one that `COUA_MODULE` names.
-fn module() -> &'static Path {
+pub(crate) fn module() -> &'static Path {
     static MODULE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let named = || std::env::var_os("COUA_MODULE").map(PathBuf::from);
     let module = MODULE.get_or_init(|| named().or_else(build_module));
