@@ -22,6 +22,7 @@ sources! {
     module = "../../crates/coua-valkey/src/module.rs",
     parse = "../../crates/coua-valkey/src/parse.rs",
     peer = "../../crates/coua-valkey/src/peer/mod.rs",
+    pieces = "../../crates/coua-valkey/src/pieces.rs",
     refusal = "../../crates/coua-valkey/src/refusal.rs",
     reply = "../../crates/coua-valkey/src/reply.rs",
     server = "../../crates/coua-valkey/src/server/mod.rs",

@@ -9,6 +9,7 @@ mod cuckoo;
 mod module;
 mod parse;
 pub mod peer;
+mod pieces;
 mod refusal;
 mod reply;
 mod server;

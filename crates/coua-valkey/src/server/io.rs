@@ -10,57 +10,31 @@ use valkey_module::raw;
 
 use super::server_function;
 use crate::peer::{Source, Unreadable};
+use crate::pieces::Pieces;
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;
 
-/// Writes a dump file: numbers and strings, or a stream in pieces.
-pub(crate) struct RdbWriter {
+/// Writes a stream into a dump file, and its end.
+///
+/// # Safety
+///
+/// `io` is what the server writes to.
+pub(super) unsafe fn save(
     io: *mut raw::RedisModuleIO,
-    piece: Vec<u8>,
-}
-
-impl RdbWriter {
-    /// # Safety
-    ///
-    /// `io` is what the server writes to, and outlives the writer.
-    pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
-        Self { io, piece: Vec::with_capacity(PIECE) }
-    }
-
-    fn put_piece(&mut self) {
-        // SAFETY: valid as promised to `new`; the bytes are copied.
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) {
+    let put = |piece: &[u8]| {
+        // SAFETY: as the caller promises; the bytes are copied.
         unsafe {
-            server_function!(RedisModule_SaveStringBuffer)(
-                self.io,
-                self.piece.as_ptr().cast(),
-                self.piece.len(),
-            );
+            server_function!(RedisModule_SaveStringBuffer)(io, piece.as_ptr().cast(), piece.len());
         }
-        self.piece.clear();
-    }
-
-    /// Ends the stream.
-    pub(super) fn finish(mut self) {
-        if !self.piece.is_empty() {
-            self.put_piece();
-        }
-        self.put_piece();
-    }
-}
-
-impl Write for RdbWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.piece.len() == PIECE {
-            self.put_piece();
-        }
-        let taken = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    };
+    let mut pieces = Pieces::new(PIECE, put);
+    // The server knows of its errors already, and stops writing.
+    if write(&mut pieces).is_ok() {
+        pieces.finish();
+        put(&[]);
     }
 }
 
@@ -219,50 +193,28 @@ impl AppendOnly {
     }
 }
 
-/// Feeds a digest.
-pub(crate) struct Digest {
+/// Feeds a stream to a digest.
+///
+/// # Safety
+///
+/// `digest` is the server's.
+pub(super) unsafe fn feed(
     digest: *mut raw::RedisModuleDigest,
-    piece: Vec<u8>,
-}
-
-impl Digest {
-    /// # Safety
-    ///
-    /// `digest` is the server's and outlives this.
-    pub(super) unsafe fn new(digest: *mut raw::RedisModuleDigest) -> Self {
-        Self { digest, piece: Vec::with_capacity(PIECE) }
-    }
-
-    fn put_piece(&mut self) {
-        // SAFETY: valid as promised to `new`; the bytes are only read.
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) {
+    let mut pieces = Pieces::new(PIECE, |piece: &[u8]| {
+        // SAFETY: as the caller promises; the bytes are only read.
         unsafe {
             server_function!(RedisModule_DigestAddStringBuffer)(
-                self.digest,
-                self.piece.as_ptr().cast(),
-                self.piece.len(),
+                digest,
+                piece.as_ptr().cast(),
+                piece.len(),
             );
         }
-        self.piece.clear();
-    }
-
-    pub(super) fn finish(mut self) {
-        self.put_piece();
-        // SAFETY: valid as promised to `new`.
-        unsafe { server_function!(RedisModule_DigestEndSequence)(self.digest) };
-    }
-}
-
-impl Write for Digest {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.piece.len() == PIECE {
-            self.put_piece();
-        }
-        let taken = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    });
+    if write(&mut pieces).is_ok() {
+        pieces.finish();
+        // SAFETY: as the caller promises.
+        unsafe { server_function!(RedisModule_DigestEndSequence)(digest) };
     }
 }

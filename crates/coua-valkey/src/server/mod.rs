@@ -26,7 +26,7 @@ pub(crate) use call::{Call, Word};
 pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
 pub(crate) use info::InfoSection;
-pub(crate) use io::{AppendOnly, Digest, RdbReader, RdbWriter};
+pub(crate) use io::{AppendOnly, RdbReader};
 pub(crate) use key::Key;
 pub(crate) use load::{Family, Loader};
 pub(crate) use native::{NativeType, TypeSlot};

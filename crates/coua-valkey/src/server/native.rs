@@ -1,14 +1,14 @@
 //! Types of values: what the server asks of them.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::io;
+use std::io::Write;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use valkey_module::raw;
 
 use super::call::{bytes_of, log};
 use super::catch::caught;
-use super::io::{AppendOnly, Digest, RdbReader, RdbWriter};
+use super::io::{self, AppendOnly, RdbReader};
 use super::load::Loader;
 use super::{FAILED, OK, server_function};
 use crate::refusal::LoadRefusal;
@@ -56,23 +56,21 @@ impl TypeSlot {
 pub(crate) trait NativeType: Sized + Send + 'static {
     /// Nine letters that all values of the type are marked with in dump files.
     const NAME: &'static CStr;
-    /// The encoding that `save` writes, 0..=1023.
+    /// The encoding of what `write` writes, 0..=1023.
     const ENCODING: c_int;
 
     /// Where the server's name for the type is kept.
     fn slot() -> &'static TypeSlot;
 
-    /// Writes the value into a dump file.
-    fn save(&self, out: &mut RdbWriter) -> io::Result<()>;
+    /// Writes everything that makes the value what it is: for dump files, and to tell whether two are
+    /// equal.
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
 
-    /// Reads what `save`, or another module of the same type name, has written.
+    /// Reads what `write`, or another module of the same type name, has written.
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal>;
 
     /// Writes the value as calls of commands.
-    fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()>;
-
-    /// Feeds everything that makes two values equal.
-    fn digest(&self, out: &mut Digest) -> io::Result<()>;
+    fn rewrite(&self, out: &mut AppendOnly) -> std::io::Result<()>;
 
     /// Bytes of memory.
     fn memory_bytes(&self) -> usize;
@@ -159,15 +157,9 @@ unsafe extern "C" fn load<T: NativeType>(
     }
 }
 
-unsafe extern "C" fn save<T: NativeType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
-    caught((), || {
-        // SAFETY: the server's own, valid during this call; a value of this type.
-        let (mut out, value) = unsafe { (RdbWriter::new(io), value_of::<T>(value)) };
-        // The server knows of errors already, and stops writing.
-        if value.save(&mut out).is_ok() {
-            out.finish();
-        }
-    });
+unsafe extern "C" fn save<T: NativeType>(file: *mut raw::RedisModuleIO, value: *mut c_void) {
+    // SAFETY: the server's own, valid during this call; a value of this type.
+    caught((), || unsafe { io::save(file, |out| value_of::<T>(value).write(out)) });
 }
 
 unsafe extern "C" fn rewrite<T: NativeType>(
@@ -197,13 +189,8 @@ unsafe extern "C" fn digest<T: NativeType>(
     digest: *mut raw::RedisModuleDigest,
     value: *mut c_void,
 ) {
-    caught((), || {
-        // SAFETY: the server's own, valid during this call; a value of this type.
-        let (mut out, value) = unsafe { (Digest::new(digest), value_of::<T>(value)) };
-        if value.digest(&mut out).is_ok() {
-            out.finish();
-        }
-    });
+    // SAFETY: the server's own, valid during this call; a value of this type.
+    caught((), || unsafe { io::feed(digest, |out| value_of::<T>(value).write(out)) });
 }
 
 unsafe extern "C" fn free<T: NativeType>(value: *mut c_void) {

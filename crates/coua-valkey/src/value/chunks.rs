@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::marker::PhantomData;
 
 use super::OwnFilter;
+use crate::pieces::Pieces;
 use crate::refusal::{LoadRefusal, Refusal};
 
 /// Bytes of a chunk.
@@ -68,10 +69,14 @@ pub(super) fn chunk_behind<F: OwnFilter>(
 }
 
 /// Writes a filter as chunks of an append-only file.
-pub(super) fn for_each<F: OwnFilter>(own: &F, each: impl FnMut(i64, &[u8])) -> io::Result<()> {
-    let mut cutter = Cutter { end: 0, bytes: Vec::with_capacity(CHUNK), each };
-    own.write(&mut cutter)?;
-    cutter.put();
+pub(super) fn for_each<F: OwnFilter>(own: &F, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+    let mut end = 0;
+    let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
+        end += chunk.len() as u64;
+        each(Position::encode(end, 0), chunk);
+    });
+    own.write(&mut chunks)?;
+    chunks.finish();
     Ok(())
 }
 
@@ -96,38 +101,6 @@ impl Write for Window {
         let taken = bytes.len().min(self.room - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..taken]);
         // 0, which ends the stream, once the chunk is full.
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Cuts a stream.
-struct Cutter<F> {
-    end: u64,
-    bytes: Vec<u8>,
-    each: F,
-}
-
-impl<F: FnMut(i64, &[u8])> Cutter<F> {
-    fn put(&mut self) {
-        if !self.bytes.is_empty() {
-            self.end += self.bytes.len() as u64;
-            (self.each)(Position::encode(self.end, 0), &self.bytes);
-            self.bytes.clear();
-        }
-    }
-}
-
-impl<F: FnMut(i64, &[u8])> Write for Cutter<F> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(CHUNK - self.bytes.len());
-        self.bytes.extend_from_slice(&bytes[..taken]);
-        if self.bytes.len() == CHUNK {
-            self.put();
-        }
         Ok(taken)
     }
 

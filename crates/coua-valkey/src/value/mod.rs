@@ -19,7 +19,7 @@ pub(crate) use creation::Creates;
 
 use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};
-use crate::server::{AppendOnly, Digest, NativeType, RdbReader, RdbWriter, TypeSlot};
+use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot};
 use crate::settings::{key_memory_limit, limits};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
@@ -119,21 +119,6 @@ pub(crate) enum Value<K: Kind> {
 }
 
 impl<K: Kind> Value<K> {
-    /// Writes it as a stream of bytes.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Own(own) => own.write(out),
-            Self::Imported(imported) => {
-                out.write_all(&PEER_MAGIC)?;
-                imported.write_to(out)
-            }
-            Self::Incomplete(incomplete) => {
-                out.write_all(&PART_MAGIC)?;
-                out.write_all(incomplete.bytes())
-            }
-        }
-    }
-
     /// Reads what `write` wrote.
     pub(crate) fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, LoadRefusal> {
         let mut magic = [0; 8];
@@ -176,8 +161,18 @@ impl<K: Kind> NativeType for Value<K> {
         K::slot()
     }
 
-    fn save(&self, out: &mut RdbWriter) -> io::Result<()> {
-        self.write(out)
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Own(own) => own.write(out),
+            Self::Imported(imported) => {
+                out.write_all(&PEER_MAGIC)?;
+                imported.write_to(out)
+            }
+            Self::Incomplete(incomplete) => {
+                out.write_all(&PART_MAGIC)?;
+                out.write_all(incomplete.bytes())
+            }
+        }
     }
 
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, LoadRefusal> {
@@ -213,10 +208,6 @@ impl<K: Kind> NativeType for Value<K> {
             }
         }
         Ok(())
-    }
-
-    fn digest(&self, out: &mut Digest) -> io::Result<()> {
-        self.write(out)
     }
 
     fn memory_bytes(&self) -> usize {
