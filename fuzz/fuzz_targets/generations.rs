@@ -138,18 +138,9 @@ impl File7 {
         }
         parts.truncate(40);
         parts[1..].sort_by_key(|(number, _)| *number);
-        let mut file = Forgery {
-            clock: u32::from(self.clock),
-            generations: u32::from(self.generations),
-            length: step * generations + u64::from(self.length_is_odd),
-            time,
-            reserved: 0,
-            kind: 2,
-            header_bytes: 128,
-            parts,
-            padding: 0,
-            shift: 0,
-        };
+        let window =
+            (u32::from(self.generations), step * generations + u64::from(self.length_is_odd));
+        let mut file = Forgery::of(u32::from(self.clock), window, time, parts);
         match self.flaw {
             Some(Flaw::Number(number)) => file.parts[0].0 = number,
             Some(Flaw::Padding(byte)) => file.padding = byte,

@@ -1,16 +1,12 @@
 //! Files read by `docs/format.md` alone: a plain twin of the reader, and of the place of every key.
 
+mod random;
+
 use std::collections::BTreeMap;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
 
-/// Distinct uniform numbers: `SplitMix64` (Steele, Lea, Flood 2014).
-fn hash(n: u64) -> u64 {
-    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use random::nth as hash;
 
 fn checksum(bytes: &[u8]) -> u64 {
     KeyHasher::xxh3(0).hash(bytes).to_u64()

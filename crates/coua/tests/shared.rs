@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod random;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -13,12 +15,8 @@ use coua::{
 
 const THREADS: u64 = 8;
 
-/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
 fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::from_u64(z ^ (z >> 31))
+    KeyHash::from_u64(random::nth(n))
 }
 
 fn hashes(numbers: std::ops::Range<u64>) -> Vec<KeyHash> {

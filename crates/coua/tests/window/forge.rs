@@ -31,6 +31,30 @@ pub(crate) struct Forgery {
     pub(crate) shift: u64,
 }
 
+impl Forgery {
+    /// A file whose other fields are as they should be.
+    pub(crate) fn of(
+        clock: u32,
+        (generations, length): (u32, u64),
+        time: u64,
+        parts: Vec<(u64, Vec<u8>)>,
+    ) -> Self {
+        let (kind, header_bytes, reserved, padding, shift) = (2, 128, 0, 0, 0);
+        Self {
+            clock,
+            generations,
+            length,
+            time,
+            reserved,
+            kind,
+            header_bytes,
+            parts,
+            padding,
+            shift,
+        }
+    }
+}
+
 /// Section 7 of `docs/format.md`.
 pub(crate) fn write(what: &Forgery) -> Vec<u8> {
     let mut head = b"\x89COUA\r\n\x1a".to_vec();

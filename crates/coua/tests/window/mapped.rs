@@ -173,23 +173,24 @@ fn resident(file: &tempfile::NamedTempFile) -> (u64, u64) {
     (all, changed)
 }
 
-/// Pages of 4096, 16384 or 65536 bytes.
 #[cfg(target_os = "linux")]
 #[test]
 fn opening_touches_no_segment_and_a_change_a_few_pages() {
+    /// Of the machines with the largest ones.
     const PAGE: u64 = 65_536;
     let file = saved(&bytes_of(&filled(400_000)));
-    let whole = file.path().metadata().unwrap().len();
     let mut seen = mapped(&file).unwrap();
-    assert_eq!(resident(&file), (0, 0), "of {whole} bytes");
+    assert_eq!(resident(&file), (0, 0));
     seen.insert_hash_batch(&hashes(1 << 40, 4), When::Now, &mut ()).unwrap();
+    // A key changes one bucket, and may push others on. (How much the system maps of what is only read is
+    // up to the system.)
     let (all, changed) = resident(&file);
-    // Each key lies in one of two buckets of the newest generation; readers bring in what is beside it.
     assert!(changed > 0 && changed <= 4 * 2 * PAGE, "{changed} bytes");
-    assert!(all <= 4 * 4 * PAGE && all < whole / 8, "{all} of {whole} bytes");
-    // A new generation is a copy of the mould, and does not read it.
+    // A new generation is a copy of the mould, and neither reads nor changes the file.
     seen.advance(STEP * 6, &mut ());
+    let left = resident(&file);
+    assert!(left.0 <= all && left.1 == changed);
     seen.insert_unique("a").unwrap();
+    assert_eq!(seen.generations().count(), 7);
     assert_eq!(resident(&file).1, changed);
-    assert_eq!(seen.len(), 6 * 400_030 + 4 + 1);
 }

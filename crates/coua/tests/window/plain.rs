@@ -4,16 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use coua::{Clock, Generations, KeyHash, Window};
 
-/// Distinct uniform numbers: `SplitMix64` (Steele, Lea, Flood 2014).
-pub(crate) fn random(n: u64) -> u64 {
-    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use crate::random::nth;
 
 pub(crate) fn hash(key: u64) -> KeyHash {
-    KeyHash::from_u64(random(key))
+    KeyHash::from_u64(nth(key))
 }
 
 pub(crate) fn bytes_of(filter: &Generations) -> Vec<u8> {

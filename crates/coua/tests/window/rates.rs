@@ -2,7 +2,8 @@
 
 use coua::{Clock, CuckooFilter, Full, Generations, KeyHash, When, Window};
 
-use crate::plain::{hash, random};
+use crate::plain::hash;
+use crate::random::nth;
 
 #[test]
 fn the_rate_holds_over_all_generations() {
@@ -18,8 +19,7 @@ fn the_rate_holds_over_all_generations() {
     }
     assert_eq!((seen.len(), seen.generations().count()), (ITEMS, 9));
     assert!(seen.false_positive_rate() <= 0.01);
-    let absent: Vec<KeyHash> =
-        (0..200_000).map(|n| KeyHash::from_u64(random(1 << 60 | n))).collect();
+    let absent: Vec<KeyHash> = (0..200_000).map(|n| KeyHash::from_u64(nth(1 << 60 | n))).collect();
     let mut present = Vec::new();
     seen.contains_hash_batch(&absent, &mut present);
     let wrong = present.iter().filter(|present| **present).count() as f64;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
 
-use crate::plain::{hash, random};
+use crate::plain::hash;
+use crate::random::nth;
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
@@ -12,7 +13,7 @@ const BEGIN: u64 = 1_767_225_600_000;
 
 /// Keys of one minute: some new, some of the last days, some that come every day.
 fn keys_of(minute: u64) -> [u64; 6] {
-    let old = |n: u64, most: u64| (minute - random(minute * 7 + n) % most.min(minute + 1)) * 8 + n;
+    let old = |n: u64, most: u64| (minute - nth(minute * 7 + n) % most.min(minute + 1)) * 8 + n;
     [
         minute * 8,
         minute * 8 + 1,
@@ -60,8 +61,7 @@ fn live_through(clock: Clock, days: u64) {
         let moments =
             (minutes..minutes + 7).flat_map(|minute| keys_of(minute).map(|key| (minute, key)));
         // Records have been under way for up to six days.
-        let ago =
-            |key: u64| if clock == Clock::Given { random(key ^ minutes) % (6 * DAY) } else { 0 };
+        let ago = |key: u64| if clock == Clock::Given { nth(key ^ minutes) % (6 * DAY) } else { 0 };
         let items: Vec<(u64, u64)> = moments
             .map(|(minute, key)| {
                 let time = if clock == Clock::Given { minute } else { minutes };
@@ -103,7 +103,7 @@ fn the_last_items_are_remembered() {
     let mut seen = Generations::new(window, CuckooFilter::new());
     let (mut number_of, mut inserted, mut outcomes) = (HashMap::new(), 0, Vec::new());
     for batch in 0..400 {
-        let keys: Vec<u64> = (0..500).map(|n| random(batch * 1000 + n) % 40_000).collect();
+        let keys: Vec<u64> = (0..500).map(|n| nth(batch * 1000 + n) % 40_000).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
         seen.insert_unique_hash_batch(&hashes, When::Now, &mut outcomes, &mut ()).unwrap();
         for (key, outcome) in keys.iter().zip(&outcomes) {
