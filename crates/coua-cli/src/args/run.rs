@@ -26,7 +26,8 @@ pub(crate) struct RunArgs {
     /// `bits_per_item`, `memory_bytes`, `hash_bits`, `false_positive_rate` (with --window over all
     /// generations together, and then also: `max_items` and `rate_at_max_items`, null without a limit;
     /// `generations` there are; items `forgotten` in this run; records `outdated`, which were too old to
-    /// be remembered); `seconds` of the run.
+    /// be remembered); `seconds` of the run. Of a filter on a server that has RedisBloom's layout, `load`,
+    /// `hash_bits` and `false_positive_rate` are null.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text")]
     pub(crate) stats: Option<StatsFormat>,

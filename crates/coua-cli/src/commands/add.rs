@@ -30,8 +30,9 @@ use serde::{Deserialize, Serialize};
 /// the same command with --resume: every record is then added exactly once. (Beginning it anew would
 /// add the first ones twice, and is refused.)
 ///
-/// On a server, what was added stays at exit code 2. After a lost connection, the records whose answer was
-/// lost are added again, and may have a copy too many (not with --unique).
+/// On a server, what was added stays at exit code 2, and options that only filter files have are refused
+/// (see `coua dedup --help`, --filter). After a lost connection, the records whose answer was lost are
+/// added again, and may have a copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

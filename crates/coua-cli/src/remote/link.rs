@@ -169,14 +169,13 @@ impl Link {
 
     /// Says who this is, for CLIENT LIST: older servers need not understand, nor may every user.
     fn tell_name(&mut self) -> Result<(), Trouble> {
-        let told =
-            [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))].map(|(what, is)| {
-                match self.ask(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
-                    Err(Trouble::Refused(_)) => Ok(()),
-                    other => other.map(drop),
-                }
-            });
-        told.into_iter().collect()
+        for (what, is) in [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))] {
+            match self.ask(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
+                Ok(_) | Err(Trouble::Refused(_)) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(())
     }
 
     /// Sends commands, as bytes of the protocol.

@@ -1,7 +1,7 @@
 //! Whoever answers may answer anything: an error that names the server, within little time and memory.
 
 use crate::fake::{INFO, Manners, Then, start};
-use crate::support::{coua, messages, wait};
+use crate::support::{Folder, coua, messages, run, wait};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
@@ -41,9 +41,15 @@ fn manners(at: &'static str, answer: &[u8], then: Then) -> Manners {
 /// What the program says to this, which is one message that names the server, or two.
 #[track_caller]
 fn told(command: &str, manners: Manners) -> String {
+    told_after("0", command, manners)
+}
+
+/// The same, if it tries again for so many seconds.
+#[track_caller]
+fn told_after(seconds: &str, command: &str, manners: Manners) -> String {
     let words = format!("{command} {manners:.300?}");
     let at = format!("valkey://127.0.0.1:{}/s", start(manners));
-    let mut child = spawn(command, &format!("{at}?retry=0.2"));
+    let mut child = spawn(command, &format!("{at}?retry={seconds}"));
     let status = wait(&mut child);
     let stderr = messages(&mut child);
     assert_eq!(status.code(), Some(2), "{words}: {status} {stderr}");
@@ -147,7 +153,7 @@ fn servers_that_close_are_told() {
         assert!(told.contains("the connection was closed"), "{told}");
     }
     for (command, question) in COMMANDS {
-        let told = told(command, manners(question, b"*3\r\n:1\r\n", Then::Close));
+        let told = told_after("0.2", command, manners(question, b"*3\r\n:1\r\n", Then::Close));
         assert!(told.contains("the connection was closed; gave up after 0.2 s"), "{told}");
     }
 }
@@ -202,8 +208,23 @@ fn redirects_that_lead_nowhere_are_told() {
     let told_of_none = told("info", cluster("CLUSTER", b"*0\r\n"));
     assert!(told_of_none.contains("no node of the cluster serves slot"), "{told_of_none}");
     let dead = node(":0\r\n:16383\r\n", ":1");
-    let told_of_dead = told("info", cluster("CLUSTER", dead.as_bytes()));
+    let told_of_dead = told_after("0.2", "info", cluster("CLUSTER", dead.as_bytes()));
     assert!(told_of_dead.contains("gave up after 0.2 s"), "{told_of_dead}");
+}
+
+/// Several blocks are on the way at once: this server does not answer before it has more than one.
+#[test]
+fn blocks_do_not_wait_for_each_other() {
+    let folder = Folder::new();
+    let mut text = Vec::new();
+    for line in 0..100_000 {
+        writeln!(text, "{line:023}").unwrap();
+    }
+    let file = folder.file("in", &text);
+    let port = start(manners("CF.INSERTNX", b"", Then::Together));
+    let at = format!("valkey://127.0.0.1:{port}/s?retry=0");
+    let done = run(["dedup", "-j", "3", "--filter", &at, &file]);
+    assert_eq!(done.good(), text);
 }
 
 /// The program itself, without limits, lives with this server: the tests above tell something.

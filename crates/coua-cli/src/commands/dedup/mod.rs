@@ -61,7 +61,10 @@ pub(crate) struct Args {
     /// records whose answer was lost with it, at most 1 MiB of them or one longer record, are printed
     /// whether seen before or not, so that none is lost. What is printed is recorded before it is
     /// written, and taken back if it cannot be written; only a process that is killed outright cannot
-    /// take back.
+    /// take back. The password may be in the environment as `COUA_SERVER_PASSWORD` instead. Options that
+    /// only filter files have (windows, seeds and secret keys, layouts, --resume and checkpoints) are
+    /// refused; of a new filter --capacity, --rate with --max-items, --hash-bits and --when-full say how
+    /// it is to be, all shards together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,
 
