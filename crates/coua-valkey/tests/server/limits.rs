@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
+use crate::golden;
 use crate::server::{Kind, PATIENCE, Server};
 use crate::zoo;
 
@@ -11,6 +12,7 @@ on_both!(
     memory_is_what_it_is,
     memory_comes_back,
     limit_of_memory,
+    limit_of_memory_of_what_is_loaded,
     limit_of_memory_and_what_was_before,
     what_a_server_accepted_can_be_restored,
     a_server_without_memory,
@@ -102,6 +104,37 @@ fn limit_of_memory(kind: Kind) {
     assert_eq!(client.run("CF.DEL large 1").integer(), 1);
     client.good("CONFIG SET coua.key-memory-limit 0");
     assert!(!client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]).is_error());
+}
+
+/// Nothing comes in beyond the limit, of either kind and from either module.
+fn limit_of_memory_of_what_is_loaded(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    zoo::fill(&mut client);
+    let own = zoo::KEYS.iter().map(|key| client.good(&format!("DUMP {key}")).bytes().to_vec());
+    let peers = golden::filters();
+    let dumps: Vec<_> = own.chain(peers.iter().filter_map(|filter| filter.dump.clone())).collect();
+    client.good("FLUSHALL");
+    let restore = |client: &mut Client, dump: &[u8]| {
+        let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump]);
+        client.good("DEL f");
+        reply
+    };
+    client.good("CONFIG SET coua.key-memory-limit 1");
+    for (number, dump) in dumps.iter().enumerate() {
+        assert!(restore(&mut client, dump).is_error(), "dump {number}");
+    }
+    let chunks = peers.iter().filter_map(|filter| Some((filter.family, filter.chunks.first()?)));
+    for (family, (position, header)) in chunks {
+        let command = format!("{family}.LOADCHUNK");
+        let command = [command.as_bytes(), b"f", position.as_bytes(), header];
+        assert!(client.call(&command).is_error(), "{family} {position}");
+        assert_eq!(client.run("EXISTS f").integer(), 0);
+    }
+    client.good("CONFIG SET coua.key-memory-limit 0");
+    for (number, dump) in dumps.iter().enumerate() {
+        assert_eq!(restore(&mut client, dump).to_string(), "+OK", "dump {number}");
+    }
 }
 
 /// A server does not lose keys because its limit is lower than it was.
