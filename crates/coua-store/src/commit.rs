@@ -30,19 +30,21 @@ impl Store {
         if !self.has_changes() && self.progress.as_ref() == Some(progress) {
             return Ok(());
         }
-        if self.is_outgrown_by(self.log.bytes()) || self.is_due() && !self.has_room_beside() {
+        if self.need != Need::Reopening {
+            self.check_names()?;
+        }
+        let made = if self.need == Need::Journal { self.made()? } else { None };
+        let is_outgrown = || self.is_outgrown_by(self.log.bytes());
+        if made.is_none() && (is_outgrown() || self.is_due() && !self.has_room_beside()) {
             self.outgrow();
         }
-        if self.need == Need::Reopening {
-            return Err(StoreError::Broken { path: self.files.snapshot.clone() });
-        }
-        self.check_names()?;
-        match self.need {
-            Need::Journal => match self.made()? {
-                Some(made) => self.turn_to(made, progress)?,
-                None => self.keep(progress)?,
-            },
-            Need::Snapshot | Need::Reopening => self.checkpoint(progress)?,
+        match (self.need, made) {
+            (Need::Journal, Some(made)) => self.turn_to(made, progress)?,
+            (Need::Journal, None) => self.keep(progress)?,
+            (Need::Snapshot, _) => self.checkpoint(progress)?,
+            (Need::Reopening, _) => {
+                return Err(StoreError::Broken { path: self.files.snapshot.clone() });
+            }
         }
         self.progress = Some(progress.clone());
         Ok(())

@@ -2,13 +2,15 @@
 //!
 //! The file is opened by mapping it, so that a few changes to a filter of gigabytes cost a few
 //! pages. Changes go to a journal beside it, and a new snapshot replaces the file in one step when
-//! the journal has grown; a large one is made by a thread, while the work goes on. One process writes at a time; any number read, and see the last commit.
+//! the journal has grown; a large one is made by a thread, while the work goes on. One process writes
+//! at a time; any number read, and see the last commit.
 //!
 //! ```text
-//! seen.coua            the snapshot (docs/format.md); never changed, only replaced
-//! seen.coua.journal    what was committed since (docs/journal.md)
-//! seen.coua.lock       held by the writer
-//! seen.coua.next       space for the next snapshot, while a writer is at work
+//! seen.coua                the snapshot (docs/format.md); never changed, only replaced
+//! seen.coua.journal        what was committed since (docs/journal.md)
+//! seen.coua.lock           held by the writer
+//! seen.coua.next           space for the next snapshot, while a writer is at work, and then its bytes
+//! seen.coua.journal.next   the next journal, while it is written
 //! ```
 //!
 //! The filter is the snapshot *and* its journal: move or copy them together, or first make one file of
