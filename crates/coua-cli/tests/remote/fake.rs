@@ -20,6 +20,8 @@ pub(crate) enum Then {
     /// Good answers: to the first `FIRST` of these commands late, to the next `TOGETHER` when all of them
     /// have come.
     Together,
+    /// The same, but then it closes instead.
+    Gone,
 }
 
 /// Commands that a block of 256 KiB makes, of 24 bytes a line.
@@ -67,7 +69,8 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
         match manners.then {
             Then::GoOn => {}
             Then::Close => return Ok(()),
-            Then::Together => {
+            Then::Gone if count + 1 == FIRST + TOGETHER => return Ok(()),
+            Then::Together | Then::Gone => {
                 count += 1;
                 if count == 1 {
                     // Time enough to read what is asked about next.

@@ -212,19 +212,57 @@ fn redirects_that_lead_nowhere_are_told() {
     assert!(told_of_dead.contains("gave up after 0.2 s"), "{told_of_dead}");
 }
 
-/// Several blocks are on the way at once: this server does not answer before it has more than one.
-#[test]
-fn blocks_do_not_wait_for_each_other() {
-    let folder = Folder::new();
+/// A file of 100,000 lines, of which a block holds `LINES`.
+fn file_of_blocks(folder: &Folder) -> (String, Vec<u8>) {
     let mut text = Vec::new();
     for line in 0..100_000 {
         writeln!(text, "{line:023}").unwrap();
     }
-    let file = folder.file("in", &text);
+    (folder.file("in", &text), text)
+}
+
+const LINES: usize = 256 * 1024 / 24;
+
+/// Several blocks are on the way at once: this server does not answer before it has more than one.
+#[test]
+fn blocks_do_not_wait_for_each_other() {
+    let folder = Folder::new();
+    let (file, text) = file_of_blocks(&folder);
     let port = start(manners("CF.INSERTNX", b"", Then::Together));
     let at = format!("valkey://127.0.0.1:{port}/s?retry=0");
     let done = run(["dedup", "-j", "3", "--filter", &at, &file]);
     assert_eq!(done.good(), text);
+}
+
+/// When the server has gone, all blocks on the way are dealt with: what dedup has not printed it has not
+/// asked about either.
+#[test]
+fn all_blocks_on_the_way_are_told() {
+    let folder = Folder::new();
+    let (file, text) = file_of_blocks(&folder);
+    let gone = |command: &[&str], question| {
+        let port = start(manners(question, b"", Then::Gone));
+        let at = format!("valkey://127.0.0.1:{port}/s?retry=0");
+        let done = run([command, &[&at, &file, "-j", "3"]].concat());
+        assert_eq!(done.code, Some(2), "{}", done.stderr);
+        let number = |before: &str, behind: &str| {
+            let (_, rest) =
+                done.stderr.split_once(before).unwrap_or_else(|| panic!("{}", done.stderr));
+            rest.split_once(behind).unwrap().0.replace(',', "").parse::<usize>().unwrap()
+        };
+        let unanswered = number("gave up after 0 s; ", " records were not answered");
+        assert!(unanswered > LINES, "more than one block: {}", done.stderr);
+        (
+            unanswered,
+            number(&format!("{file}: record "), if command[0] == "add" { " " } else { "\n" }),
+            done.stdout,
+        )
+    };
+    let (unanswered, last, printed) = gone(&["dedup", "--filter"], "CF.INSERTNX");
+    assert_eq!(last, LINES + unanswered);
+    assert!(printed == text[..last * 24], "{} bytes, {last} records", printed.len());
+    let (_, first, _) = gone(&["add"], "CF.INSERT");
+    assert_eq!(first, LINES + 1);
 }
 
 /// The program itself, without limits, lives with this server: the tests above tell something.
