@@ -1,11 +1,7 @@
 //! The commands on filter files, `plan` and `generate`.
 
-use crate::support::{Folder, Repeats, expected, lines, run, run_with, shell};
+use crate::support::{Folder, Repeats, expected, json, lines, run, run_with, shell};
 use serde_json::Value;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 #[test]
 fn add_check_count_remove() {
@@ -100,7 +96,7 @@ fn info_describes() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
     run_with(b"a\nb\n", ["add", "--rate=0.001", "--max-items=1M", "--seed=5", &f]).good();
-    let info = json(&run(["info", "--json", &f]).text());
+    let info = run(["info", "--json", &f]).json();
     assert_eq!(info["file"].as_str(), Some(f.as_str()));
     assert_eq!(info["items"].as_u64(), Some(2));
     assert_eq!(info["max_items"].as_u64(), Some(1_000_000));
@@ -198,7 +194,7 @@ fn convert_makes_a_coarser_copy() {
 
 #[test]
 fn plan_tells_the_memory() {
-    let plan = json(&run(["plan", "--items=1M", "--rate=0.1%", "--json"]).text());
+    let plan = run(["plan", "--items=1M", "--rate=0.1%", "--json"]).json();
     let bits = plan["bits_per_item"].as_f64().unwrap();
     assert!((13.0..13.8).contains(&bits), "{bits}");
     assert!(plan["rate"].as_f64().unwrap() <= 0.001);
@@ -206,15 +202,15 @@ fn plan_tells_the_memory() {
     assert_eq!(bloom["name"].as_str(), Some("Bloom"));
     assert!((14.3..14.7).contains(&bloom["bits_per_item"].as_f64().unwrap()));
 
-    let fit = json(&run(["plan", "--rate=0.001", "--memory=64MiB", "--json"]).text());
+    let fit = run(["plan", "--rate=0.001", "--memory=64MiB", "--json"]).json();
     assert!(fit["bytes"].as_u64().unwrap() <= 64 << 20);
     assert!(fit["bytes"].as_u64().unwrap() > 63 << 20);
-    let best = json(&run(["plan", "--items=1M", "--memory=2MB", "--json"]).text());
+    let best = run(["plan", "--items=1M", "--memory=2MB", "--json"]).json();
     assert!(best["bytes"].as_u64().unwrap() <= 2_000_000);
     assert!(best["rate"].as_f64().unwrap() < 0.001);
 
-    let whole = json(&run(["plan", "--items=1M", "--hash-bits=64", "--json"]).text());
-    assert_eq!(whole, json(&run(["plan", "--items=1M", "--json"]).text()), "as dedup does");
+    let whole = run(["plan", "--items=1M", "--hash-bits=64", "--json"]).json();
+    assert_eq!(whole, run(["plan", "--items=1M", "--json"]).json(), "as dedup does");
     assert_eq!(whole["rate"].as_f64(), Some(1e6 / 64_f64.exp2()));
     assert_eq!(whole["compared"][0]["bytes"], whole["bytes"], "it is one of those compared");
 
@@ -227,13 +223,13 @@ fn plan_tells_the_memory() {
     ] {
         let f = folder.join(name);
         run_with(b"a\n", ["add", "--capacity=1M", &f].iter().chain(options)).good();
-        let info = json(&run(["info", "--json", &f]).text());
+        let info = run(["info", "--json", &f]).json();
         let (real, planned) = (&info["memory_bytes"], &plan["bytes"]);
         let ratio = real.as_f64().unwrap() / planned.as_f64().unwrap();
         assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
     }
 
-    let most = json(&run(["plan", "--hash-bits=40", "--memory=64MiB", "--json"]).text());
+    let most = run(["plan", "--hash-bits=40", "--memory=64MiB", "--json"]).json();
     assert!((63 << 20..=64 << 20).contains(&most["bytes"].as_u64().unwrap()), "{most}");
     let crowded = ["plan", "--items=1M", "--rate=0.1", "--slots-per-bucket=1"];
     let crowded = run(crowded).text();

@@ -1,6 +1,6 @@
 //! Filter files: remembered across runs, shared by processes, hostile, full.
 
-use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, shell, wait};
+use crate::support::{Folder, Repeats, coua, expected, json, lines, run, run_with, shell, wait};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -107,12 +107,10 @@ fn few_changes_of_a_large_filter_go_to_its_journal() {
         assert_eq!(run_with(new, ["dedup", "--filter", &filter]).good(), new);
         assert!(folder.read("seen.coua") == before, "it is not written again");
         assert_eq!(run_with(new, ["check", "-c", &filter]).good(), b"1\n");
-        let report: serde_json::Value =
-            serde_json::from_str(&run(["verify", "--json", &filter]).text()).unwrap();
+        let report = run(["verify", "--json", &filter]).json();
         assert_eq!(report["items"], 1_000_001 + round);
     }
-    let info: serde_json::Value =
-        serde_json::from_str(&run(["info", "--json", &filter]).text()).unwrap();
+    let info = run(["info", "--json", &filter]).json();
     let journal = folder.read("seen.coua.journal").len();
     assert_eq!(info["journal_bytes"], journal);
     assert!(journal > 0 && run(["info", &filter]).text().contains("journal size"));
@@ -314,7 +312,7 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
         let full = run(args.iter().chain(&options).chain(&[file.as_str()]));
         assert_eq!(full.code, Some(3));
         let (figures, message) = full.stderr.trim_end().split_once('\n').unwrap();
-        let figures: serde_json::Value = serde_json::from_str(figures).unwrap();
+        let figures = json(figures);
         let printed = full.stdout.split_inclusive(|byte| *byte == b'\n').count();
         assert_eq!(printed, 5000);
         assert_eq!(figures["unique"].as_u64(), Some(5000));

@@ -1,6 +1,6 @@
 //! Keys: parts of records, normalised; records without one.
 
-use crate::support::{Folder, run, run_with};
+use crate::support::{Folder, json, run, run_with};
 
 #[track_caller]
 fn text(input: &str, args: &[&str]) -> String {
@@ -42,7 +42,7 @@ fn records_without_a_key() {
         assert_eq!(run.stdout, b"1 a\n", "what came before it is done");
     }
     let quiet = run_with(input.as_bytes(), ["dedup", "-k2", "--quiet", "--stats=json"]);
-    let figures: serde_json::Value = serde_json::from_str(&quiet.stderr).unwrap();
+    let figures = json(&quiet.stderr);
     for (name, value) in [("records", 6), ("unique", 2), ("repeats", 1), ("without_key", 3)] {
         assert_eq!(figures[name].as_u64(), Some(value), "{name}");
     }
@@ -81,7 +81,7 @@ fn csv_headers_of_several_files() {
     let repeats = run(["dedup", "--csv", "url", "-d", &first, &second]).good();
     assert_eq!(repeats, b"id,url\na,3\n");
     let figures = run(["dedup", "--csv", "url", "--stats=json", &first, &second]).stderr;
-    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let figures = json(&figures);
     assert_eq!(figures["records"].as_u64(), Some(4), "headers are no records");
     let third = folder.file("third", "id\n1\n");
     let run = run(["dedup", "--csv", "url", &first, &third]);

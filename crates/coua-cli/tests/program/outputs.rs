@@ -1,7 +1,7 @@
 //! Outputs: files, pipes that close, devices that are full.
 
 use crate::support::{
-    Folder, Repeats, coua, expected, lines, messages, other, run, run_with, shell, wait,
+    Folder, Repeats, coua, expected, json, lines, messages, other, run, run_with, shell, wait,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -215,7 +215,7 @@ fn an_output_that_cannot_be_made() {
 fn figures() {
     let run = run_with(b"a\nb\na\n", ["dedup", "--stats=json"]);
     assert_eq!((run.code, run.stdout.as_slice()), (Some(0), b"a\nb\n".as_slice()));
-    let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let json = json(&run.stderr);
     for (name, value) in [
         ("records", 3.0),
         ("bytes", 6.0),

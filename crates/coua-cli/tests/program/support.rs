@@ -1,5 +1,6 @@
 //! Runs the program as users do.
 
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -56,11 +57,23 @@ impl Run {
         String::from_utf8(self.stdout).expect("text")
     }
 
+    /// Standard output of a run that must have gone well, as a JSON value.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        json(&self.text())
+    }
+
     /// Checks a failed run: its exit code and its message.
     #[track_caller]
     pub(crate) fn failed(&self, code: i32, message: &str) {
         assert_eq!((self.code, self.stderr.as_str()), (Some(code), message));
     }
+}
+
+/// A JSON value, with nothing beside it.
+#[track_caller]
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Runs the program without input.

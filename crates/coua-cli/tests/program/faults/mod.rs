@@ -1,7 +1,7 @@
 //! The program on a disk that refuses: every step made to fail once, by a library between it and the
 //! system; and what it says then.
 
-use crate::support::{Folder, Repeats, Run, coua, lines, run, run_as_is, run_in, run_with};
+use crate::support::{Folder, Repeats, Run, coua, json, lines, run, run_as_is, run_in, run_with};
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -107,7 +107,7 @@ fn nothing_is_kept_that_was_not_written(place: &Place, args: &[&str]) {
         return;
     }
     let items = run_in(&place.folder, &["info", "--json", "seen"]).text();
-    let info: serde_json::Value = serde_json::from_str(&items).unwrap();
+    let info = json(&items);
     let written = String::from_utf8(place.folder.read("out")).unwrap().lines().count();
     assert!(info["items"].as_u64().unwrap() <= written as u64);
 }

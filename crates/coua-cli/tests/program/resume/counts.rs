@@ -1,6 +1,6 @@
 //! Runs of `add` and `remove`, whose records must not count twice.
 
-use crate::support::{Folder, Run, run_in, run_with};
+use crate::support::{Folder, Run, json, run_in, run_with};
 use std::fs;
 
 const ADD: &[&str] = &["add", "seen", "--checkpoint-every", "0", "first", "second"];
@@ -45,8 +45,7 @@ fn every_record_counts_once() {
         let folder = interrupted(args);
         assert_eq!(counts(&folder), first);
         let resume = with(args, &["--resume", "--stats=json"]);
-        let figures =
-            |run: Run| -> serde_json::Value { serde_json::from_str(&run.stderr).unwrap() };
+        let figures = |run: Run| -> serde_json::Value { json(&run.stderr) };
         let figures = figures(run_in(&folder, &resume));
         assert_eq!(counts(&folder), all);
         let name = if args == ADD { "added" } else { "removed" };

@@ -1,14 +1,16 @@
 //! What `info` says of a run that has not come to its end.
 
 use super::refused::interrupted;
-use crate::support::run_in;
+use crate::support::{Folder, run_in};
 use serde_json::Value;
 use std::fs;
 
-fn unfinished(folder: &crate::support::Folder) -> Value {
-    let text = run_in(folder, &["info", "--json", "seen.coua"]).text();
-    let info: Value = serde_json::from_str(&text).unwrap();
-    info["unfinished_run"].clone()
+fn info(folder: &Folder) -> Value {
+    run_in(folder, &["info", "--json", "seen.coua"]).json()
+}
+
+fn unfinished(folder: &Folder) -> Value {
+    info(folder)["unfinished_run"].clone()
 }
 
 #[test]
@@ -48,15 +50,12 @@ fn an_interrupted_run_is_told() {
 fn half_a_commit_is_told() {
     let trial = interrupted();
     let folder = &trial.folder;
-    let info = || -> Value {
-        serde_json::from_str(&run_in(folder, &["info", "--json", "seen.coua"]).text()).unwrap()
-    };
-    let (before, mut journal) = (info(), folder.read("seen.coua.journal"));
+    let (before, mut journal) = (info(folder), folder.read("seen.coua.journal"));
     let torn = before["uncommitted_bytes"].as_u64().unwrap();
     assert!(torn < journal.len() as u64, "{torn}");
     journal.extend([0; 700]);
     folder.file("seen.coua.journal", &journal);
-    let after = info();
+    let after = info(folder);
     assert_eq!(after["uncommitted_bytes"], torn + 700);
     assert_eq!(
         (&after["items"], &after["unfinished_run"]),
@@ -65,7 +64,7 @@ fn half_a_commit_is_told() {
     let text = run_in(folder, &["info", "seen.coua"]).text();
     assert!(text.contains("of it not committed"), "{text}");
     trial.end(&["--resume"]);
-    assert_eq!(info()["uncommitted_bytes"], 0);
+    assert_eq!(info(folder)["uncommitted_bytes"], 0);
 }
 
 #[test]

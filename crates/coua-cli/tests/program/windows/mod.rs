@@ -17,8 +17,7 @@ fn dedup(folder: &Folder, text: &str, options: &[&str]) -> Run {
 }
 
 fn info(folder: &Folder, options: &[&str]) -> serde_json::Value {
-    let text = run_in(folder, &[&["info", "--json", "f.coua"], options].concat()).text();
-    serde_json::from_str(&text).unwrap()
+    run_in(folder, &[&["info", "--json", "f.coua"], options].concat()).json()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::support::{Folder, run, run_with};
 use serde_json::Value;
 
 fn plan(options: &[&str]) -> Value {
-    serde_json::from_str(&run([&["plan", "--json"], options].concat()).text()).unwrap()
+    run([&["plan", "--json"], options].concat()).json()
 }
 
 #[track_caller]

@@ -1,7 +1,7 @@
 //! How many items a window holds: the last ones by number, the share of a generation, and the limit of all.
 
 use super::{dedup, info};
-use crate::support::Folder;
+use crate::support::{Folder, json};
 
 #[test]
 fn the_last_items() {
@@ -20,7 +20,7 @@ fn the_last_items() {
     );
     assert!(info["items"].as_u64().unwrap() <= 110);
     let run = dedup(&folder, "", &["--stats=json"]);
-    let stats: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let stats = json(&run.stderr);
     let rate = stats["items"].as_f64().unwrap() / stats["hash_bits"].as_f64().unwrap().exp2();
     assert!((stats["false_positive_rate"].as_f64().unwrap() - rate).abs() < 1e-9);
     assert_eq!(stats["rate_at_max_items"], info["rate_at_max_items"]);

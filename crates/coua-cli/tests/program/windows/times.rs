@@ -1,7 +1,7 @@
 //! By the records' own times: where they stand, how they are written, and which are none.
 
 use super::dedup;
-use crate::support::{Folder, run_with};
+use crate::support::{Folder, json, run_with};
 
 const EVENTS: &str = "\
     2026-01-01T10:00:00Z,a\n\
@@ -116,8 +116,7 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
     let run = dedup(&folder, text, &options);
     assert_eq!(run.stdout, b"1767261600 a\n1767250000 b\n1767250000 b\n");
     assert!(run.stderr.contains("coua: 2 records were older than the window"), "{}", run.stderr);
-    let stats: serde_json::Value =
-        serde_json::from_str(run.stderr.lines().last().unwrap()).unwrap();
+    let stats = json(run.stderr.lines().last().unwrap());
     assert_eq!((&stats["outdated"], &stats["items"]), (&2.into(), &1.into()));
     assert_eq!((&stats["generations"], &stats["forgotten"]), (&1.into(), &0.into()));
 }
