@@ -13,6 +13,19 @@ on_both!(
     long_and_binary_words,
 );
 
+/// Checks that each of these commands refuses what may follow it, and makes nothing of it.
+pub(crate) fn check_counts(kind: Kind, commands: &[(&str, &[&str])]) {
+    let mut table = Table::default();
+    for (command, rests) in commands {
+        let refusal = format!("-ERR wrong number of arguments for '{command}' command");
+        for rest in *rests {
+            table.row(format_args!("{command} {rest}"), &refusal);
+        }
+    }
+    table.row("DBSIZE", ":0");
+    check(kind, table.rows());
+}
+
 fn argument_counts(kind: Kind) {
     const COMMANDS: &[(&str, &[&str])] = &[
         ("cf.reserve", &["", "f", "f 1000 bucketsize", "f 1000 expansion 2 maxiterations"]),
@@ -39,15 +52,7 @@ fn argument_counts(kind: Kind) {
         ("cf.loadchunk", &["", "f", "f 1", "f 1 data more"]),
         ("cf.merge", &["", "f"]),
     ];
-    let mut table = Table::default();
-    for (command, rests) in COMMANDS {
-        let refusal = format!("-ERR wrong number of arguments for '{command}' command");
-        for rest in *rests {
-            table.row(format_args!("{command} {rest}"), &refusal);
-        }
-    }
-    table.row("EXISTS f", ":0");
-    check(kind, table.rows());
+    check_counts(kind, COMMANDS);
 }
 
 fn capacities(kind: Kind) {
