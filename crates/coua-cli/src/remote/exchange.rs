@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 /// Pauses between trials: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How long nodes may send the program from one to the other, however impatient it is.
+const MOVING: Duration = Duration::from_secs(5);
 
 /// The servers, and what is on the way to them.
 #[derive(Debug)]
@@ -117,11 +119,13 @@ impl Exchange {
     }
 
     fn be_patient(&self, trouble: &Trouble, waited: Duration) -> Result<(), String> {
-        let patience = self.address.patience;
         let is_stopped = self.stop.as_ref().is_some_and(|stop| stop.signal().is_some());
-        if let Trouble::Refused(text) = trouble {
-            return Err(text.clone());
-        }
+        let patience = match trouble {
+            Trouble::Refused(text) => return Err(text.clone()),
+            // Nobody is away.
+            Trouble::Moved | Trouble::Ask(_) => self.address.patience.max(MOVING),
+            Trouble::Lost(_) | Trouble::NotNow(_) => self.address.patience,
+        };
         if is_stopped {
             return Err(format!("{trouble}, and the program was told to stop"));
         }

@@ -87,7 +87,7 @@ fn slots_that_move_are_followed(kind: Kind) {
     for node in 0..PRIMARIES {
         cluster[node].client().good(&format!("ACL SETUSER me on >secret ~{{seen:* {RIGHTS}"));
     }
-    let at = address(&cluster[2], &format!("seen?shards={SHARDS}"));
+    let at = address(&cluster[2], &format!("seen?shards={SHARDS}&retry=0"));
     let at = at.replace("://", "://me:secret@");
     let folder = Folder::new();
     let out = folder.file("out", "");

@@ -58,11 +58,12 @@ pub(crate) fn start(manners: Manners) -> u16 {
 fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
     let mut commands = BufReader::new(client);
     let mut replies = client;
+    let itself = (manners.mode, client.local_addr()?.port());
     let (mut held, mut count) = (Vec::new(), 0);
     loop {
         let words = command(&mut commands)?;
         if !words.join(&b' ').starts_with(manners.at.as_bytes()) {
-            replies.write_all(&good(&words, manners.mode))?;
+            replies.write_all(&good(&words, itself))?;
             continue;
         }
         replies.write_all(&manners.answer)?;
@@ -76,7 +77,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
                     // Time enough to read what is asked about next.
                     thread::sleep(Duration::from_secs(1));
                 }
-                held.extend(good(&words, manners.mode));
+                held.extend(good(&words, itself));
                 if count <= FIRST || count >= FIRST + TOGETHER {
                     replies.write_all(&held)?;
                     held.clear();
@@ -121,7 +122,7 @@ fn number(from: &mut impl BufRead) -> std::io::Result<usize> {
 }
 
 /// What a server of good manners says: there is a filter `s`, and nothing in it.
-fn good(words: &[Vec<u8>], mode: &str) -> Vec<u8> {
+fn good(words: &[Vec<u8>], (mode, port): (&str, u16)) -> Vec<u8> {
     let text = |word: &[u8]| String::from_utf8_lossy(word).to_uppercase();
     let items = |before: usize, answer| {
         let answers = words[before..].iter().map(|_| answer).collect::<String>();
@@ -130,6 +131,7 @@ fn good(words: &[Vec<u8>], mode: &str) -> Vec<u8> {
     let says = match text(&words[0]).as_str() {
         "COMMAND" => "*1\r\n*1\r\n$7\r\ncf.mdel\r\n".to_owned(),
         "HELLO" => format!("*2\r\n$4\r\nmode\r\n${}\r\n{mode}\r\n", mode.len()),
+        "CLUSTER" => format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:{port}\r\n"),
         "CF.INFO" if words[1] == b"s" => INFO.to_owned(),
         "CF.INFO" => "-ERR not found\r\n".to_owned(),
         "CF.INSERTNX" | "CF.INSERT" => items(4, ":1\r\n"),

@@ -207,6 +207,8 @@ fn redirects_that_lead_nowhere_are_told() {
     }
     let told_of_none = told("info", cluster("CLUSTER", b"*0\r\n"));
     assert!(told_of_none.contains("no node of the cluster serves slot"), "{told_of_none}");
+    let lost = told("info", cluster("CF.INFO", b"-MOVED 1 127.0.0.1:1\r\n"));
+    assert!(lost.contains("the cluster is moving keys; gave up after 5 s"), "{lost}");
     let dead = node(":0\r\n:16383\r\n", ":1");
     let told_of_dead = told_after("0.2", "info", cluster("CLUSTER", dead.as_bytes()));
     assert!(told_of_dead.contains("gave up after 0.2 s"), "{told_of_dead}");
