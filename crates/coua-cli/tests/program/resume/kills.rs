@@ -1,6 +1,6 @@
 //! Runs killed at any moment, often.
 
-use super::{ADDS, DEDUPS, Kind, REMOVES, Trial, WINDOWS};
+use super::{ADDS, DEDUPS, Kind, LARGE, REMOVES, Trial, WINDOWS};
 use crate::support::{try_send, wait};
 use rustix::process::Signal;
 use std::io::Read;
@@ -103,6 +103,12 @@ fn a_thousand_kills() {
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_add() {
     kill_and_resume(&ADDS, 1_000, 100_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_hundred_kills_beside_the_work() {
+    kill_and_resume(&LARGE, 100, 1_000_000);
 }
 
 #[test]

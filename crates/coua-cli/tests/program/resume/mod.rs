@@ -127,6 +127,15 @@ const WINDOWS: [Kind; 4] = [
     },
 ];
 
+/// A filter so large that its snapshots are written beside the work.
+const LARGE: [Kind; 1] = [Kind {
+    name: "large",
+    command: ADD,
+    options: &["--capacity", "3000000"],
+    inputs: &["many"],
+    filled: &[],
+}];
+
 struct Trial {
     folder: Folder,
     kind: &'static Kind,
