@@ -40,8 +40,8 @@ pub enum When<'a> {
 }
 
 impl Generations {
-    /// Tells the time. What the window has left is forgotten, in a time that does not depend on how
-    /// much that is. A time before the present changes nothing; nor does one where items are counted.
+    /// Tells the time. What the window has left is forgotten whole: no item is looked at, and the memory is
+    /// given back. A time before the present changes nothing; nor does one where items are counted.
     ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, Window};
