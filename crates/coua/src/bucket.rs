@@ -139,13 +139,16 @@ impl Lanes {
         slots * u64::from(self.slot_bits)
     }
 
-    /// Every slot of a segment once: buckets that it lies in, each with positions there.
-    pub(crate) fn runs(&self, buckets: u64) -> impl Iterator<Item = (u64, Range<u32>)> + use<> {
-        let windows = self.tag_bits == 2;
-        let positions = if windows { 1 } else { self.slots };
-        (0..buckets)
-            .map(move |bucket| (bucket, 0..positions))
-            .chain(windows.then_some((buckets - 1, 1..2)))
+    /// Each of these slots of a segment once: buckets that they lie in, each with positions there. Where
+    /// buckets do not overlap, the slots are of whole ones.
+    #[inline(always)]
+    pub(crate) fn runs(
+        &self,
+        slots: Range<u64>,
+    ) -> impl Iterator<Item = (u64, Range<u32>)> + use<> {
+        let positions = if self.overlap() { 1 } else { self.slots };
+        let buckets = slots.start / u64::from(positions)..slots.end / u64::from(positions);
+        buckets.map(move |bucket| (bucket, 0..positions))
     }
 
     /// The value as it is stored at `position` of its bucket.
@@ -474,7 +477,7 @@ mod tests {
                     assert_eq!(lanes.stored(segment, &read, position), here(position));
                 }
             }
-            assert_eq!(lanes.runs(buckets).map(|(_, run)| run.len()).sum::<usize>(), slots);
+            assert_eq!(lanes.runs(0..slots as u64).map(|(_, run)| run.len()).sum::<usize>(), slots);
         }
     }
 

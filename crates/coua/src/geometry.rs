@@ -18,6 +18,7 @@
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 use crate::KeyHash;
 use crate::bucket::{Form, Lanes};
@@ -272,10 +273,31 @@ impl Shape {
         KeyHash::from_u64(prefix | (suffix << below_prefix))
     }
 
+    /// Slots of a segment.
+    pub(crate) fn slots(&self) -> u64 {
+        if self.lanes.overlap() {
+            self.buckets + 1
+        } else {
+            self.buckets * u64::from(self.lanes.slots)
+        }
+    }
+
     /// Calls `visit` with the bucket and the value of every slot in use.
     #[inline(always)]
-    pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
-        for (number, positions) in self.lanes.runs(self.buckets) {
+    pub(crate) fn for_each_value(&self, segment: &Segment, visit: impl FnMut(u64, u64)) {
+        self.for_each_value_in(segment, 0..self.slots(), visit);
+    }
+
+    /// [`for_each_value`](Self::for_each_value) of these slots; where buckets do not overlap, of whole
+    /// ones.
+    #[inline(always)]
+    pub(crate) fn for_each_value_in(
+        &self,
+        segment: &Segment,
+        slots: Range<u64>,
+        mut visit: impl FnMut(u64, u64),
+    ) {
+        for (number, positions) in self.lanes.runs(slots) {
             let bucket = self.lanes.read(segment, number);
             for position in positions {
                 let stored = self.lanes.stored(segment, &bucket, position);

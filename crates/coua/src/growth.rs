@@ -1,15 +1,16 @@
 //! Growth and compaction, without the keys.
 //!
 //! Both are one idea: a slot's cell has a representative hash, and putting the representative into
-//! another geometry that tells the same hashes apart gives the same answers. A **split** puts the
-//! items of one segment into two, one bit deeper; everything else moves the whole filter.
+//! another geometry that tells the same hashes apart gives the same answers. A split puts the items of
+//! one segment into two, one bit deeper ([`split`](crate::split)); everything else moves the whole
+//! filter.
 
 use crate::KeyHash;
 use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Half, Probe, Resolution, Shape};
+use crate::geometry::{Geometry, Probe, Resolution};
 use crate::relocate::{Relocation, Step};
-use crate::shapes::{ByLevel, Shapes, Work, in_best_form};
+use crate::shapes::{ByLevel, Shapes};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
@@ -69,40 +70,8 @@ impl CuckooFilter {
         self.move_to(fitted(self.geometry, 2 * self.slots()))
     }
 
-    /// Splits a segment in two. O(slots of a segment), well under a millisecond.
-    fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
-        let (prefix, level) = {
-            let segment = &self.table.segments[index as usize];
-            (segment.prefix, segment.level)
-        };
-        let parent = self.shapes[usize::from(level)];
-        let child = self.shapes[usize::from(level) + 1];
-        let depth = parent.depth;
-        let mut items = self.room_for_items(index)?;
-        let bytes = child.bytes(self.geometry.segment_slots());
-        let upper = prefix | (1 << (63 - depth));
-        let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
-        if let Err(error) = self.directory.split(prefix, depth, upper_index) {
-            self.table.segments.pop();
-            return Err(error);
-        }
-        in_best_form(Divide { filter: self, segment: index, items: &mut items }, Some(parent));
-        let lower = &mut self.table.segments[index as usize];
-        lower.clear();
-        lower.level = level + 1;
-        self.splits += 1;
-        let segments = [index, upper_index];
-        in_best_form(Refill { filter: self, items: &items, segments, shape: child }, Some(child));
-        self.settle_side(prefix, depth);
-        for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
-            let spilled = self.side.under(prefix, depth + 1).next().is_some();
-            self.table.segments[segment as usize].spilled = spilled;
-        }
-        Ok(())
-    }
-
     /// Gives slots to the homeless copies of keys under `prefix`.
-    fn settle_side(&mut self, prefix: u64, depth: u32) {
+    pub(crate) fn settle_side(&mut self, prefix: u64, depth: u32) {
         let homeless: Vec<_> =
             self.side.under(prefix, depth).filter(|(_, a)| a.homeless > 0).collect();
         for (hash, aside) in homeless {
@@ -123,18 +92,12 @@ impl CuckooFilter {
 
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let mut hashes = self.room_for_items(index)?;
+        let items = self.table.segments[index as usize].occupied as usize;
+        let mut hashes = Vec::new();
+        let bytes = (size_of::<KeyHash>() * items) as u64;
+        hashes.try_reserve_exact(items).map_err(|_| OutOfMemory { bytes })?;
         self.collect_representatives(index, &mut hashes);
         Ok(hashes)
-    }
-
-    /// An empty list with room for something of every item in a segment.
-    fn room_for_items<T>(&self, index: u32) -> Result<Vec<T>, OutOfMemory> {
-        let mut list = Vec::new();
-        let items = self.table.segments[index as usize].occupied as usize;
-        let bytes = (size_of::<T>() * items) as u64;
-        list.try_reserve_exact(items).map_err(|_| OutOfMemory { bytes })?;
-        Ok(list)
     }
 
     fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
@@ -246,44 +209,5 @@ impl CuckooFilter {
         }
         *self = target;
         Ok(())
-    }
-}
-
-/// Finds the half of every item of a segment.
-struct Divide<'a> {
-    filter: &'a CuckooFilter,
-    segment: u32,
-    items: &'a mut Vec<Half>,
-}
-
-impl Work for Divide<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, shapes: impl Shapes) {
-        let Self { filter, segment, items } = self;
-        let shape = shapes.of(filter, segment);
-        let segment = &filter.table.segments[segment as usize];
-        shape.for_each_value(segment, |bucket, value| items.push(shape.half_of(bucket, value)));
-    }
-}
-
-/// The items of a segment on their way into its halves.
-struct Refill<'a> {
-    filter: &'a mut CuckooFilter,
-    items: &'a [Half],
-    segments: [u32; 2],
-    shape: Shape,
-}
-
-impl Work for Refill<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, shapes: impl Shapes) {
-        for half in self.items {
-            let segment = self.segments[usize::from(half.is_upper)];
-            self.filter.put_back(shapes, &self.shape.probe(segment, half.primary, half.value));
-        }
     }
 }

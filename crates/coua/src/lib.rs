@@ -42,6 +42,7 @@ mod shared;
 mod side;
 pub mod sizing;
 mod snapshot;
+mod split;
 mod table;
 mod ways;
 mod window;

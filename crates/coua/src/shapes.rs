@@ -13,6 +13,9 @@ use crate::arch::with_bit_instructions;
 /// How a segment's shape is found.
 pub(crate) trait Shapes: Copy {
     fn of(self, filter: &CuckooFilter, segment: u32) -> Shape;
+
+    /// A shape of the form that the work is compiled for, known to the compiler.
+    fn in_form(self, shape: Shape) -> Shape;
 }
 
 /// Through the segment's level: always right.
@@ -24,6 +27,11 @@ impl Shapes for ByLevel {
     fn of(self, filter: &CuckooFilter, segment: u32) -> Shape {
         *filter.shape_of(segment)
     }
+
+    #[inline(always)]
+    fn in_form(self, shape: Shape) -> Shape {
+        shape
+    }
 }
 
 /// All segments that are touched have this shape, and their buckets are narrow. Right until one
@@ -34,7 +42,12 @@ struct Narrow(Shape);
 impl Shapes for Narrow {
     #[inline(always)]
     fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
-        self.0.in_form(Form::Narrow)
+        self.in_form(self.0)
+    }
+
+    #[inline(always)]
+    fn in_form(self, shape: Shape) -> Shape {
+        shape.in_form(Form::Narrow)
     }
 }
 
@@ -45,7 +58,12 @@ struct Wide(Shape);
 impl Shapes for Wide {
     #[inline(always)]
     fn of(self, _filter: &CuckooFilter, _segment: u32) -> Shape {
-        self.0.in_form(Form::Wide)
+        self.in_form(self.0)
+    }
+
+    #[inline(always)]
+    fn in_form(self, shape: Shape) -> Shape {
+        shape.in_form(Form::Wide)
     }
 }
 

@@ -1,14 +1,16 @@
-//! Eight keys at a time, with AVX-512: locating them, looking them up, foreseeing their inserts, and
-//! finding the ways of their relocations.
+//! Eight keys at a time, with AVX-512: locating them, looking them up, foreseeing their inserts, finding the
+//! ways of their relocations, and their places when segments split.
 //!
 //! The same arithmetic as [`Shape::locate`] and [`Lanes::matches`](crate::bucket::Lanes::matches),
 //! lane by lane; a property test holds the two to each other. Chosen at run time where the processor
-//! has the instructions, for filters whose segments all have one depth (those of planned size).
+//! has the instructions; all but the last for filters whose segments all have one depth (those of planned
+//! size, and growing ones most of the time).
 
 #![expect(unsafe_code, reason = "vector instructions; this is the only module with them")]
 
 mod foresee;
 mod look;
+mod split;
 mod ways;
 
 use crate::KeyHash;
@@ -62,6 +64,7 @@ pub(crate) fn locate_vector(
 }
 
 pub(crate) use foresee::foresee;
+pub(crate) use split::divide_vectors;
 pub(crate) use ways::{find_ways, look_along_ways, prefetch_ways};
 
 /// Keys in a vector.
@@ -76,10 +79,16 @@ impl<'a> Vectorized<'a> {
     /// `None` if the processor lacks the instructions or the filter's segments are of several depths.
     #[inline]
     pub(crate) fn of(filter: &'a CuckooFilter) -> Option<Self> {
+        Self::with_shape(filter, filter.only_shape()?)
+    }
+
+    /// For work on segments of this shape; `None` if the processor lacks the instructions.
+    #[inline]
+    fn with_shape(filter: &'a CuckooFilter, shape: &'a Shape) -> Option<Self> {
         let able = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512cd");
-        Some(Self { filter, shape: filter.only_shape().filter(|_| able)? })
+        able.then_some(Self { filter, shape })
     }
 
     /// Whether a bucket's slots can be compared in one word, wide ones by their low bits.

@@ -3,7 +3,7 @@
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64, _mm512_mask_blend_epi64,
     _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64, _mm512_srli_epi64,
-    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
+    _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
 use super::look::Buckets;
@@ -48,11 +48,11 @@ pub(crate) fn look_along_ways(filter: &CuckooFilter, ways: &mut Ways) -> bool {
     true
 }
 
-/// Items found in full buckets, each at the same position of its own.
-struct Residents {
+/// Items found in buckets.
+pub(super) struct Residents {
     /// The bucket that the item belongs to, and its value there.
-    own: __m512i,
-    value: __m512i,
+    pub(super) own: __m512i,
+    pub(super) value: __m512i,
 }
 
 impl Vectorized<'_> {
@@ -68,7 +68,7 @@ impl Vectorized<'_> {
             store(values, value);
         };
         for position in 0..self.shape.lanes.slots {
-            let resident = self.residents(number, &full, position);
+            let resident = self.residents(number, &full, splat(position.into()));
             if self.shape.lanes.overlap() {
                 note(resident.own, resident.value);
             }
@@ -106,7 +106,7 @@ impl Vectorized<'_> {
 
     /// The buckets of these numbers.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn read(&self, base: __m512i, number: __m512i) -> Buckets {
+    pub(super) fn read(&self, base: __m512i, number: __m512i) -> Buckets {
         let bit = self.first_bits(number);
         let address = _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit));
         // SAFETY: buckets of segments of this filter, which is borrowed.
@@ -114,28 +114,34 @@ impl Vectorized<'_> {
         Buckets { address, shift: _mm512_and_epi64(bit, splat(7)), word }
     }
 
-    /// The items at a position of full buckets.
+    /// What is at these positions of buckets.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn residents(&self, number: __m512i, full: &Buckets, position: u32) -> Residents {
+    pub(super) fn residents(
+        &self,
+        number: __m512i,
+        buckets: &Buckets,
+        position: __m512i,
+    ) -> Residents {
         let lane = self.shape.lanes.lane();
-        let low = shift_right(full.lanes(), position * lane.bits);
+        let offset = _mm512_mul_epu32(position, splat(lane.bits.into()));
+        let low = _mm512_srlv_epi64(buckets.lanes(), offset);
         let mut stored = _mm512_and_epi64(low, splat(lane.mask));
         if self.shape.lanes.form == Form::Wide {
-            let rest = self.rests(full, splat(position.into()));
+            let rest = self.rests(buckets, position);
             stored = _mm512_or_epi64(stored, shift_left(rest, lane.bits));
         }
         if !self.shape.lanes.overlap() {
             return Residents { own: number, value: stored };
         }
         let stored_position = _mm512_srli_epi64::<1>(_mm512_and_epi64(stored, splat(POSITION)));
-        let slot = _mm512_add_epi64(number, splat(position.into()));
+        let slot = _mm512_add_epi64(number, position);
         let value = _mm512_andnot_epi64(splat(POSITION), stored);
         Residents { own: _mm512_sub_epi64(slot, stored_position), value }
     }
 
     /// [`Shape::other_place`], eight times: the buckets.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn other_places(&self, resident: &Residents) -> __m512i {
+    pub(super) fn other_places(&self, resident: &Residents) -> __m512i {
         let buckets = splat(self.shape.buckets);
         let fingerprint = shift_right(resident.value, self.shape.lanes.tag_bits);
         let mixed = _mm512_mullo_epi64(fingerprint, splat(Shape::OFFSET_FACTOR));
