@@ -113,13 +113,24 @@ fn permissions_stay_and_links_are_followed() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
-/// Runs itself again under a limit on the size of files, which fails as a full disk does.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_last_commit() {
-    const NAME: &str = "files::a_full_disk_leaves_the_last_commit";
+    fill_the_disk("files::a_full_disk_leaves_the_last_commit", u64::MAX);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_beside_the_work_leaves_the_last_commit() {
+    fill_the_disk("files::a_full_disk_beside_the_work_leaves_the_last_commit", 0);
+}
+
+/// Runs itself again under a limit on the size of files, which fails as a full disk does.
+#[cfg(unix)]
+fn fill_the_disk(name: &str, beside_from: u64) {
     let rounds = |path: &Path, rounds: std::ops::Range<u64>| {
-        let mut store = Options::new().expecting(0).most_journal(20_000).write(path)?;
+        let options = Options::new().expecting(0).most_journal(20_000).beside_from(beside_from);
+        let mut store = options.write(path)?;
         for round in rounds {
             change(&mut store, round, 1_000);
             store.commit(&progress(round))?;
@@ -140,7 +151,7 @@ fn a_full_disk_leaves_the_last_commit() {
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" --exact \"$1\""])
         .arg(std::env::current_exe().unwrap())
-        .arg(NAME)
+        .arg(name)
         .env("COUA_STORE_UNDER_LIMIT", &path)
         .output()
         .unwrap();
