@@ -86,16 +86,16 @@ fn keys(random: &mut Random, count: usize, repeats: u64) -> Vec<KeyHash> {
 }
 
 #[test]
-fn all_layouts_from_one_key_to_a_million() {
+fn all_layouts_from_one_key_on() {
     let random = &mut Random::new(1);
     for (layout, slots) in LAYOUTS {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        for count in [1, 100, 20_000, 70_000, 1_000_000] {
+        for count in [1, 100, 20_000, 70_000, 300_000] {
             let hashes = random.hashes(count);
             let items = count as u64;
             let fixed = builder.clone().capacity(items).when_full(WhenFull::Refuse);
             for rate in [0.05, 1e-4, 1e-9] {
-                assert!(!compare(&fixed.clone().rate(rate), &hashes, &[1, 2]));
+                assert!(!compare(&fixed.clone().rate(rate), &hashes, &[2]));
             }
             assert!(!compare(&builder.clone().capacity(items), &hashes, &[2]));
         }
@@ -104,10 +104,10 @@ fn all_layouts_from_one_key_to_a_million() {
 
 #[test]
 fn a_few_million_keys() {
-    let hashes = keys(&mut Random::new(2), 4_000_000, 5);
-    let fixed = CuckooFilter::builder().capacity(4_000_000).rate(1e-4);
+    let hashes = keys(&mut Random::new(2), 3_000_000, 5);
+    let fixed = CuckooFilter::builder().capacity(3_000_000).rate(1e-4);
     assert!(!compare(&fixed, &hashes, &[2]));
-    let growing = CuckooFilter::builder().capacity(4_000_000).hash_bits(40);
+    let growing = CuckooFilter::builder().capacity(3_000_000).hash_bits(40);
     assert!(!compare(&growing, &hashes, &[2]));
 }
 
@@ -133,7 +133,7 @@ fn filters_that_grow_on_the_way() {
         for capacity in [1, 5_000, 60_000, 240_000] {
             let hashes = keys(random, 300_000, 7);
             let growing = builder.clone().capacity(capacity);
-            assert!(!compare(&growing, &hashes, &[1, 3]));
+            assert!(!compare(&growing, &hashes, &[3]));
             let to_the_limit = growing.hash_bits(30).max_items(245_000);
             assert!(compare(&to_the_limit, &hashes, &[2]));
             let past_the_rate = builder.clone().capacity(capacity).max_items(250_000).rate(0.01);
@@ -298,7 +298,7 @@ fn descriptions() -> impl Strategy<Value = CuckooFilterBuilder> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn bytes_are_those_of_single_inserts(

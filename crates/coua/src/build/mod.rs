@@ -145,7 +145,7 @@ struct Construction<'a, K: ?Sized> {
 
 impl<K: Keys + ?Sized> Construction<'_, K> {
     fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
-        if let Some(shards) = Shards::new(self, threads)?
+        if let Some(shards) = Shards::new(self)?
             && let Ok((filter, done)) = self.fill(shards, threads)
         {
             return self.insert_from(done, filter);

@@ -10,17 +10,15 @@ use crate::error::OutOfMemory;
 use crate::filter::CuckooFilter;
 use crate::geometry::Resolution;
 use crate::growth::{Whole, deepest};
+use crate::hash::KeyHash;
 use crate::parts::Cut;
 use crate::prepared::Copies;
 
-/// Keys that are sorted together.
-const BLOCK: usize = 1 << 20;
-/// A shard has about so much memory: it is to lie in the second cache while it is filled.
-const SHARD_BYTES: usize = 1 << 20;
-/// Shards for each thread at least, so that none is left with the last one while the others have ended.
-const LEAST_FOR_A_THREAD: usize = 4;
-/// More shards at once than these are slow to sort into.
-const MOST_BITS: u32 = 9;
+/// Keys that are sorted together: 1 MiB of hashes, which the second cache holds.
+const BLOCK: usize = 1 << 17;
+/// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
+/// second cache while they are filled.
+const MOST_BITS: u32 = 10;
 /// One segment of so many may split.
 const FEW_SPLITS: u64 = 16;
 /// As good as no limit, and far enough from the largest number to count on.
@@ -45,15 +43,13 @@ impl Shards {
     /// `None` if so few keys, or a filter of one segment, are not worth it.
     pub(super) fn new<K: Keys + ?Sized>(
         construction: &Construction<'_, K>,
-        threads: usize,
     ) -> Result<Option<Self>, OutOfMemory> {
         let Construction { geometry, policy, hasher, keys, .. } = *construction;
         if keys.len() < FEWEST || geometry.base_depth == 0 {
             return Ok(None);
         }
         let whole = CuckooFilter::empty(geometry, policy, hasher)?;
-        let wanted = (whole.memory_bytes() / SHARD_BYTES).max(threads * LEAST_FOR_A_THREAD);
-        let bits = wanted.next_power_of_two().ilog2().min(MOST_BITS).min(geometry.base_depth);
+        let bits = geometry.base_depth.min(MOST_BITS);
         let bits = match geometry.resolution {
             // A shard must have bits left to tell its keys apart.
             Resolution::Prefix { bits: all } => bits.min(all - 1),
@@ -94,18 +90,19 @@ impl Shards {
         let bits = self.cut.bits;
         let starts = stretch.clone().step_by(BLOCK);
         self.blocks.resize_with(starts.len(), Block::default);
-        side_by_side(threads, starts.zip(&mut self.blocks), |(start, block)| {
+        side_by_side(threads, starts.zip(&mut self.blocks), |space, (start, block)| {
             let end = stretch.end.min(start + BLOCK);
-            block.fill(keys.hashes(start..end, &mut Vec::new()), bits);
+            block.fill(keys.hashes(start..end, space), bits);
         });
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);
-        side_by_side(threads, self.all.iter_mut().enumerate(), |(number, shard)| {
+        side_by_side(threads, self.all.iter_mut().enumerate(), |space, (number, shard)| {
+            space.clear();
             for block in blocks {
-                if shard.insert_each(block.of_shard(number), copies, |_| ()).is_err() {
-                    is_refused.store(true, Ordering::Relaxed);
-                    return;
-                }
+                space.extend_from_slice(block.of_shard(number));
+            }
+            if shard.insert_each(space, copies, |_| ()).is_err() {
+                is_refused.store(true, Ordering::Relaxed);
             }
         });
         if is_refused.into_inner() || !self.is_far_from_limits() { Err(Unfit) } else { Ok(()) }
@@ -130,18 +127,19 @@ impl Shards {
 }
 
 /// Does work on all items, by several threads, of which this is one; each takes the next when it has
-/// done one.
+/// done one, and has space for hashes that it need not take anew.
 fn side_by_side<T: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
-    work: impl Fn(T) + Sync,
+    work: impl Fn(&mut Vec<KeyHash>, T) + Sync,
 ) {
     let most = threads.min(items.len());
     let queue = Mutex::new(items);
     let next = || queue.lock().expect("taking an item does not panic").next();
     let work_through = || {
+        let mut space = Vec::new();
         while let Some(item) = next() {
-            work(item);
+            work(&mut space, item);
         }
     };
     thread::scope(|scope| {
