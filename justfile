@@ -40,6 +40,10 @@ bench *numbers:
 bench-shared *numbers:
     cargo bench -p coua --bench shared -- {{numbers}}
 
+# Building a filter from all its keys at once: ITEMS and ROUNDS as numbers
+bench-build *numbers:
+    cargo bench -p coua --bench build -- {{numbers}}
+
 # The module for servers beside their own sets: ITEMS and SERVERS
 bench-server *arguments:
     cargo bench -p coua-valkey --bench throughput -- {{arguments}}

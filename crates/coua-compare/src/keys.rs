@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use coua::{KeyHash, KeyHasher};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher};
 use hashbrown::Equivalent;
 
 use crate::generate::mix;
@@ -33,6 +33,8 @@ pub(crate) trait Key:
     fn hashed(&self, hasher: KeyHasher) -> KeyHash;
     /// The key taken for its own hash: keys of type u64 are uniform already.
     fn ready(&self) -> KeyHash;
+    /// Coua's filter of these keys, built from all at once.
+    fn built(builder: CuckooFilterBuilder, keys: &[Self]) -> Result<CuckooFilter, BuildError>;
 }
 
 impl Key for u64 {
@@ -59,6 +61,12 @@ impl Key for u64 {
     #[inline]
     fn ready(&self) -> KeyHash {
         KeyHash::from_u64(*self)
+    }
+
+    fn built(builder: CuckooFilterBuilder, keys: &[Self]) -> Result<CuckooFilter, BuildError> {
+        // The library takes keys as bytes; making them so is part of the price.
+        let keys: Vec<_> = keys.iter().map(|key| key.to_le_bytes()).collect();
+        builder.build_from(&keys)
     }
 }
 
@@ -129,6 +137,10 @@ impl Key for Text {
 
     fn ready(&self) -> KeyHash {
         self.hashed(KeyHasher::default())
+    }
+
+    fn built(builder: CuckooFilterBuilder, keys: &[Self]) -> Result<CuckooFilter, BuildError> {
+        builder.build_from(keys)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Coua itself: key by key, in batches, both layouts, growing, shared.
 
-use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, Layout, WhenFull};
 
 use super::calls::{Calls, calls};
 use super::{count, inserted};
@@ -76,6 +76,7 @@ calls!(CuckooFilter, filter, key;
 
 /// Hashes a block and hands it over whole.
 struct Batches {
+    builder: CuckooFilterBuilder,
     filter: CuckooFilter,
     hashes: Vec<KeyHash>,
     answers: Vec<bool>,
@@ -84,11 +85,24 @@ struct Batches {
 
 impl Batches {
     fn boxed<K: Key>(builder: CuckooFilterBuilder) -> Made<K> {
-        Ok(Box::new(Self::new(build(builder)?)))
+        Ok(Box::new(Self::new(builder)?))
     }
 
-    fn new(filter: CuckooFilter) -> Self {
-        Self { filter, hashes: Vec::new(), answers: Vec::new(), outcomes: Vec::new() }
+    fn new(builder: CuckooFilterBuilder) -> Result<Self, String> {
+        let filter = build(builder.clone())?;
+        let (hashes, answers, outcomes) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { builder, filter, hashes, answers, outcomes })
+    }
+
+    /// Takes a filter built from so many keys, or stays empty; how many are not in.
+    fn take(&mut self, built: Result<CuckooFilter, BuildError>, keys: usize) -> u64 {
+        match built {
+            Ok(filter) => {
+                self.filter = filter;
+                0
+            }
+            Err(_) => keys as u64,
+        }
     }
 
     fn hash<K: Key>(&mut self, keys: &[K]) {
@@ -148,6 +162,11 @@ impl<K: Key> Contestant<K> for Batches {
         Some(self.insert_unique_hashes())
     }
 
+    fn build(&mut self, keys: &[K], threads: usize) -> Option<u64> {
+        let built = K::built(self.builder.clone().threads(threads), keys);
+        Some(self.take(built, keys.len()))
+    }
+
     fn memory_bytes(&self) -> Option<usize> {
         Some(self.filter.memory_bytes())
     }
@@ -158,7 +177,7 @@ struct Hashed(Batches);
 
 impl Hashed {
     fn boxed<K: Key>(builder: CuckooFilterBuilder) -> Made<K> {
-        Ok(Box::new(Self(Batches::new(build(builder)?))))
+        Ok(Box::new(Self(Batches::new(builder)?)))
     }
 
     fn take_over<K: Key>(&mut self, keys: &[K]) {
@@ -186,6 +205,13 @@ impl<K: Key> Contestant<K> for Hashed {
     fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
         self.take_over(keys);
         Some(self.0.insert_unique_hashes())
+    }
+
+    fn build(&mut self, keys: &[K], threads: usize) -> Option<u64> {
+        // A list of hashes is made here within the time, a nanosecond or two for each.
+        let hashes: Vec<_> = keys.iter().map(Key::ready).collect();
+        let builder = self.0.builder.clone().threads(threads);
+        Some(self.0.take(builder.build_from_hashes(&hashes), keys.len()))
     }
 
     fn memory_bytes(&self) -> Option<usize> {

@@ -40,10 +40,11 @@ impl CuckooFilterBuilder {
     ///
     /// Where nothing is said of the capacity, it is the number of keys: a `rate` is enough to describe a
     /// filter of fixed size for them. A filter that starts much smaller and grows is filled by one
-    /// thread, for all of it takes part in growing.
+    /// thread, and so is one of less than about 65,000 items, or 15,000 if it can grow: it has a single
+    /// segment.
     ///
-    /// O(keys). Takes, beside the filter, about 1 byte a key (512 KiB at least, 128 MiB at most) until
-    /// it is built.
+    /// O(keys). Takes, beside the filter, about 1 byte a key (512 KiB at least, 128 MiB at most) and
+    /// 1 MiB a thread until it is built.
     ///
     /// # Errors
     ///
