@@ -53,10 +53,11 @@ impl Ending {
 
     /// Notes what has become of a block, if some are open.
     pub(super) fn note(&mut self, answers: &[Answer], block: &Block) {
-        if let Self::GaveUp(left) = self {
+        // A block that only says that there is no more for now has no last record.
+        if let (Self::GaveUp(left), Some(last)) = (self, block.len().checked_sub(1)) {
             left.unanswered +=
                 answers.iter().filter(|answer| answer.number.is_none()).count() as u64;
-            left.last = record_name(block, block.len().saturating_sub(1));
+            left.last = record_name(block, last);
         }
     }
 }
@@ -65,5 +66,33 @@ impl GaveUp {
     pub(super) fn words(&self, rest: &str) -> String {
         let unanswered = grouped(self.unanswered);
         format!("{}; {unanswered} records were not answered: {rest}", self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_is_told_and_all_that_is_open() {
+        let block = |before, ends: &[usize]| Block {
+            name: "in".into(),
+            records_before: before,
+            ends: ends.to_vec(),
+            ..Block::default()
+        };
+        let open = Answer::default();
+        let there = Answer { number: Some(0), in_doubt: false };
+        let mut ending = Ending::Whole;
+        ending.note(&[there], &block(0, &[2]));
+        assert!(matches!(ending, Ending::Whole));
+        ending.give_up(&Failure::at("server", "gone"), &[there, open], &block(1, &[2, 4]));
+        ending.give_up(&Failure::at("server", "still gone"), &[open, open], &block(3, &[2, 4]));
+        ending.note(&[], &block(0, &[]));
+        let full = Answer { number: Some(FULL), in_doubt: false };
+        assert_eq!(ending.full(&[full], &Ok(())), None, "the run has ended already");
+        let Ending::GaveUp(left) = ending else { panic!("another ending") };
+        assert_eq!((left.first.as_str(), left.last.as_str()), ("in: record 2", "in: record 5"));
+        assert_eq!(left.words("rest"), "gone; 3 records were not answered: rest");
     }
 }

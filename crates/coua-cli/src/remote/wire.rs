@@ -23,6 +23,9 @@ const ANSWERING: Duration = Duration::from_secs(20);
 /// As long a server may always take, however impatient the address is.
 const HICCUP: Duration = Duration::from_secs(5);
 
+/// Bytes that a server takes in a second, at least, over however slow a line.
+const SLOWEST: u64 = 32 << 10;
+
 /// A connection.
 pub(super) struct Wire {
     stream: Stream,
@@ -60,7 +63,8 @@ impl Wire {
 
     /// Sends bytes, all of them.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.limit(u64::MAX);
+        let sending = Duration::from_secs(bytes.len() as u64 / SLOWEST);
+        self.limit(u64::MAX, self.answering + sending);
         let stream: &mut dyn Write = match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
@@ -71,20 +75,20 @@ impl Wire {
 
     /// Where to read a reply that has so many bytes at most, from now on.
     pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
-        self.limit(most_bytes);
+        self.limit(most_bytes, self.answering);
         match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
         }
     }
 
-    fn limit(&mut self, most_bytes: u64) {
+    fn limit(&mut self, most_bytes: u64, time: Duration) {
         let limited = match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => &mut stream.sock,
         };
         limited.left = most_bytes;
-        limited.until = Instant::now() + self.answering;
+        limited.until = Instant::now() + time;
     }
 }
 
