@@ -169,7 +169,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next snapshot, if it has been made. What went wrong is said once.
+    /// The next snapshot, if it has been made. What went wrong is said once; without memory for it, it is
+    /// written at once.
     pub(crate) fn made(&mut self) -> Result<Option<Made>, StoreError> {
         let Some(beside) = &self.beside else { return Ok(None) };
         let made = match beside.made.try_recv() {
@@ -181,7 +182,16 @@ impl Store {
             }
         };
         self.beside = None;
-        made.map(Some).inspect_err(|_| self.remove_next())
+        if made.is_err() {
+            self.remove_next();
+        }
+        match made {
+            Err(error) if error.lacks_memory() => {
+                self.outgrow();
+                Ok(None)
+            }
+            made => made.map(Some),
+        }
     }
 
     /// Gives up on the snapshot that is being made, and waits until its memory and its space are free.

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coua::{BatchFull, LoadError};
+use coua::{BatchFull, Full, FullReason, LoadError};
 
 use crate::lock::is_at;
 
@@ -119,6 +119,17 @@ impl StoreError {
     /// Complains unless an open file has this name.
     pub(crate) fn unless_at(file: &File, path: &Path) -> Result<(), Self> {
         if is_at(file, path) { Ok(()) } else { Err(Self::Replaced { path: path.to_owned() }) }
+    }
+
+    /// Whether more memory would have helped.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        match self {
+            Self::Load { source, .. } => matches!(source, LoadError::OutOfMemory(_)),
+            Self::Replay { source, .. } => {
+                matches!(source.full, Full { reason: FullReason::OutOfMemory, .. })
+            }
+            _ => false,
+        }
     }
 
     /// The file that the message is about.

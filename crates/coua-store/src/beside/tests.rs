@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-use coua::{CuckooFilter, Generations, KeyHash, When};
+use coua::{CuckooFilter, Generations, KeyHash, LoadError, OutOfMemory, When};
 
 use super::held::Held;
 use super::{Crew, Signals, Work};
@@ -285,6 +286,25 @@ fn a_thread_that_ends_early_is_an_error_of_the_next_commit() {
     assert_eq!(view.progress.unwrap().records, bench.round - 1);
     store.commit(&bench.progress()).unwrap();
     bench.check();
+}
+
+/// There seemed to be memory for a second filter when it was begun.
+#[test]
+fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
+    let mut bench = Bench::new();
+    let mut store = bench.open();
+    bench.commit_until_at_work(&mut store);
+    let (sender, made) = channel();
+    let source = LoadError::OutOfMemory(OutOfMemory { bytes: 1 << 40 });
+    sender.send(Err(StoreError::Load { path: bench.path(), source })).unwrap();
+    if let Some(beside) = &mut store.beside {
+        beside.stop();
+        beside.made = made;
+    }
+    bench.commit(&mut store);
+    assert!(bench.snapshot() == bytes_of(&bench.plain));
+    bench.held.release();
+    bench.commit_until_at_work(&mut store);
 }
 
 /// Mapped segments are not checked on opening, but before they get a new checksum.
