@@ -11,6 +11,7 @@ use coua::sizing::bloom::BloomPlan;
 use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
+use super::spare::{MOST_EXPANSION, Spare};
 use crate::refusal::Refusal;
 use crate::value::insertion::Outcome;
 
@@ -32,6 +33,8 @@ pub(crate) struct Link {
 pub(crate) struct OwnBloom {
     pub(super) blueprint: Blueprint,
     pub(super) links: Vec<Link>,
+    /// The next filter; not saved.
+    pub(super) spare: Option<Spare>,
     /// Changes since the filter was created or loaded, modulo 2^64; not saved.
     pub(super) changes: u64,
 }
@@ -57,7 +60,7 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
 impl OwnBloom {
     /// An empty chain.
     pub(super) fn new(blueprint: Blueprint, limit: Option<u64>) -> Result<Self, Refusal> {
-        let mut chain = Self { blueprint, links: Vec::new(), changes: 0 };
+        let mut chain = Self { blueprint, links: Vec::new(), spare: None, changes: 0 };
         chain.grow(limit).map_err(|refusal| match refusal {
             Refusal::NoMemory => Refusal::NoMemoryToCreate,
             refusal => refusal,
@@ -70,18 +73,51 @@ impl OwnBloom {
     }
 
     fn grow(&mut self, limit: Option<u64>) -> Result<(), Refusal> {
+        let spare = self.spare.take();
+        let (capacity, plan) = self.next_plan(limit)?;
+        let link = match spare {
+            Some(spare) => spare.link,
+            None => self.link_of(capacity, plan)?,
+        };
+        self.links.push(link);
+        Ok(())
+    }
+
+    /// Capacity and plan of the next filter, if the limit permits it.
+    fn next_plan(&self, limit: Option<u64>) -> Result<(u64, BloomPlan), Refusal> {
         let (capacity, plan) = plan_of(&self.blueprint, self.links.len())?;
-        if let Some(limit) = limit
-            && self.memory_bytes().saturating_add(plan.bytes()) > limit
-        {
-            return Err(Refusal::KeyMemory { limit });
+        match limit {
+            Some(limit) if self.memory_bytes().saturating_add(plan.bytes()) > limit => {
+                Err(Refusal::KeyMemory { limit })
+            }
+            _ => Ok((capacity, plan)),
         }
+    }
+
+    fn link_of(&self, capacity: u64, plan: BloomPlan) -> Result<Link, Refusal> {
         let filter = BloomFilter::from_plan(plan, self.hasher()).map_err(|error| match error {
             BloomBuildError::Allocation { .. } => Refusal::NoMemory,
             error => Refusal::Impossible(error.to_string()),
         })?;
-        self.links.push(Link { filter, capacity, len: 0 });
-        Ok(())
+        Ok(Link { filter, capacity, len: 0 })
+    }
+
+    /// Makes the next filter ready by the share of as many items. Where there can be none it is told when
+    /// it is needed.
+    fn prepare(&mut self, items: u64, limit: Option<u64>) {
+        let grows_evenly = self.blueprint.expansion.is_some_and(|by| by <= MOST_EXPANSION);
+        if !grows_evenly || !self.links.last().is_some_and(Spare::is_due) {
+            return;
+        }
+        if self.spare.is_none()
+            && let Ok((capacity, plan)) = self.next_plan(limit)
+            && let Ok(link) = self.link_of(capacity, plan)
+        {
+            self.spare = Some(Spare::new(link));
+        }
+        if let (Some(spare), Some(last)) = (&mut self.spare, self.links.last()) {
+            spare.touch_for(items, last);
+        }
     }
 
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -132,8 +168,10 @@ impl OwnBloom {
                 outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
             }
         }
-        if outcomes.contains(&Outcome::Inserted) {
+        let inserted = outcomes.iter().filter(|&outcome| *outcome == Outcome::Inserted).count();
+        if inserted > 0 {
             self.changes = self.changes.wrapping_add(1);
+            self.prepare(inserted as u64, limit);
         }
         outcomes
     }
@@ -165,7 +203,7 @@ impl OwnBloom {
         self.links.iter().fold(0, |sum, link| sum.saturating_add(link.capacity))
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory, without the next filter: the same in a copy of the chain.
     pub(super) fn memory_bytes(&self) -> u64 {
         let bits: usize = self.links.iter().map(|link| link.filter.memory_bytes()).sum();
         (size_of::<Self>() + self.links.capacity() * size_of::<Link>() + bits) as u64

@@ -67,7 +67,7 @@ impl OwnFilter for OwnBloom {
             }
             links.push(Link { filter: row.read(hasher, input)?, capacity, len: row.len });
         }
-        Ok(Self { blueprint: front.blueprint, links, changes: 0 })
+        Ok(Self { blueprint: front.blueprint, links, spare: None, changes: 0 })
     }
 
     fn image_length(begun: &[u8]) -> Option<u64> {
@@ -97,7 +97,7 @@ impl OwnFilter for OwnBloom {
         Vec::<u8>::new().try_reserve_exact(self.memory_bytes() as usize).ok()?;
         let copy = |link: &Link| Link { filter: link.filter.clone(), ..*link };
         let links = self.links.iter().map(copy).collect();
-        Some(Self { blueprint: self.blueprint.clone(), links, changes: 0 })
+        Some(Self { blueprint: self.blueprint.clone(), links, spare: None, changes: 0 })
     }
 }
 

@@ -1,13 +1,17 @@
 //! A row of bits that many threads may set at once.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::hint::black_box;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use crate::Insertion;
 
+/// Words of the smallest page that a system has.
+const PAGE_WORDS: usize = 512;
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;
 
@@ -79,6 +83,15 @@ impl BitRow {
         let new = *word & mask == 0;
         *word |= mask;
         new
+    }
+
+    /// Writes to every page of these bytes what is there.
+    pub(super) fn touch(&mut self, bytes: Range<usize>) {
+        let words = bytes.start / 8..bytes.end.div_ceil(8).min(self.words.len());
+        for word in self.words[words].iter_mut().step_by(PAGE_WORDS) {
+            // The compiler would leave a write out that changes nothing.
+            *word.get_mut() = black_box(*word.get_mut());
+        }
     }
 
     pub(super) fn ones(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
@@ -285,6 +286,21 @@ impl BloomFilter {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.row.to_bytes()
+    }
+
+    /// Has the system provide the memory of these bytes of a new filter now, in which it clears every
+    /// page, rather than when the first keys need it. For those who make a filter before they use it, and
+    /// cannot wait then. It changes nothing; what lies beyond the filter is left out.
+    ///
+    /// ```
+    /// let mut filter = coua::BloomFilter::with_capacity(1_000_000, 0.01)?;
+    /// filter.touch(0..filter.memory_bytes());
+    /// assert!(!filter.contains("a"));
+    /// # Ok::<(), coua::BloomBuildError>(())
+    /// ```
+    pub fn touch(&mut self, bytes: Range<usize>) {
+        let end = bytes.end.min(self.memory_bytes());
+        self.row.touch(bytes.start.min(end)..end);
     }
 
     /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it, and without
