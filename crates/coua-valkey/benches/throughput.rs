@@ -1,7 +1,8 @@
 //! Single commands and batches beside the server's own sets, by the servers' own benchmark programs.
 //!
 //! `cargo bench -p coua-valkey --bench throughput -- [items] [servers ...]` (default 2,000,000, redis-server
-//! and valkey-server). 50 connections; random items out of a million. Million items per second, and in
+//! and valkey-server). 50 connections; random items: what is asked is out of a million, what is put in out of a
+//! billion, so that few are copies, and in one row out of a million, too. Million items per second, and in
 //! brackets per second of the server's own processor time: the benchmark program takes a core, too.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
@@ -29,10 +30,13 @@ const ITEM: &str = "__rand_int__";
 const KEYS: [&str; 3] = ["SADD s 1", "CF.RESERVE f 1000000", "BF.RESERVE b 0.01 1000000"];
 const SINGLE: [&str; 7] =
     ["SADD s", "SISMEMBER s", "CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "BF.ADD b", "BF.EXISTS b"];
-const BATCHES: [&str; 7] = [
+/// As the row before, but many items come several times.
+const WITH_COPIES: &str = "CF.INSERT f NOCREATE ITEMS";
+const BATCHES: [&str; 8] = [
     "SADD s",
     "SMISMEMBER s",
     "CF.INSERT f ITEMS",
+    WITH_COPIES,
     "CF.INSERTNX f ITEMS",
     "CF.MEXISTS f",
     "BF.MADD b",
@@ -47,15 +51,15 @@ fn main() {
         |kind: &&Kind| servers.is_empty() || servers.iter().any(|name| *name == kind.program);
     for kind in [REDIS, VALKEY].iter().filter(chosen) {
         let columns = PIPELINES.map(|depth| format!("{:>16}", format!("P{depth}"))).concat();
-        println!("{:<24}{columns}", kind.program);
+        println!("{:<26}{columns}", kind.program);
         for command in SINGLE {
             let cells = PIPELINES.map(|depth| measured(*kind, command, 1, depth, items));
-            println!("{command:<24}{}", cells.concat());
+            println!("{command:<26}{}", cells.concat());
         }
-        println!("{BATCH} items a command\n{:<24}{columns}", "");
+        println!("{BATCH} items a command\n{:<26}{columns}", "");
         for command in BATCHES {
             let cells = PIPELINES.map(|depth| measured(*kind, command, BATCH, depth, items));
-            println!("{command:<24}{}", cells.concat());
+            println!("{command:<26}{}", cells.concat());
         }
     }
 }
@@ -66,27 +70,41 @@ fn measured(kind: Kind, command: &str, batch: u64, depth: u64, items: u64) -> St
     for creation in KEYS {
         server.client().good(creation);
     }
-    if command.contains("EXISTS") || command.contains("MEMBER") {
+    let is_question = command.contains("EXISTS") || command.contains("MEMBER");
+    let among = if is_question || command == WITH_COPIES { 1_000_000 } else { 1_000_000_000 };
+    let load = Load { items, among, depth };
+    if is_question {
         let key = command.split(' ').nth(1).unwrap();
         let filling = match key {
             "s" => "SADD s",
             "f" => "CF.MADD f",
             _ => "BF.MADD b",
         };
-        run(kind, &server, filling, BATCH, (16, items.min(1_000_000)));
+        let all = Load { items: items.min(1_000_000), depth: 16, ..load };
+        run(kind, &server, filling, BATCH, all);
     }
     let before = processor_time(&server);
     let start = Instant::now();
-    run(kind, &server, command, batch, (depth, items));
+    run(kind, &server, command, batch, load);
     let (wall, own) = (start.elapsed().as_secs_f64(), processor_time(&server) - before);
     let million = items as f64 / 1e6;
     format!("{:>16}", format!("{:.2} ({:.2})", million / wall, million / own))
 }
 
-fn run(kind: Kind, server: &Server, command: &str, batch: u64, (depth, items): (u64, u64)) {
+/// Random items out of so many, with so many commands on the way at once.
+#[derive(Clone, Copy)]
+struct Load {
+    items: u64,
+    among: u64,
+    depth: u64,
+}
+
+fn run(kind: Kind, server: &Server, command: &str, batch: u64, load: Load) {
+    let Load { items, among, depth } = load;
     let program = kind.program.replace("-server", "-benchmark");
     let done = Command::new(&program)
-        .args(["-p", &server.port().to_string(), "-c", "50", "-q", "-r", "1000000"])
+        .args(["-p", &server.port().to_string(), "-c", "50", "-q"])
+        .args(["-r", &among.to_string()])
         .args(["-P", &depth.to_string(), "-n", &(items / batch).to_string()])
         .args(command.split(' '))
         .args((0..batch).map(|_| ITEM))
