@@ -19,6 +19,8 @@ const BLOCK: usize = 1 << 17;
 /// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
 /// second cache while they are filled.
 const MOST_BITS: u32 = 10;
+/// Groups of shards for each thread: the last one of them is not waited for long.
+const GROUPS: usize = 8;
 /// One segment of so many may split.
 const FEW_SPLITS: u64 = 16;
 /// As good as no limit, and far enough from the largest number to count on.
@@ -96,13 +98,18 @@ impl Shards {
         });
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);
-        side_by_side(threads, self.all.iter_mut().enumerate(), |space, (number, shard)| {
-            space.clear();
-            for block in blocks {
-                space.extend_from_slice(block.of_shard(number));
-            }
-            if shard.insert_each(space, copies, |_| ()).is_err() {
-                is_refused.store(true, Ordering::Relaxed);
+        // What neighbours count shares cache lines: no two threads shall fill them at the same time.
+        let neighbours = self.all.len().div_ceil(threads * GROUPS);
+        let groups = self.all.chunks_mut(neighbours).enumerate();
+        side_by_side(threads, groups, |space, (group, shards)| {
+            for (number, shard) in (group * neighbours..).zip(shards) {
+                space.clear();
+                for block in blocks {
+                    space.extend_from_slice(block.of_shard(number));
+                }
+                if shard.insert_each(space, copies, |_| ()).is_err() {
+                    is_refused.store(true, Ordering::Relaxed);
+                }
             }
         });
         if is_refused.into_inner() || !self.is_far_from_limits() { Err(Unfit) } else { Ok(()) }
