@@ -110,9 +110,13 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
                 }
                 self.settle(shapes, probe.segment);
             }
-            let foreseen =
-                is_foreseen.then(|| outlook.insert(self.filter, shapes, (number, &probe)));
-            let accepted = match foreseen.flatten() {
+            // No closure: it would not be compiled for the instructions that this loop is.
+            let foreseen = if is_foreseen {
+                outlook.insert(self.filter, shapes, (number, &probe))
+            } else {
+                None
+            };
+            let accepted = match foreseen {
                 Some(accepted) => Ok(accepted),
                 None => self.filter.accept(shapes, &probe, self.copies),
             };
