@@ -48,6 +48,10 @@ bench-build *numbers:
 bench-server *arguments:
     cargo bench -p coua-valkey --bench throughput -- {{arguments}}
 
+# Bytes an item, and how often an absent one is taken for present: ITEMS and SERVERS
+bench-accuracy *arguments:
+    cargo bench -p coua-valkey --bench accuracy -- {{arguments}}
+
 # What other clients notice while a key of a server grows: ITEMS and SERVERS
 bench-pings *arguments:
     cargo bench -p coua-valkey --bench latency -- {{arguments}}
