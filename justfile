@@ -44,17 +44,9 @@ bench-shared *numbers:
 bench-build *numbers:
     cargo bench -p coua --bench build -- {{numbers}}
 
-# The module for servers beside their own sets: ITEMS and SERVERS
+# The module on real servers: throughput, latency or accuracy, then NUMBERS and SERVERS
 bench-server *arguments:
-    cargo bench -p coua-valkey --bench throughput -- {{arguments}}
-
-# Bytes an item, and how often an absent one is taken for present: ITEMS and SERVERS
-bench-accuracy *arguments:
-    cargo bench -p coua-valkey --bench accuracy -- {{arguments}}
-
-# What other clients notice while a key of a server grows: ITEMS and SERVERS
-bench-pings *arguments:
-    cargo bench -p coua-valkey --bench latency -- {{arguments}}
+    cargo bench -p coua-valkey --bench server -- {{arguments}}
 
 # `coua dedup` on one server and on clusters of 1 and 3: LINES and SERVERS
 bench-clusters *arguments:

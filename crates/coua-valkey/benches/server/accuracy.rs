@@ -1,24 +1,10 @@
 //! What an item takes, and how often an absent one is taken for present.
 //!
-//! `cargo bench -p coua-valkey --bench accuracy -- [items] [servers ...]` (default 1,000,000, redis-server and
-//! valkey-server). A key is made, gets so many different items, and is asked for as many others. Bytes are
-//! those of `MEMORY USAGE`.
+//! A key is made, gets so many different items, and is asked for as many others. Bytes are those of
+//! `MEMORY USAGE`.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-#![expect(clippy::unwrap_used, reason = "what fails here ends the benchmark")]
-
-#[path = "../tests/server/client.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod client;
-#[path = "../tests/server/resp.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod resp;
-#[path = "../tests/server/server.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod server;
-
-use client::Client;
-use server::{Kind, REDIS, Server, VALKEY};
+use crate::client::Client;
+use crate::server::{Kind, Server};
 
 const BATCH: u64 = 1000;
 
@@ -34,13 +20,9 @@ const CREATIONS: [&str; 8] = [
     "BF.RESERVE f 0.01 1000000",
 ];
 
-fn main() {
-    let words = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let (numbers, servers): (Vec<_>, Vec<_>) = words.partition(|word| word.parse::<u64>().is_ok());
-    let items = numbers.first().map_or(1_000_000, |items| items.parse().unwrap());
-    let chosen =
-        |kind: &&Kind| servers.is_empty() || servers.iter().any(|name| *name == kind.program);
-    for kind in [REDIS, VALKEY].iter().filter(chosen) {
+pub(crate) fn run(kinds: &[Kind], numbers: &[u64]) {
+    let items = numbers.first().copied().unwrap_or(1_000_000);
+    for kind in kinds {
         let program = kind.program;
         println!("{program:<66}{:>14}{:>18}", "bytes an item", "taken for present");
         for creation in CREATIONS {

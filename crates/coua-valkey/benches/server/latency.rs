@@ -1,31 +1,16 @@
 //! What other clients notice while one key grows.
 //!
-//! `cargo bench -p coua-valkey --bench latency -- [items [rounds]] [servers ...]` (default 10,000,000, 1,
-//! redis-server and valkey-server). One client inserts batches of 100 items, each after the answer to the
-//! last; another pings. Milliseconds of the pings: median, the slowest of a thousand, the slowest of all,
-//! beside those of an idle server, and of one whose own set grows by as much. Behind them the slowest
-//! command as the server's own log has it. Each number is the least of all rounds: what else the machine
-//! does makes single ones larger, and none smaller.
-
-#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-#![expect(clippy::unwrap_used, reason = "what fails here ends the benchmark")]
-
-#[path = "../tests/server/client.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod client;
-#[path = "../tests/server/resp.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod resp;
-#[path = "../tests/server/server.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod server;
+//! One client inserts batches of 100 items, each after the answer to the last; another pings. Milliseconds of
+//! the pings: median, the slowest of a thousand, the slowest of all, beside those of an idle server, and of
+//! one whose own set grows by as much. Behind them the slowest command as the server's own log has it. Each
+//! number is the least of all rounds: what else the machine does makes single ones larger, and none smaller.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use client::Client;
-use server::{Kind, REDIS, Server, VALKEY};
+use crate::client::Client;
+use crate::server::{Kind, Server};
 
 const BATCH: u64 = 100;
 
@@ -38,19 +23,15 @@ const GROWING: [(&str, &[&str], Option<&str>); 5] = [
     ("SADD", &["SADD", "s"], None),
 ];
 
-fn main() {
-    let words = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let (numbers, servers): (Vec<_>, Vec<_>) = words.partition(|word| word.parse::<u64>().is_ok());
-    let mut numbers = numbers.iter().map(|number| number.parse().unwrap());
-    let (items, rounds) = (numbers.next().unwrap_or(10_000_000), numbers.next().unwrap_or(1));
+pub(crate) fn run(kinds: &[Kind], numbers: &[u64]) {
+    let items = numbers.first().copied().unwrap_or(10_000_000);
+    let rounds = numbers.get(1).copied().unwrap_or(1);
     println!("{items} items in batches of {BATCH}; milliseconds of a ping");
     println!(
         "{:<16}{:<24}{:>9}{:>9}{:>9}{:>9}",
         "server", "growing", "median", "99.9 %", "worst", "command"
     );
-    let chosen =
-        |kind: &&Kind| servers.is_empty() || servers.iter().any(|name| *name == kind.program);
-    for kind in [REDIS, VALKEY].iter().filter(chosen) {
+    for kind in kinds {
         let idle = |server: &Server| pings(server, || thread::sleep(Duration::from_secs(2)));
         row(kind, "nothing", rounds, idle);
         for (name, command, creation) in GROWING {

@@ -1,27 +1,13 @@
 //! Single commands and batches beside the server's own sets, by the servers' own benchmark programs.
 //!
-//! `cargo bench -p coua-valkey --bench throughput -- [items] [servers ...]` (default 2,000,000, redis-server
-//! and valkey-server). 50 connections; random items: what is asked is out of a million, what is put in out of a
-//! billion, so that few are copies, and in one row out of a million, too. Million items per second, and in
-//! brackets per second of the server's own processor time: the benchmark program takes a core, too.
-
-#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-#![expect(clippy::unwrap_used, reason = "what fails here ends the benchmark")]
-
-#[path = "../tests/server/client.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod client;
-#[path = "../tests/server/resp.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod resp;
-#[path = "../tests/server/server.rs"]
-#[expect(dead_code, reason = "the tests need more")]
-mod server;
+//! 50 connections; random items: what is asked is out of a million, what is put in out of a billion, so that
+//! few are copies, and in one row out of a million, too. Million items per second, and in brackets per second of
+//! the server's own processor time: the benchmark program takes a core, too.
 
 use std::process::Command;
 use std::time::Instant;
 
-use server::{Kind, REDIS, Server, VALKEY};
+use crate::server::{Kind, Server};
 
 const PIPELINES: [u64; 3] = [1, 16, 64];
 const BATCH: u64 = 100;
@@ -43,13 +29,9 @@ const BATCHES: [&str; 8] = [
     "BF.MEXISTS b",
 ];
 
-fn main() {
-    let numbers = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let (items, servers): (Vec<_>, Vec<_>) = numbers.partition(|word| word.parse::<u64>().is_ok());
-    let items = items.first().map_or(2_000_000, |items| items.parse().unwrap());
-    let chosen =
-        |kind: &&Kind| servers.is_empty() || servers.iter().any(|name| *name == kind.program);
-    for kind in [REDIS, VALKEY].iter().filter(chosen) {
+pub(crate) fn run(kinds: &[Kind], numbers: &[u64]) {
+    let items = numbers.first().copied().unwrap_or(2_000_000);
+    for kind in kinds {
         let columns = PIPELINES.map(|depth| format!("{:>16}", format!("P{depth}"))).concat();
         println!("{:<26}{columns}", kind.program);
         for command in SINGLE {
@@ -81,11 +63,11 @@ fn measured(kind: Kind, command: &str, batch: u64, depth: u64, items: u64) -> St
             _ => "BF.MADD b",
         };
         let all = Load { items: items.min(1_000_000), depth: 16, ..load };
-        run(kind, &server, filling, BATCH, all);
+        load_server(kind, &server, filling, BATCH, all);
     }
     let before = processor_time(&server);
     let start = Instant::now();
-    run(kind, &server, command, batch, load);
+    load_server(kind, &server, command, batch, load);
     let (wall, own) = (start.elapsed().as_secs_f64(), processor_time(&server) - before);
     let million = items as f64 / 1e6;
     format!("{:>16}", format!("{:.2} ({:.2})", million / wall, million / own))
@@ -99,7 +81,7 @@ struct Load {
     depth: u64,
 }
 
-fn run(kind: Kind, server: &Server, command: &str, batch: u64, load: Load) {
+fn load_server(kind: Kind, server: &Server, command: &str, batch: u64, load: Load) {
     let Load { items, among, depth } = load;
     let program = kind.program.replace("-server", "-benchmark");
     let done = Command::new(&program)
