@@ -62,7 +62,7 @@ impl CuckooFilter {
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &self.table.segments[probe.segment as usize];
         let is_held = Pair::read(&lanes, segment, probe).holds(segment, probe);
-        is_held || (segment.spilled && self.side_copies(probe) > 0)
+        is_held || segment.spilled && self.side.has_homeless() && self.side_copies(probe) > 0
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
@@ -131,7 +131,7 @@ impl CuckooFilter {
         if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
-        if is_held || segment.spilled || is_at_limit {
+        if is_held || is_at_limit || segment.spilled && self.side.has_homeless() {
             return self.accept_with_care(probe, copies);
         }
         if pair.place(segment, probe) == Step::Again {

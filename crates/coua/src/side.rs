@@ -101,6 +101,13 @@ impl Side {
         self.homeless
     }
 
+    /// Whether a key may stand here that has no slot. Extra copies alone come after those in slots, and go
+    /// before them.
+    #[inline(always)]
+    pub(crate) fn has_homeless(&self) -> bool {
+        self.homeless > 0
+    }
+
     /// The most copies without a home that there ever were at a time.
     pub(crate) fn most_homeless(&self) -> u64 {
         self.most_homeless

@@ -56,7 +56,7 @@ pub(super) struct Looked {
 }
 
 impl Vectorized<'_> {
-    /// Appends one answer for each hash; keys of the side table excepted, which are not seen here.
+    /// Appends one answer for each hash; homeless keys excepted, which are not seen here.
     pub(crate) fn contains(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         let (vectors, rest) = hashes.as_chunks::<LANES>();
         // SAFETY: `of` has checked that the processor has the instructions.
@@ -231,7 +231,7 @@ mod tests {
                     continue;
                 };
                 able += 1;
-                if filter.side.len() > 0 {
+                if filter.side.has_homeless() {
                     continue;
                 }
                 let mut present = Vec::new();

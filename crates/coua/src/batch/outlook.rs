@@ -51,7 +51,8 @@ impl Outlook {
         let partner = Bucket::seen(self.partner_bit[number], self.partner_word[number]);
         let is_as_seen = primary.is_current(segment) & partner.is_current(segment);
         let needs_care = (self.doubtful | self.held) >> number & 1 == 1;
-        if needs_care || !is_as_seen || segment.spilled || is_at_limit {
+        let may_be_aside = segment.spilled && filter.side.has_homeless();
+        if needs_care || !is_as_seen || may_be_aside || is_at_limit {
             return None;
         }
         if self.full >> number & 1 == 1 {
