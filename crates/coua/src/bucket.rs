@@ -379,12 +379,6 @@ impl Bucket {
         Self { bit, word }
     }
 
-    /// Whether the bucket's lanes are as they were read.
-    #[inline(always)]
-    pub(crate) fn is_current(&self, segment: &Segment) -> bool {
-        segment.word(self.bit) == self.word
-    }
-
     #[inline(always)]
     fn lanes(&self) -> u64 {
         self.word >> (self.bit & 7)

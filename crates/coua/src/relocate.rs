@@ -85,10 +85,13 @@ impl CuckooFilter {
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
     /// items nor that of the homeless, of which each may make one more.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
-        let inserts = inserts as u64;
-        let may_exceed = self.policy.when_full == WhenFull::ExceedRate;
-        let has_room = may_exceed || self.stored.saturating_add(inserts) <= self.policy.max_items;
-        has_room && self.side.homeless() + inserts < self.homeless_limit()
+        self.takes_items(inserts) && self.side.homeless() + (inserts as u64) < self.homeless_limit()
+    }
+
+    /// Whether the filter may hold so many more items.
+    pub(crate) fn takes_items(&self, inserts: usize) -> bool {
+        self.policy.when_full == WhenFull::ExceedRate
+            || self.stored.saturating_add(inserts as u64) <= self.policy.max_items
     }
 
     /// Homeless items that the side table takes before inserts are refused.

@@ -124,8 +124,10 @@ impl Vectorized<'_> {
     #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
     pub(super) fn look(&self, primary: &Buckets, partner: &Buckets, value: __m512i) -> Looked {
         let partner_value = _mm512_or_epi64(value, splat(1));
-        let here = self.candidates(primary, value);
-        let there = self.candidates(partner, partner_value);
+        let (ones, _, _) = self.shape.lanes.patterns();
+        let wanted = self.repeated(value);
+        let here = self.candidates(primary, wanted);
+        let there = self.candidates(partner, _mm512_or_epi64(wanted, splat(ones)));
         let in_primary = _mm512_test_epi64_mask(here, here);
         let candidates = in_primary | _mm512_test_epi64_mask(there, there);
         if self.shape.lanes.form == Form::Narrow || candidates == 0 {
@@ -141,12 +143,17 @@ impl Vectorized<'_> {
         Looked { found: candidates & equal, doubtful: candidates & !equal }
     }
 
-    /// Marks the slots that hold the values, as far as one word of a bucket tells.
+    /// The lane bits of values in every lane.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn candidates(&self, bucket: &Buckets, value: __m512i) -> __m512i {
+    fn repeated(&self, value: __m512i) -> __m512i {
         let (ones, _, positions) = self.shape.lanes.patterns();
         let value = _mm512_and_epi64(value, splat(self.shape.lanes.lane().mask));
-        let wanted = _mm512_or_epi64(_mm512_mullo_epi64(value, splat(ones)), splat(positions));
+        _mm512_or_epi64(_mm512_mullo_epi64(value, splat(ones)), splat(positions))
+    }
+
+    /// Marks the slots that hold the values, as far as one word of a bucket tells.
+    #[target_feature(enable = "avx512f")]
+    fn candidates(&self, bucket: &Buckets, wanted: __m512i) -> __m512i {
         self.zero_lanes(_mm512_xor_epi64(bucket.lanes(), wanted))
     }
 

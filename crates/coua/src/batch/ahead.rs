@@ -23,6 +23,10 @@ pub(crate) struct LocatedKeys {
     pub(crate) primary: [u64; WIDTH],
     pub(crate) partner: [u64; WIDTH],
     pub(crate) value: [u64; WIDTH],
+    /// Where the segment begins in memory, and the buckets in it: set by vectors, for vectors.
+    pub(crate) base: [u64; WIDTH],
+    pub(crate) primary_bit: [u64; WIDTH],
+    pub(crate) partner_bit: [u64; WIDTH],
 }
 
 impl LocatedKeys {

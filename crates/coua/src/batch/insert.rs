@@ -5,7 +5,9 @@
 //! happens in the order of the keys, with nothing under way.
 
 use super::pending::{self, Pending, Squad};
-use super::{Lookahead, Outlook, WIDTH, find_ways, foresee, look_along_ways, prefetch_ways};
+use super::{
+    LocatedKeys, Lookahead, Outlook, WIDTH, find_ways, foresee, look_along_ways, prefetch_ways,
+};
 use crate::KeyHash;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
@@ -35,6 +37,8 @@ pub(super) struct Inserter<'a, E> {
     pending: Pending,
     /// Keys may overtake those that wait for a relocation: no limit is near that depends on the order.
     may_overtake: bool,
+    /// Each key must see whether the filter takes one more item.
+    is_near_max_items: bool,
     /// A key in line needs the filter to grow, which must wait for all keys before it.
     is_stuck: bool,
 }
@@ -56,6 +60,7 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
             each,
             pending,
             may_overtake: false,
+            is_near_max_items: true,
             is_stuck: false,
         }
     }
@@ -75,10 +80,12 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
         let end = self.hashes.len().min(self.done + STRETCH);
         self.may_overtake = self.filter.is_far_from_limits(end - self.done);
         let mut ahead = Lookahead::new(self.filter, shapes, &self.hashes[..end], self.done);
+        self.is_near_max_items = !self.filter.takes_items(end - self.done);
+        let mut outlook = Outlook::default();
         let mut outcome = Ok(());
         let splits = self.filter.splits;
         while outcome.is_ok() && self.done < end && !self.is_stuck && self.filter.splits == splits {
-            outcome = self.insert_group(shapes, &ahead);
+            outcome = self.insert_group(shapes, &ahead, &mut outlook);
             ahead.next_group(self.filter, shapes);
         }
         self.settle_all(shapes);
@@ -87,20 +94,38 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
 
     /// Inserts the keys of a group, or those before the first that changes the shapes.
     #[inline(always)]
-    fn insert_group(&mut self, shapes: impl Shapes, ahead: &Lookahead) -> Result<(), BatchFull> {
+    fn insert_group(
+        &mut self,
+        shapes: impl Shapes,
+        ahead: &Lookahead,
+        outlook: &mut Outlook,
+    ) -> Result<(), BatchFull> {
         let (keys, numbers) = ahead.group();
         let splits = self.filter.splits;
-        let mut outlook = Outlook::default();
-        let is_foreseen = numbers.len() == WIDTH && foresee(self.filter, keys, &mut outlook);
+        if numbers.len() != WIDTH || !foresee(self.filter, keys, outlook) {
+            outlook.forget();
+        }
         let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;
-        if is_foreseen && self.copies == Copies::Keep {
+        if self.copies == Copies::Keep {
             // Inserts take no key away: those are still there.
             left &= !u32::from(outlook.held);
+        }
+        if self.is_near_max_items {
+            outlook.forget();
         }
         let start = self.done - numbers.start;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
+            // No closures: they would not be compiled for the instructions that this loop is.
+            if outlook.is_open(number) && self.is_as_seen(keys, number, outlook) {
+                let segment = keys.segment[number] as u32;
+                let lanes = shapes.of(self.filter, segment).lanes;
+                outlook.place(number, &lanes, &mut self.filter.table.segments[segment as usize]);
+                self.filter.stored += 1;
+                (self.each)(start + number);
+                continue;
+            }
             let probe = keys.probe(number);
             let segment = &self.filter.table.segments[probe.segment as usize];
             if segment.owner != 0 {
@@ -110,15 +135,11 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
                 }
                 self.settle(shapes, probe.segment);
             }
-            // No closure: it would not be compiled for the instructions that this loop is.
-            let foreseen = if is_foreseen {
-                outlook.insert(self.filter, shapes, (number, &probe))
+            let is_full = outlook.is_full(number) && self.is_as_seen(keys, number, outlook);
+            let accepted = if is_full {
+                Ok(Accepted::NeedsRoom)
             } else {
-                None
-            };
-            let accepted = match foreseen {
-                Some(accepted) => Ok(accepted),
-                None => self.filter.accept(shapes, &probe, self.copies),
+                self.filter.accept(shapes, &probe, self.copies)
             };
             let outcome = match accepted {
                 Ok(Accepted::Done(insertion)) => {
@@ -140,6 +161,16 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
         self.done = start + numbers.end;
         self.take_turns(shapes, 0);
         Ok(())
+    }
+
+    /// Whether a key's buckets are as they were seen, in a segment that nobody owns and where no item
+    /// is homeless.
+    #[inline(always)]
+    fn is_as_seen(&self, keys: &LocatedKeys, number: usize, outlook: &Outlook) -> bool {
+        let segment = &self.filter.table.segments[keys.segment[number] as usize];
+        segment.owner == 0
+            && !(self.filter.side.has_homeless() && segment.spilled)
+            && outlook.is_current(keys, number, segment)
     }
 
     #[inline(always)]

@@ -4,66 +4,67 @@
 //! change what the later ones find, so each insert first makes sure that its two buckets are as they
 //! were seen.
 
-use std::hint::select_unpredictable;
-
-use super::WIDTH;
-use crate::bucket::Bucket;
-use crate::error::Insertion;
-use crate::filter::CuckooFilter;
-use crate::geometry::{PARTNER, Probe};
-use crate::prepared::Accepted;
-use crate::shapes::Shapes;
+use super::{LocatedKeys, WIDTH};
+use crate::bucket::{Bucket, Form, Lanes};
+use crate::table::Segment;
 
 /// What was seen of a group of keys, field by field as vectors write them; of the single words, each
 /// bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outlook {
-    pub(crate) primary_bit: [u64; WIDTH],
     pub(crate) primary_word: [u64; WIDTH],
-    pub(crate) partner_bit: [u64; WIDTH],
     pub(crate) partner_word: [u64; WIDTH],
-    /// The first free position of the emptier bucket.
+    /// Where the emptier bucket begins.
+    pub(crate) bit: [u64; WIDTH],
+    /// Its first free position.
     pub(crate) position: [u64; WIDTH],
-    /// The partner is the emptier bucket.
-    pub(crate) to_partner: u16,
+    /// What is stored there.
+    pub(crate) value: [u64; WIDTH],
+    /// Its word after that, if its slots fit into one.
+    pub(crate) word: [u64; WIDTH],
     /// The key is in a slot.
     pub(crate) held: u16,
-    /// Both buckets are full.
+    /// The key is in no slot, and both its buckets are full.
     pub(crate) full: u16,
-    /// The key must be looked for more closely.
-    pub(crate) doubtful: u16,
+    /// The key is in no slot, and one of its buckets has a free one.
+    pub(crate) open: u16,
 }
 
 impl Outlook {
-    /// [`CuckooFilter::accept`] for a key that is absent, if all is as foreseen and needs no further
-    /// care; else changes nothing.
+    /// Nothing is known.
     #[inline(always)]
-    pub(super) fn insert(
-        &self,
-        filter: &mut CuckooFilter,
-        shapes: impl Shapes,
-        (number, probe): (usize, &Probe),
-    ) -> Option<Accepted> {
-        let is_at_limit = filter.is_at_limit();
-        let lanes = shapes.of(filter, probe.segment).lanes;
-        let segment = &mut filter.table.segments[probe.segment as usize];
-        let primary = Bucket::seen(self.primary_bit[number], self.primary_word[number]);
-        let partner = Bucket::seen(self.partner_bit[number], self.partner_word[number]);
-        let is_as_seen = primary.is_current(segment) & partner.is_current(segment);
-        let needs_care = (self.doubtful | self.held) >> number & 1 == 1;
-        let may_be_aside = segment.spilled && filter.side.has_homeless();
-        if needs_care || !is_as_seen || may_be_aside || is_at_limit {
-            return None;
+    pub(super) fn forget(&mut self) {
+        (self.held, self.full, self.open) = (0, 0, 0);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_open(&self, number: usize) -> bool {
+        self.open >> number & 1 == 1
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(&self, number: usize) -> bool {
+        self.full >> number & 1 == 1
+    }
+
+    /// Whether nobody has touched a key's buckets since they were seen.
+    #[inline(always)]
+    pub(super) fn is_current(&self, keys: &LocatedKeys, number: usize, segment: &Segment) -> bool {
+        let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
+        let partner = segment.word(keys.partner_bit[number]) ^ self.partner_word[number];
+        primary | partner == 0
+    }
+
+    /// Puts a key into its free slot.
+    #[inline(always)]
+    pub(super) fn place(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
+        let bit = self.bit[number];
+        if lanes.form == Form::Narrow {
+            segment.set_word(bit, self.word[number]);
+        } else {
+            let bucket = Bucket::seen(bit, segment.word(bit));
+            lanes.replace(segment, &bucket, self.position[number] as u32, (0, self.value[number]));
         }
-        if self.full >> number & 1 == 1 {
-            return Some(Accepted::NeedsRoom);
-        }
-        let to_partner = self.to_partner >> number & 1 == 1;
-        let bucket = select_unpredictable(to_partner, partner, primary);
-        let value = probe.value | (u64::from(to_partner) * PARTNER);
-        lanes.fill(segment, &bucket, self.position[number] as u32, value);
         segment.occupied += 1;
-        filter.stored += 1;
-        Some(Accepted::Done(Insertion::Inserted))
     }
 }
