@@ -1,14 +1,14 @@
-//! Foreseeing what the inserts of a group of keys will find.
+//! Foreseeing what the inserts or removals of a group of keys will find.
 
 use std::arch::x86_64::{
-    _mm512_add_epi64, _mm512_and_epi64, _mm512_cmplt_epu64_mask, _mm512_mask_blend_epi64,
+    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_cmplt_epu64_mask, _mm512_mask_blend_epi64,
     _mm512_mul_epu32, _mm512_or_epi64, _mm512_popcnt_epi64, _mm512_slli_epi64, _mm512_sllv_epi64,
-    _mm512_srli_epi64, _mm512_test_epi64_mask,
+    _mm512_srli_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
-use super::look::Buckets;
+use super::look::{Buckets, Looked};
 use super::{LANES, Vectorized, gather, load, part_of, splat, store};
-use crate::batch::{LocatedKeys, Outlook, WIDTH};
+use crate::batch::{Finds, LocatedKeys, Outlook, Slots, WIDTH};
 use crate::filter::CuckooFilter;
 use crate::geometry::PARTNER;
 
@@ -25,10 +25,51 @@ pub(crate) fn foresee(filter: &CuckooFilter, keys: &LocatedKeys, outlook: &mut O
     true
 }
 
+/// Looks for a group of located keys as the buckets are now; false as for [`foresee`].
+#[inline]
+pub(crate) fn find(filter: &CuckooFilter, keys: &LocatedKeys, finds: &mut Finds) -> bool {
+    let Some(vectorized) = Vectorized::of(filter).filter(Vectorized::can_look) else {
+        return false;
+    };
+    // SAFETY: `of` has checked that the processor has the instructions.
+    unsafe { vectorized.find(keys, finds) };
+    true
+}
+
+/// Eight keys and their buckets, as they were read.
+struct Pairs {
+    value: __m512i,
+    primary_bit: __m512i,
+    primary: Buckets,
+    partner_bit: __m512i,
+    partner: Buckets,
+}
+
+impl Pairs {
+    /// # Safety
+    ///
+    /// The keys were located in a filter that is borrowed.
+    #[target_feature(enable = "avx512f")]
+    unsafe fn read(keys: &LocatedKeys, part: usize) -> Self {
+        let values_of = |values: &[u64; WIDTH]| load(&values.as_chunks().0[part]);
+        let base = values_of(&keys.base);
+        let read = |bit| {
+            let address = _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit));
+            // SAFETY: the caller's promise: buckets of that filter.
+            let word = unsafe { gather(address) };
+            Buckets { address, shift: _mm512_and_epi64(bit, splat(7)), word }
+        };
+        let (primary_bit, partner_bit) =
+            (values_of(&keys.primary_bit), values_of(&keys.partner_bit));
+        let (primary, partner) = (read(primary_bit), read(partner_bit));
+        Self { value: values_of(&keys.value), primary_bit, primary, partner_bit, partner }
+    }
+}
+
 impl Vectorized<'_> {
     #[target_feature(enable = "avx512f,avx512dq,avx512cd,avx512vpopcntdq")]
     fn foresee(&self, keys: &LocatedKeys, outlook: &mut Outlook) {
-        (outlook.held, outlook.full, outlook.open) = (0, 0, 0);
+        outlook.forget();
         for part in 0..WIDTH / LANES {
             self.foresee_part(keys, outlook, part);
         }
@@ -36,44 +77,70 @@ impl Vectorized<'_> {
 
     #[target_feature(enable = "avx512f,avx512dq,avx512cd,avx512vpopcntdq")]
     fn foresee_part(&self, keys: &LocatedKeys, outlook: &mut Outlook, part: usize) {
-        let values_of = |values: &[u64; WIDTH]| load(&values.as_chunks().0[part]);
-        let base = values_of(&keys.base);
-        let (primary_bit, partner_bit) =
-            (values_of(&keys.primary_bit), values_of(&keys.partner_bit));
-        let read = |bit, words: &mut [u64; WIDTH]| {
-            let address = _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit));
-            // SAFETY: the keys were located in this filter, which is borrowed.
-            let word = unsafe { gather(address) };
-            store(part_of(words, part), word);
-            Buckets { address, shift: _mm512_and_epi64(bit, splat(7)), word }
-        };
-        let primary = read(primary_bit, &mut outlook.primary_word);
-        let partner = read(partner_bit, &mut outlook.partner_word);
-        let value = values_of(&keys.value);
-        let looked = self.look(&primary, &partner, value);
-        let (here, there) = (self.empties(&primary), self.empties(&partner));
+        // SAFETY: the keys were located in this filter, which is borrowed.
+        let pairs = unsafe { Pairs::read(keys, part) };
+        let Pairs { value, primary, partner, .. } = &pairs;
+        store(part_of(&mut outlook.primary_word, part), primary.word);
+        store(part_of(&mut outlook.partner_word, part), partner.word);
+        let looked = self.look(primary, partner, *value);
+        let (here, there) = (self.empties(primary), self.empties(partner));
         let to_partner =
             _mm512_cmplt_epu64_mask(_mm512_popcnt_epi64(here), _mm512_popcnt_epi64(there));
-        let select = |here, there| _mm512_mask_blend_epi64(to_partner, here, there);
-        let empties = select(here, there);
-        let position = self.first_position(empties);
-        let mut value = select(value, _mm512_or_epi64(value, splat(PARTNER)));
-        if self.shape.lanes.overlap() {
-            value = _mm512_or_epi64(value, _mm512_slli_epi64::<1>(position));
-        }
-        let offset = _mm512_mul_epu32(position, splat(self.shape.lanes.lane().bits.into()));
-        let offset = _mm512_add_epi64(offset, select(primary.shift, partner.shift));
-        let word = select(primary.word, partner.word);
-        let word = _mm512_or_epi64(word, _mm512_sllv_epi64(value, offset));
-        store(part_of(&mut outlook.bit, part), select(primary_bit, partner_bit));
-        store(part_of(&mut outlook.position, part), position);
-        store(part_of(&mut outlook.value, part), value);
-        store(part_of(&mut outlook.word, part), word);
+        let empties = _mm512_mask_blend_epi64(to_partner, here, there);
+        self.note(&mut outlook.free, part, &pairs, (!to_partner, empties));
         let bits = |mask: u8| u16::from(mask) << (part * LANES);
         let has_room = _mm512_test_epi64_mask(empties, empties);
         let absent = !(looked.found | looked.doubtful);
         outlook.held |= bits(looked.found);
         outlook.full |= bits(absent & !has_room);
         outlook.open |= bits(absent & has_room);
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn find(&self, keys: &LocatedKeys, finds: &mut Finds) {
+        finds.forget();
+        for part in 0..WIDTH / LANES {
+            self.find_part(keys, finds, part);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn find_part(&self, keys: &LocatedKeys, finds: &mut Finds, part: usize) {
+        // SAFETY: the keys were located in this filter, which is borrowed.
+        let pairs = unsafe { Pairs::read(keys, part) };
+        let Looked { found, doubtful, in_primary, marks } =
+            self.look(&pairs.primary, &pairs.partner, pairs.value);
+        let word = _mm512_mask_blend_epi64(in_primary, pairs.partner.word, pairs.primary.word);
+        store(part_of(&mut finds.word, part), word);
+        self.note(&mut finds.slot, part, &pairs, (in_primary, marks));
+        let bits = |mask: u8| u16::from(mask) << (part * LANES);
+        finds.found |= bits(found);
+        finds.absent |= bits(!(found | doubtful));
+    }
+
+    /// Notes the first marked slot of eight keys, in their primary buckets where a bit is set, else in
+    /// their partners.
+    #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
+    fn note(
+        &self,
+        slots: &mut Slots,
+        part: usize,
+        pairs: &Pairs,
+        (in_primary, marks): (u8, __m512i),
+    ) {
+        let select = |primary, partner| _mm512_mask_blend_epi64(in_primary, partner, primary);
+        let position = self.first_position(marks);
+        let mut value = select(pairs.value, _mm512_or_epi64(pairs.value, splat(PARTNER)));
+        if self.shape.lanes.overlap() {
+            value = _mm512_or_epi64(value, _mm512_slli_epi64::<1>(position));
+        }
+        let offset = _mm512_mul_epu32(position, splat(self.shape.lanes.lane().bits.into()));
+        let shift = _mm512_add_epi64(offset, select(pairs.primary.shift, pairs.partner.shift));
+        let word = select(pairs.primary.word, pairs.partner.word);
+        let word = _mm512_xor_epi64(word, _mm512_sllv_epi64(value, shift));
+        store(part_of(&mut slots.bit, part), select(pairs.primary_bit, pairs.partner_bit));
+        store(part_of(&mut slots.position, part), position);
+        store(part_of(&mut slots.value, part), value);
+        store(part_of(&mut slots.word, part), word);
     }
 }

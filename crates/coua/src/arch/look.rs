@@ -41,6 +41,16 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
+    /// The ones of `first` where a bit is set, else those of `second`.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn either(bits: u8, first: &Self, second: &Self) -> Self {
+        Self {
+            address: _mm512_mask_blend_epi64(bits, second.address, first.address),
+            shift: _mm512_mask_blend_epi64(bits, second.shift, first.shift),
+            word: _mm512_mask_blend_epi64(bits, second.word, first.word),
+        }
+    }
+
     /// The lanes, from the lowest bit on.
     #[target_feature(enable = "avx512f")]
     pub(super) fn lanes(&self) -> __m512i {
@@ -53,6 +63,10 @@ pub(super) struct Looked {
     pub(super) found: u8,
     /// Keys whose first candidate is another key; they may have more.
     pub(super) doubtful: u8,
+    /// Keys with a candidate in the primary bucket.
+    pub(super) in_primary: u8,
+    /// The candidates there, or else in the partner.
+    pub(super) marks: __m512i,
 }
 
 impl Vectorized<'_> {
@@ -72,7 +86,7 @@ impl Vectorized<'_> {
         }
         for number in 0..vectors.len() {
             let places = &mut ring[number % AHEAD];
-            let Looked { mut found, doubtful } = self.look_at(places);
+            let Looked { mut found, doubtful, .. } = self.look_at(places);
             if doubtful != 0 {
                 found |= self.look_again(&vectors[number], doubtful);
             }
@@ -130,17 +144,14 @@ impl Vectorized<'_> {
         let there = self.candidates(partner, _mm512_or_epi64(wanted, splat(ones)));
         let in_primary = _mm512_test_epi64_mask(here, here);
         let candidates = in_primary | _mm512_test_epi64_mask(there, there);
+        let marks = _mm512_mask_blend_epi64(in_primary, there, here);
         if self.shape.lanes.form == Form::Narrow || candidates == 0 {
-            return Looked { found: candidates, doubtful: 0 };
+            return Looked { found: candidates, doubtful: 0, in_primary, marks };
         }
-        let select = |primary, partner| _mm512_mask_blend_epi64(in_primary, partner, primary);
-        let bucket = Buckets {
-            address: select(primary.address, partner.address),
-            shift: select(primary.shift, partner.shift),
-            word: select(primary.word, partner.word),
-        };
-        let equal = self.confirms(&bucket, select(here, there), select(value, partner_value));
-        Looked { found: candidates & equal, doubtful: candidates & !equal }
+        let bucket = Buckets::either(in_primary, primary, partner);
+        let value = _mm512_mask_blend_epi64(in_primary, partner_value, value);
+        let equal = self.confirms(&bucket, marks, value);
+        Looked { found: candidates & equal, doubtful: candidates & !equal, in_primary, marks }
     }
 
     /// The lane bits of values in every lane.

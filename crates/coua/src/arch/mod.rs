@@ -63,7 +63,7 @@ pub(crate) fn locate_vector(
     true
 }
 
-pub(crate) use foresee::foresee;
+pub(crate) use foresee::{find, foresee};
 pub(crate) use split::divide_vectors;
 pub(crate) use ways::{find_ways, look_along_ways, prefetch_ways};
 

@@ -26,11 +26,16 @@ use remove::Remover;
 use restore::Restorer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::{find_ways, foresee, look_along_ways, prefetch_ways};
+use crate::arch::{find, find_ways, foresee, look_along_ways, prefetch_ways};
 
 /// Other processors foresee nothing.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn foresee(_filter: &CuckooFilter, _keys: &LocatedKeys, _outlook: &mut Outlook) -> bool {
+    false
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn find(_filter: &CuckooFilter, _keys: &LocatedKeys, _finds: &mut Finds) -> bool {
     false
 }
 
@@ -51,7 +56,7 @@ fn look_along_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
 }
 
 pub(crate) use ahead::{LocatedKeys, WIDTH};
-pub(crate) use outlook::Outlook;
+pub(crate) use outlook::{Finds, Outlook, Slots};
 
 impl CuckooFilter {
     /// Puts items that are counted already into slots.

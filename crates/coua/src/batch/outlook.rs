@@ -1,27 +1,45 @@
-//! What the inserts of a group of keys will find, seen before the first of them.
+//! What the inserts or removals of a group of keys will find, seen before the first of them.
 //!
-//! Vectors of buckets are looked at with a few instructions. An insert among the group may
-//! change what the later ones find, so each insert first makes sure that its two buckets are as they
-//! were seen.
+//! Vectors of buckets are looked at with a few instructions. A change for one key of the group may
+//! change what the later ones find, so each first makes sure that its buckets are as they were seen.
 
 use super::{LocatedKeys, WIDTH};
 use crate::bucket::{Bucket, Form, Lanes};
 use crate::table::Segment;
 
-/// What was seen of a group of keys, field by field as vectors write them; of the single words, each
-/// bit is a key's.
+/// A slot of each key, field by field as vectors write them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slots {
+    /// Where the slot's bucket begins.
+    pub(crate) bit: [u64; WIDTH],
+    pub(crate) position: [u64; WIDTH],
+    /// What is stored there, or shall be.
+    pub(crate) value: [u64; WIDTH],
+    /// The bucket's word when that is changed, if its slots fit into one.
+    pub(crate) word: [u64; WIDTH],
+}
+
+impl Slots {
+    /// Fills a key's slot that is free, or clears one that is not.
+    #[inline(always)]
+    fn turn(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
+        let bit = self.bit[number];
+        if lanes.form == Form::Narrow {
+            segment.set_word(bit, self.word[number]);
+        } else {
+            let bucket = Bucket::seen(bit, segment.word(bit));
+            lanes.replace(segment, &bucket, self.position[number] as u32, (0, self.value[number]));
+        }
+    }
+}
+
+/// What was seen of a group of keys that are to be inserted; of the marks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outlook {
     pub(crate) primary_word: [u64; WIDTH],
     pub(crate) partner_word: [u64; WIDTH],
-    /// Where the emptier bucket begins.
-    pub(crate) bit: [u64; WIDTH],
-    /// Its first free position.
-    pub(crate) position: [u64; WIDTH],
-    /// What is stored there.
-    pub(crate) value: [u64; WIDTH],
-    /// Its word after that, if its slots fit into one.
-    pub(crate) word: [u64; WIDTH],
+    /// The first free slot of the emptier bucket.
+    pub(crate) free: Slots,
     /// The key is in a slot.
     pub(crate) held: u16,
     /// The key is in no slot, and both its buckets are full.
@@ -33,7 +51,7 @@ pub(crate) struct Outlook {
 impl Outlook {
     /// Nothing is known.
     #[inline(always)]
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         (self.held, self.full, self.open) = (0, 0, 0);
     }
 
@@ -58,13 +76,45 @@ impl Outlook {
     /// Puts a key into its free slot.
     #[inline(always)]
     pub(super) fn place(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
-        let bit = self.bit[number];
-        if lanes.form == Form::Narrow {
-            segment.set_word(bit, self.word[number]);
-        } else {
-            let bucket = Bucket::seen(bit, segment.word(bit));
-            lanes.replace(segment, &bucket, self.position[number] as u32, (0, self.value[number]));
-        }
+        self.free.turn(number, lanes, segment);
         segment.occupied += 1;
+    }
+}
+
+/// What was seen of a group of keys that are to be removed; of the marks, each bit is a key's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Finds {
+    /// The slot that holds the key, and its bucket's word.
+    pub(crate) slot: Slots,
+    pub(crate) word: [u64; WIDTH],
+    pub(crate) found: u16,
+    /// The key is in no slot.
+    pub(crate) absent: u16,
+}
+
+impl Finds {
+    /// Nothing is known.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self) {
+        (self.found, self.absent) = (0, 0);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_absent(&self, number: usize) -> bool {
+        self.absent >> number & 1 == 1
+    }
+
+    /// Whether a key was found in a bucket that nobody has touched since.
+    #[inline(always)]
+    pub(super) fn is_current(&self, number: usize, segment: &Segment) -> bool {
+        self.found >> number & 1 == 1 && segment.word(self.slot.bit[number]) == self.word[number]
+    }
+
+    /// Takes a key out of its slot.
+    #[inline(always)]
+    pub(super) fn take(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
+        self.slot.turn(number, lanes, segment);
+        // A mapped file may have said less than is there.
+        segment.occupied = segment.occupied.saturating_sub(1);
     }
 }
