@@ -21,12 +21,12 @@ const SHORT_RECORD: u64 = 4;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
 pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<Generations, Failure> {
-    Ok(read_state(path, secret)?.filter)
+    Ok(view(path, Options::new().access(Access::Load), secret)?.filter)
 }
 
-/// [`read`], and how far the last run is that was committed.
-pub(crate) fn read_state(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
-    view(path, Options::new().access(Access::Load), secret)
+/// Opens a filter that will be described: of a large one, little more than the header is read.
+pub(crate) fn glance(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+    view(path, Options::new().expecting(0), secret)
 }
 
 /// Opens a filter that will be asked about the records of `inputs`.

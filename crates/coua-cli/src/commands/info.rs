@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// Describe a filter file
 ///
+/// Takes the time of a moment whatever the size: of a large file little more than the header is read. `coua verify`
+/// reads and checks all of it.
+///
 /// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it), `uncommitted_bytes`: those of
 /// them that do not count, because their commit was interrupted, or is being written;
 /// `items` in it (every copy counted), `capacity`: items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         print(&remote::info::describe(&address, form)?)?;
         return Ok(Exit::Success);
     }
-    let mut state = filter_file::read_state(&args.file, &args.secret)?;
+    let mut state = filter_file::glance(&args.file, &args.secret)?;
     filter_file::tell(args.now.now(), &mut state.filter);
     let info = Info::of(&state, &args.file)?;
     let text = if args.json {

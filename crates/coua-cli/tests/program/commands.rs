@@ -110,6 +110,21 @@ fn info_describes() {
 }
 
 #[test]
+fn info_does_not_read_a_large_filter_through() {
+    let folder = Folder::new();
+    let filter = folder.join("large.coua");
+    run_with(b"a\nb\n", ["add", "--capacity=5000000", "--rate=0.001", &filter]).good();
+    let before = run(["info", "--json", &filter]).json();
+    assert_eq!(before["items"].as_u64(), Some(2));
+    let mut bytes = folder.read("large.coua");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    folder.file("large.coua", bytes);
+    assert_eq!(run(["info", "--json", &filter]).json(), before);
+    assert_eq!(run(["verify", &filter]).code, Some(2));
+}
+
+#[test]
 fn verify_checks_each_file() {
     let folder = Folder::new();
     let (good, bad) = (folder.join("good"), folder.join("bad"));
