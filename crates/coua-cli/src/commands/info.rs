@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 /// A filter with --window has also `window`: `clock` (arrival, time-field, items), `length` and
 /// `generation_length` (milliseconds, or items: the first is how long a record is remembered at least,
 /// both together how long at most), `generations` that the window is long, `present` (milliseconds since
-/// 1970, or items so far); and `generations`, the oldest first, each with its `number`, `from` and
+/// 1970, when the youngest generation begins; or items so far); and `generations`, the oldest first, each with its `number`, `from` and
 /// `until` (in the same units), `items`, `load`, `memory_bytes`. All other figures are those of all
 /// generations together.
 ///
@@ -164,7 +164,7 @@ impl Aging {
     fn rows(&self, table: &mut Table) {
         let counts = self.window.clock == clock_name(Clock::Count);
         let place = |at: u64| if counts { grouped(at) } else { moment_text(at) };
-        table.row("present", place(self.window.present));
+        table.row(if counts { "present" } else { "present since" }, place(self.window.present));
         for generation in &self.generations {
             let GenerationInfo { from, until, items, memory_bytes, .. } = generation;
             let name = format!("{} to {}", place(*from), place(*until));
