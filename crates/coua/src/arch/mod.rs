@@ -1,5 +1,5 @@
-//! Eight keys at a time, with AVX-512: locating them, looking them up, foreseeing their inserts, finding the
-//! ways of their relocations, and their places when segments split.
+//! Eight keys at a time, with AVX-512: locating them, looking them up, foreseeing their inserts and removals,
+//! finding the ways of their relocations, and their places when segments split.
 //!
 //! The same arithmetic as [`Shape::locate`] and [`Lanes::matches`](crate::bucket::Lanes::matches),
 //! lane by lane; a property test holds the two to each other. Chosen at run time where the processor
