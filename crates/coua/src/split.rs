@@ -2,13 +2,15 @@
 //!
 //! An item's place in a half follows from its slot alone. So the segment is read from end to end, a
 //! stretch of slots at a time, and the items of each are put into the halves while they lie in the first
-//! cache.
+//! cache. The halves begin empty and only gain items: how full a bucket is, and where its first free slot,
+//! is a number that is counted, not seen.
 
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use crate::error::OutOfMemory;
 use crate::filter::CuckooFilter;
-use crate::geometry::{Probe, Shape};
+use crate::geometry::{PARTNER, Probe, Shape};
 use crate::shapes::{Shapes, Work, in_best_form};
 use crate::table::{Segment, Table};
 
@@ -74,7 +76,7 @@ impl CuckooFilter {
         lower.level = level + 1;
         self.splits += 1;
         let parent = Parent { shape, child, segment: &before.segments[0] };
-        self.fill_halves(&parent, [index, upper_index]);
+        self.fill_halves(&parent, [index, upper_index], Levels::of(&child));
         self.settle_side(prefix, depth);
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
@@ -95,13 +97,13 @@ impl CuckooFilter {
     }
 
     /// Puts the items of a segment into its halves, which are empty.
-    fn fill_halves(&mut self, parent: &Parent, segments: [u32; 2]) {
+    fn fill_halves(&mut self, parent: &Parent, segments: [u32; 2], mut levels: Option<Levels>) {
         let slots = parent.shape.slots();
         let mut halves = Halves::none();
         for first in (0..slots).step_by(STRETCH) {
             let stretch = first..slots.min(first + STRETCH as u64);
             self.divide(parent, stretch, &mut halves);
-            let refill = Refill { filter: self, halves: &halves, segments };
+            let refill = Refill { filter: self, halves: &halves, segments, levels: &mut levels };
             in_best_form(refill, Some(parent.child));
         }
     }
@@ -145,11 +147,50 @@ impl Work for Divide<'_> {
     }
 }
 
+/// How many items every bucket of the halves has: they lie side by side from its first slot on.
+struct Levels {
+    items: Vec<u8>,
+    buckets: u64,
+    slots: u8,
+}
+
+impl Levels {
+    /// Of empty halves; `None` if buckets overlap, or are so small that many will be full.
+    fn of(half: &Shape) -> Option<Self> {
+        let lanes = &half.lanes;
+        let is_countable = !lanes.overlap() && lanes.slots >= 4;
+        is_countable.then(|| Self {
+            items: vec![0; 2 * half.buckets as usize],
+            buckets: half.buckets,
+            slots: lanes.slots as u8,
+        })
+    }
+
+    /// Takes the first free slot of the emptier of two buckets of a half: whether it is the partner's, and
+    /// its position there. `None` if both are full.
+    #[inline(always)]
+    fn take(&mut self, half: u64, primary: u64, partner: u64) -> Option<(bool, u32)> {
+        let first = half * self.buckets;
+        let (here, there) = ((first + primary) as usize, (first + partner) as usize);
+        // Which bucket is emptier cannot be foretold: no branch on it.
+        let to_partner = self.items[there] < self.items[here];
+        let items = &mut self.items[select_unpredictable(to_partner, there, here)];
+        let position = *items;
+        if position == self.slots {
+            return None;
+        }
+        *items += 1;
+        Some((to_partner, u32::from(position)))
+    }
+}
+
 /// A stretch of items on their way into the halves.
 struct Refill<'a> {
     filter: &'a mut CuckooFilter,
     halves: &'a Halves,
     segments: [u32; 2],
+    /// `None` once an item had to give way to another.
+    levels: &'a mut Option<Levels>,
 }
 
 impl Work for Refill<'_> {
@@ -159,13 +200,88 @@ impl Work for Refill<'_> {
     fn run(self, shapes: impl Shapes) {
         let Halves { count, half, primary, partner, value } = self.halves;
         for item in 0..*count {
+            let half = half[item] & 1;
             let probe = Probe {
-                segment: self.segments[(half[item] & 1) as usize],
+                segment: self.segments[half as usize],
                 primary: primary[item],
                 partner: partner[item],
                 value: value[item],
             };
-            self.filter.put_back(shapes, &probe);
+            let taken = match self.levels {
+                Some(levels) => levels.take(half, probe.primary, probe.partner),
+                None => None,
+            };
+            let Some((to_partner, position)) = taken else {
+                *self.levels = None;
+                self.filter.put_back(shapes, &probe);
+                continue;
+            };
+            let lanes = shapes.of(self.filter, probe.segment).lanes;
+            let segment = &mut self.filter.table.segments[probe.segment as usize];
+            let bucket = select_unpredictable(to_partner, probe.partner, probe.primary);
+            let bucket = lanes.read(segment, bucket);
+            let value = probe.value | (u64::from(to_partner) * PARTNER);
+            lanes.fill(segment, &bucket, position, value);
+            segment.occupied += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeyHash;
+
+    /// Filters with room in their segments, and with items in the lower halves only: when those
+    /// split, items have to give way.
+    fn filters() -> impl Iterator<Item = CuckooFilter> {
+        let forms = [(1, 0.01), (2, 0.01), (4, 0.01), (4, 1e-9), (8, 1e-4), (8, 1e-12)];
+        forms.into_iter().flat_map(|(slots, rate)| {
+            [false, true].map(|is_lower| {
+                let builder = CuckooFilter::builder().max_items(1_000_000).rate(rate);
+                let mut filter = builder.slots_per_bucket(slots).build().unwrap();
+                filter.reserve(40_000).unwrap();
+                let depth = filter.table.segments.len().ilog2();
+                let lower = if is_lower { !(1 << (63 - depth)) } else { u64::MAX };
+                let items = filter.slots() * 8 / 10;
+                let hashes = (0..items).map(|number| {
+                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    KeyHash::from_u64((hash ^ (hash >> 31)) & lower)
+                });
+                filter.insert_hash_batch(&hashes.collect::<Vec<_>>()).unwrap();
+                filter
+            })
+        })
+    }
+
+    #[test]
+    fn halves_whose_items_are_counted_are_those_whose_slots_are_seen() {
+        let (mut counted, mut crowded) = (0, 0);
+        for mut filter in filters() {
+            let copy = filter.copy_of_segment(0).unwrap();
+            let level = usize::from(filter.table.segments[0].level);
+            let (shape, child) = (filter.shapes[level], filter.shapes[level + 1]);
+            let parent = Parent { shape, child, segment: &copy.segments[0] };
+            let halves = [0, filter.table.segments.len() as u32];
+            filter.split(0).unwrap();
+            let bytes = child.bytes(filter.geometry.segment_slots()) as usize;
+            let mut fill = |levels| {
+                for index in halves {
+                    filter.table.segments[index as usize].clear();
+                }
+                filter.fill_halves(&parent, halves, levels);
+                let segment = |index| &filter.table.segments[index as usize];
+                halves.map(|index| (segment(index).occupied, segment(index).bytes(bytes).to_vec()))
+            };
+            let seen = fill(None);
+            let levels = Levels::of(&child);
+            let fullest = seen.iter().map(|(occupied, _)| u64::from(*occupied)).max().unwrap();
+            if levels.is_some() {
+                counted += 1;
+                crowded += u32::from(fullest * 4 > child.slots() * 3);
+            }
+            assert!(fill(levels) == seen, "{filter:?}");
+        }
+        assert!(counted >= 8 && crowded >= 4, "{counted} counted, {crowded} crowded");
     }
 }
