@@ -155,15 +155,18 @@ struct Levels {
 }
 
 impl Levels {
-    /// Of empty halves; `None` if buckets overlap, or are so small that many will be full.
+    /// Of empty halves; `None` if buckets overlap, or are so small that many will be full, or there is no
+    /// memory: then the slots are looked at.
     fn of(half: &Shape) -> Option<Self> {
         let lanes = &half.lanes;
-        let is_countable = !lanes.overlap() && lanes.slots >= 4;
-        is_countable.then(|| Self {
-            items: vec![0; 2 * half.buckets as usize],
-            buckets: half.buckets,
-            slots: lanes.slots as u8,
-        })
+        if lanes.overlap() || lanes.slots < 4 {
+            return None;
+        }
+        let buckets = 2 * half.buckets as usize;
+        let mut items = Vec::new();
+        items.try_reserve_exact(buckets).ok()?;
+        items.resize(buckets, 0);
+        Some(Self { items, buckets: half.buckets, slots: lanes.slots as u8 })
     }
 
     /// Takes the first free slot of the emptier of two buckets of a half: whether it is the partner's, and
