@@ -65,7 +65,7 @@ pub(crate) fn locate_vector(
 
 pub(crate) use foresee::{find, foresee};
 pub(crate) use split::divide_vectors;
-pub(crate) use ways::{find_ways, look_along_ways, prefetch_ways};
+pub(crate) use ways::{find_ways, look_along_ways};
 
 /// Keys in a vector.
 const LANES: usize = 8;
@@ -116,16 +116,8 @@ impl<'a> Vectorized<'a> {
         store(part_of(&mut places.partner, part), found.partner);
         store(part_of(&mut places.value, part), found.value);
         store(part_of(&mut places.base, part), base);
-        let mut addresses = [0; LANES];
-        for (bucket, bits) in
-            [(found.primary, &mut places.primary_bit), (found.partner, &mut places.partner_bit)]
-        {
-            let bit = self.first_bits(bucket);
-            store(part_of(bits, part), bit);
-            store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
-            prefetch(&addresses);
-            self.prefetch_ends(base, bit);
-        }
+        store(part_of(&mut places.primary_bit, part), self.first_bits(found.primary));
+        store(part_of(&mut places.partner_bit, part), self.first_bits(found.partner));
     }
 
     /// Asks for the last bytes of wide buckets, which may lie in another cache line than the first.

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 };
 
 use super::look::Buckets;
-use super::{LANES, Vectorized, gather, load, prefetch, shift_left, shift_right, splat, store};
+use super::{LANES, Vectorized, gather, load, shift_left, shift_right, splat, store};
 use crate::bucket::{Form, POSITION};
 use crate::filter::CuckooFilter;
 use crate::geometry::{PARTNER, Shape};
@@ -23,17 +23,6 @@ pub(crate) fn find_ways(filter: &CuckooFilter, ways: &mut Ways) -> bool {
     };
     // SAFETY: `of` has checked that the processor has the instructions.
     unsafe { vectorized.find_ways(ways) };
-    true
-}
-
-/// Asks for the memory that the ways found lead to; false as for [`find_ways`].
-#[inline]
-pub(crate) fn prefetch_ways(filter: &CuckooFilter, ways: &Ways) -> bool {
-    let Some(vectorized) = Vectorized::of(filter).filter(Vectorized::can_look) else {
-        return false;
-    };
-    // SAFETY: `of` has checked that the processor has the instructions.
-    unsafe { vectorized.prefetch_ways(ways) };
     true
 }
 
@@ -74,18 +63,6 @@ impl Vectorized<'_> {
             }
             let other = self.other_places(&resident);
             note(other, _mm512_xor_epi64(resident.value, splat(PARTNER)));
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn prefetch_ways(&self, ways: &Ways) {
-        let base = self.segment_bases(load(&ways.segment));
-        for buckets in &ways.bucket[..self.shape.lanes.ways()] {
-            let mut addresses = [0; LANES];
-            let bit = self.first_bits(load(buckets));
-            store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
-            prefetch(&addresses);
-            self.prefetch_ends(base, bit);
         }
     }
 

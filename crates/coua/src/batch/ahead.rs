@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use crate::KeyHash;
+use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
 use crate::shapes::Shapes;
+use crate::table::prefetch;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::locate_vector;
@@ -27,6 +29,8 @@ pub(crate) struct LocatedKeys {
     pub(crate) base: [u64; WIDTH],
     pub(crate) primary_bit: [u64; WIDTH],
     pub(crate) partner_bit: [u64; WIDTH],
+    /// They were located by vectors, and their memory was not asked for yet.
+    pub(crate) are_to_be_asked: bool,
 }
 
 impl LocatedKeys {
@@ -37,6 +41,27 @@ impl LocatedKeys {
             primary: self.primary[number],
             partner: self.partner[number],
             value: self.value[number],
+        }
+    }
+
+    /// Asks for the memory of a key.
+    #[inline(always)]
+    pub(super) fn ask(&self, filter: &CuckooFilter, shapes: impl Shapes, number: usize) {
+        let lanes = shapes.of(filter, self.segment[number] as u32).lanes;
+        for bit in [self.primary_bit[number], self.partner_bit[number]] {
+            let at = |bit: u64| (self.base[number] + (bit >> 3)) as *const u8;
+            prefetch(at(bit));
+            if lanes.form != Form::Narrow {
+                prefetch(at(bit + lanes.last_bit()));
+            }
+        }
+    }
+
+    /// Asks for the memory of all keys from one on.
+    #[inline(always)]
+    pub(super) fn ask_from(&self, filter: &CuckooFilter, shapes: impl Shapes, first: usize) {
+        for number in first..WIDTH {
+            self.ask(filter, shapes, number);
         }
     }
 
@@ -55,6 +80,8 @@ pub(super) struct Lookahead<'a> {
     hashes: &'a [KeyHash],
     ring: [LocatedKeys; AHEAD],
     taken: usize,
+    /// The last group in flight.
+    last: usize,
 }
 
 impl<'a> Lookahead<'a> {
@@ -66,12 +93,28 @@ impl<'a> Lookahead<'a> {
         taken: usize,
     ) -> Self {
         let ring = [LocatedKeys::default(); AHEAD];
-        let mut ahead = Self { hashes, ring, taken };
+        let mut ahead = Self { hashes, ring, taken, last: 0 };
         let group = taken / WIDTH;
         for group in group..group + AHEAD {
             ahead.locate_group(filter, shapes, group);
+            ahead.ask_for_last(filter, shapes);
         }
         ahead
+    }
+
+    /// The last group in flight, whose memory is to be asked for, key by key, between the keys of the
+    /// group that is served: requests that come in a burst hold up everything behind them.
+    #[inline(always)]
+    pub(super) fn to_be_asked(&self) -> Option<&LocatedKeys> {
+        Some(&self.ring[self.last % AHEAD]).filter(|keys| keys.are_to_be_asked)
+    }
+
+    #[inline(always)]
+    fn ask_for_last(&mut self, filter: &CuckooFilter, shapes: impl Shapes) {
+        if let Some(keys) = self.to_be_asked() {
+            keys.ask_from(filter, shapes, 0);
+            self.ring[self.last % AHEAD].are_to_be_asked = false;
+        }
     }
 
     /// The places of the group that the next key belongs to, and which of them are left: from that key
@@ -105,18 +148,22 @@ impl<'a> Lookahead<'a> {
         self.taken += 1;
         if number == WIDTH - 1 {
             self.locate_group(filter, shapes, group + AHEAD);
+            self.ask_for_last(filter, shapes);
         }
         Some((hash, probe))
     }
 
     #[inline(always)]
     fn locate_group(&mut self, filter: &CuckooFilter, shapes: impl Shapes, group: usize) {
-        let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
+        self.last = group;
         let places = &mut self.ring[group % AHEAD];
+        places.are_to_be_asked = false;
+        let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(hashes) = rest.first_chunk()
             && locate_vector(filter, hashes, places)
         {
+            places.are_to_be_asked = true;
             return;
         }
         for (number, &hash) in rest.iter().take(WIDTH).enumerate() {

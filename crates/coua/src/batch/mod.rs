@@ -11,6 +11,7 @@ mod outlook;
 mod pending;
 mod remove;
 mod restore;
+mod turns;
 
 use crate::KeyHash;
 use crate::error::{BatchFull, Insertion};
@@ -26,7 +27,7 @@ use remove::Remover;
 use restore::Restorer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::{find, find_ways, foresee, look_along_ways, prefetch_ways};
+use crate::arch::{find, find_ways, foresee, look_along_ways};
 
 /// Other processors foresee nothing.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -42,11 +43,6 @@ fn find(_filter: &CuckooFilter, _keys: &LocatedKeys, _finds: &mut Finds) -> bool
 /// And take steps one after the other.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn find_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
-    false
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn prefetch_ways(_filter: &CuckooFilter, _ways: &Ways) -> bool {
     false
 }
 

@@ -32,6 +32,9 @@ pub(super) struct Squad {
     pub(super) count: usize,
     pub(super) owners: [u8; SQUAD],
     pub(super) relocations: [Relocation; SQUAD],
+    /// The ways on were found, and it is known which are open.
+    pub(super) are_found: bool,
+    pub(super) are_open_known: bool,
     pub(super) ways: Ways,
 }
 
@@ -82,12 +85,12 @@ impl Pending {
         self.count += 1;
     }
 
-    /// Forms a squad of relocations that have not asked for their ways, if they are enough or nobody
-    /// else has a turn; its number.
+    /// Forms a squad of relocations that have not asked for their ways, if they are enough or at most one
+    /// other waits for its turn; its number.
     #[inline(always)]
     pub(super) fn form_squad(&mut self) -> Option<usize> {
         let count = self.arrived.len().min(SQUAD);
-        if count == 0 || count < SQUAD && self.formed > 0 {
+        if count == 0 || self.formed == SQUADS || count < SQUAD && self.formed > 1 {
             return None;
         }
         if self.squads.is_empty() {

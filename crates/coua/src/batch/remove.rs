@@ -20,7 +20,11 @@ impl Remover<'_> {
         if numbers.len() != WIDTH || !find(self.filter, keys, finds) {
             finds.forget();
         }
+        let behind = ahead.to_be_asked();
         for number in numbers {
+            if let Some(behind) = behind {
+                behind.ask(self.filter, shapes, number);
+            }
             let segment_number = keys.segment[number] as usize;
             let segment = &mut self.filter.table.segments[segment_number];
             // Removals bring no key back. Copies beside the slots are taken first.
