@@ -98,7 +98,7 @@ fn no_room(kind: Kind) {
     check(
         kind,
         "
-        BF.RESERVE b 0.0001 2 NONSCALING -> +OK
+        BF.RESERVE b 0.000001 2 NONSCALING -> +OK
         BF.MADD b x y -> [:1 :1] | [#t #t]
         BF.ADD b z -> -ERR non scaling filter is full
         BF.MADD b x z -> [:0 -ERR non scaling filter is full] | [#f -ERR non scaling filter is full]

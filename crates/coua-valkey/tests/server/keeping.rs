@@ -70,7 +70,8 @@ fn copies_are_their_own(kind: Kind) {
         assert_eq!(digest(&mut client, "copy"), before, "{key}");
         client.run("CF.MDEL copy a 1 18001 3000");
         client.run("CF.ADD copy another");
-        client.run("BF.ADD copy another");
+        // One alone may be taken for another.
+        client.run(&zoo::with_items("BF.MADD copy", 20_000..20_020));
         let changed = digest(&mut client, "copy") != before;
         assert!(changed || *key == "bloomfull", "{key}");
         assert_eq!(digest(&mut client, key), before, "{key}");
