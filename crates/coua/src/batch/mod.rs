@@ -92,8 +92,7 @@ impl CuckooFilter {
         present.clear();
         present.reserve(hashes.len());
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if !self.side.has_homeless()
-            && let Some(vectorized) = crate::arch::Vectorized::of(self)
+        if let Some(vectorized) = crate::arch::Vectorized::of(self)
             && vectorized.can_look()
         {
             vectorized.contains(hashes, present);
