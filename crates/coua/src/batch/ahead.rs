@@ -159,6 +159,13 @@ impl<'a> Lookahead<'a> {
         let places = &mut self.ring[group % AHEAD];
         places.are_to_be_asked = false;
         let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
+        // Two cache lines of hashes: among so many random accesses the processor does not see that they
+        // are read from end to end.
+        for line in [0, WIDTH / 2] {
+            if let Some(hash) = rest.get(AHEAD * WIDTH + line) {
+                prefetch(std::ptr::from_ref(hash).cast());
+            }
+        }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(hashes) = rest.first_chunk()
             && locate_vector(filter, hashes, places)
