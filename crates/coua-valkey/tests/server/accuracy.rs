@@ -53,19 +53,13 @@ fn a_stated_rate(kind: Kind) {
         client.good(&format!("CF.RESERVE f 100000 ERROR {stated} EXPANSION {expansion}"));
         insert(&mut client, "f", 0..100_000);
         let rate = rate(&mut client, "f");
-        assert!(rate <= most(stated), "{stated}: {rate}");
+        assert!(rate <= stated * 1.3, "{stated}: {rate}");
         client.good("DEL f");
     }
 }
 
-/// Absent items that are asked about.
-const ABSENT: u32 = 100_000;
-
-/// The share of absent items that may be said to be there. Each filter has its own random numbers: those
-/// of a small one may be a fifth worse than stated, and chance adds five deviations at most.
-fn most(stated: f64) -> f64 {
-    stated * 1.2 + 5.0 * (stated / f64::from(ABSENT)).sqrt()
-}
+/// Absent items that are asked about: of 500 that a rate of 0.001 lets pass, chance changes 4 %.
+const ABSENT: u32 = 500_000;
 
 /// The share of absent items that are said to be there.
 fn rate(client: &mut Client, key: &str) -> f64 {
@@ -134,7 +128,7 @@ fn bloom_filters_keep_their_rate(kind: Kind) {
         };
         assert_eq!(there(&mut client, 0..items), items as usize, "{arguments}");
         let wrong = there(&mut client, 3_000_000_000..3_000_000_000 + ABSENT);
-        assert!(wrong as f64 / f64::from(ABSENT) <= most(stated), "{arguments}: {wrong}");
+        assert!(wrong as f64 / f64::from(ABSENT) <= stated * 1.3, "{arguments}: {wrong}");
         client.good("DEL b");
     }
 }
