@@ -293,6 +293,20 @@ impl Lanes {
         Marks(self.zero_lanes(bucket.lanes()))
     }
 
+    /// Whether no value of a bucket, which does not overlap others, is 0 in the bits `never_zero` of its
+    /// lane alone.
+    #[inline(always)]
+    pub(crate) fn is_sound(&self, segment: &Segment, bucket: &Bucket, never_zero: u64) -> bool {
+        let empties = self.zero_lanes(bucket.lanes());
+        let mut left = if self.form == Form::Wide { empties } else { 0 };
+        let mut rests = 0;
+        while left != 0 {
+            rests |= self.rest(segment, bucket, self.position_of(Marks(left)));
+            left &= left - 1;
+        }
+        rests == 0 && self.zero_lanes(bucket.lanes() & (self.ones * never_zero)) == empties
+    }
+
     #[inline(always)]
     fn marked(&self, is_marked: impl Fn(u32) -> bool) -> Marks {
         Marks((0..self.slots).fold(0, |marks, position| {

@@ -309,18 +309,6 @@ impl Shape {
         }
     }
 
-    /// Slots of a segment that are in use; `None` if one says that it belongs to a bucket that does
-    /// not exist, or a fingerprint's low part is 0, which only foreign bytes do.
-    pub(crate) fn slots_in_use(&self, segment: &Segment) -> Option<u64> {
-        let low_mask = self.low_range << self.lanes.tag_bits;
-        let (mut used, mut sound) = (0, true);
-        self.for_each_value(segment, |bucket, value| {
-            used += 1;
-            sound &= bucket < self.buckets && value & low_mask != 0;
-        });
-        sound.then_some(used)
-    }
-
     /// Bytes of a segment of this shape, with the tail that lets every load read eight bytes.
     pub(crate) fn bytes(&self, slots: u64) -> u64 {
         (self.lanes.segment_bits(slots).div_ceil(8) + 8).next_multiple_of(64)

@@ -18,6 +18,7 @@ use crate::side::{Aside, Side};
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::{Front, Row, header_of};
 use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of};
+use crate::snapshot::slots;
 use crate::table::{Segment, Table};
 
 impl CuckooFilter {
@@ -230,7 +231,7 @@ fn segments_of(input: &mut impl Read, front: &Front) -> Result<Table, LoadError>
         if checksum_of(segment.bytes(bytes)) != row.checksum {
             return Err(LoadError::Checksum { part: Part::Segment(number) });
         }
-        if shape.slots_in_use(segment) != Some(u64::from(row.occupied)) {
+        if slots::in_use(shape, segment) != Some(u64::from(row.occupied)) {
             return Err(wrong_occupied(row));
         }
         Ok(())

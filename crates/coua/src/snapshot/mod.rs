@@ -13,6 +13,7 @@ mod front;
 mod header;
 mod load;
 mod map;
+mod slots;
 
 use std::cell::LazyCell;
 use std::fs::{self, File};
