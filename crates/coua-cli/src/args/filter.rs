@@ -131,6 +131,18 @@ impl FilterArgs {
         self.capacity.is_none() && !matches!(self.when_full, Some(WhenFullName::Error))
     }
 
+    /// Whether nothing is said about items, rates and windows: then a filter may be any number of filters.
+    pub(crate) fn leaves_all_open(&self) -> bool {
+        let limits = self.max_items.is_some() || self.rate.is_some() || self.hash_bits.is_some();
+        self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
+    }
+
+    /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
+    pub(crate) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter, Failure> {
+        let filter = self.described(self.hasher()?).hash_bits(bits).build();
+        filter.map_err(|error| Failure::at("new filter", error))
+    }
+
     /// A new filter as described.
     pub(crate) fn build(&self) -> Result<Generations, Failure> {
         let window = self.window.window()?;

@@ -4,15 +4,19 @@ use clap::{Args, ValueEnum, value_parser};
 use std::num::NonZeroUsize;
 use std::thread;
 
+/// Threads where nothing is said: more pay only where keys are costly to find.
+const MOST_BY_DEFAULT: usize = 4;
+
 /// How to run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: 3, or 1 on a machine with one processor]
+    /// Threads to use [default: one a processor, 4 at most]
     ///
-    /// With 2, reading, splitting and hashing run beside the filter; with 3, so does writing; from 4
-    /// on, more threads find and hash the keys, which pays for --json, --regex, --csv and --url.
-    /// Output and filter never depend on this number.
+    /// With 2, reading, splitting and hashing run beside the filter; `dedup` without a filter file or
+    /// options about the filter's size also halves the work of the filter. With 3, writing is done by a
+    /// thread of its own. From 4 on, more threads find and hash the keys, which pays for --json, --regex,
+    /// --csv and --url. Output and filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
@@ -67,7 +71,6 @@ impl RunArgs {
     /// The number of threads.
     pub(crate) fn threads(&self) -> usize {
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let default = || if processors() > 1 { 3 } else { 1 };
-        self.threads.map_or_else(default, usize::from)
+        self.threads.map_or_else(|| processors().min(MOST_BY_DEFAULT), usize::from)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
-use coua::{KeyHash, When};
+use coua::{BatchFull, Insertion, KeyHash, When};
 use std::mem;
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ pub(crate) struct Block {
     pub(crate) times: Vec<u64>,
     /// The records without a key, in their order.
     pub(crate) keyless: Vec<Keyless>,
+    /// What was found out before the block's turn to be answered.
+    pub(crate) first_half: FirstHalf,
     /// The records to write, by place; may end early, as answers do.
     pub(crate) selected: Vec<bool>,
     /// The records to write to the second output.
@@ -62,6 +64,14 @@ pub(crate) enum Header {
     First,
     /// Of a further file.
     Repeated,
+}
+
+/// What the first half of a filter in two halves answered about its keys.
+#[derive(Debug, Default)]
+pub(crate) struct FirstHalf {
+    pub(crate) outcomes: Vec<Insertion>,
+    /// Where it found no room, in hashes of the block.
+    pub(crate) stopped: Option<BatchFull>,
 }
 
 /// A record without a key.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Where the next block comes from.
-pub(super) type Next<'a> = Box<dyn FnMut(Wait) -> Coming + 'a>;
+pub(super) type Next<'a> = Box<dyn FnMut(Wait) -> Coming + Send + 'a>;
 
 /// Whether to wait for the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,9 @@
 //! -j N   read + split  ->  hash (N - 3 threads, in turn)  ->  answer  ->  write
 //! ```
 //!
+//! Some commands find out a part of the answers beforehand ("prepare"). Up to three threads it goes with
+//! hashing; from four on it has a thread of its own, behind those that hash (one less).
+//!
 //! Blocks go round: written, they come back to be filled again. Each stage takes them in the order of
 //! the input, whatever N is.
 
@@ -20,7 +23,7 @@ use crate::message::Failure;
 use crate::output::Settled;
 use crate::signals::Stop;
 use ahead::{Coming, Next, Wait};
-use stages::{apart, hash_only, pass_on, read, read_and_hash, together, write};
+use stages::{apart, hash_only, pass_on, prepared, read, read_and_hash, together, write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -76,6 +79,11 @@ pub(crate) trait Deliver {
     }
 }
 
+/// What may be found out about a block after its keys are hashed and before its turn to be answered,
+/// perhaps by another thread. Blocks come in the order of the input, and all that come are answered for
+/// later, unless the answers end before.
+pub(crate) type Prepare<'p> = &'p mut (dyn FnMut(&mut Block) + Send);
+
 /// For commands that show nothing.
 impl Deliver for () {
     fn deliver(&mut self, _block: &Block) -> Result<(), Failure> {
@@ -106,9 +114,21 @@ impl Pipeline {
         answer: &mut impl Answer,
         deliver: &mut (impl Deliver + Send),
     ) -> Result<(), Failure> {
+        self.run_prepared(None, answer, deliver)
+    }
+
+    /// [`run`](Self::run), with a part of the answers found out beforehand.
+    pub(crate) fn run_prepared(
+        self,
+        prepare: Option<Prepare<'_>>,
+        answer: &mut impl Answer,
+        deliver: &mut (impl Deliver + Send),
+    ) -> Result<(), Failure> {
         let stop = self.stop.clone();
         thread::scope(|scope| {
-            let result = self.stages(scope, answer, deliver);
+            // Lent for no longer than the threads may live.
+            let prepare = prepare.map(|prepare| prepare as Prepare<'_>);
+            let result = self.stages(scope, prepare, answer, deliver);
             // However it ended: nobody waits for input any more.
             stop.cancel();
             result
@@ -118,12 +138,13 @@ impl Pipeline {
     fn stages<'s>(
         self,
         scope: &'s Scope<'s, '_>,
+        prepare: Option<Prepare<'s>>,
         answer: &mut impl Answer,
         deliver: &'s mut (impl Deliver + Send),
     ) -> Result<(), Failure> {
         let (threads, stop) = (self.threads, self.stop.clone());
         let (recycle, empty) = mpsc::channel();
-        let next = self.blocks(scope, empty)?;
+        let next = self.blocks(scope, prepare, empty)?;
         if threads <= 2 {
             return together(next, &recycle, answer, deliver);
         }
@@ -139,50 +160,82 @@ impl Pipeline {
         apart(next, answered, answer, start(scope, "output", write)?)
     }
 
-    /// Starts the threads that read and hash.
+    /// Starts the threads before the one that answers.
     fn blocks<'s>(
         self,
         scope: &'s Scope<'s, '_>,
+        prepare: Option<Prepare<'s>>,
         empty: Receiver<Block>,
     ) -> Result<Next<'s>, Failure> {
         let Self { mut reader, mut hashing, threads, .. } = self;
-        match threads {
-            0 | 1 => Ok(Box::new(move |wait| match wait {
-                Wait::ForIt => {
-                    let passed = read_and_hash(&mut reader, &mut hashing, &empty);
-                    passed.map_or(Coming::Nothing, Coming::Next)
-                }
-                Wait::Not => Coming::NotYet,
-            })),
-            2 | 3 => {
-                let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-                let next = move || read_and_hash(&mut reader, &mut hashing, &empty);
-                start(scope, "reader", move || pass_on(next, [full].iter()))?;
-                Ok(Box::new(move |wait| Coming::from(&blocks, wait)))
+        match (threads, prepare) {
+            (4.., Some(prepare)) => {
+                let hashed = Self { reader, hashing, threads: threads - 1, ..self };
+                let mut hashed = hashed.blocks(scope, None, empty)?;
+                ahead(scope, "prepare", move || match hashed(Wait::ForIt) {
+                    Coming::Next(passed) => Some(prepared(passed, prepare)),
+                    Coming::NotYet | Coming::Nothing => None,
+                })
             }
-            _ => {
-                let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
-                for _ in 0..threads - 3 {
-                    let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
-                    let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-                    let hashing = hashing.clone();
-                    start(scope, "keys", move || hash_only(hashing, &work, &full))?;
-                    to_workers.push(raw);
-                    from_workers.push(blocks);
+            (4.., None) => hashed_in_turn(scope, reader, &hashing, threads - 3, empty),
+            (_, mut prepare) => {
+                let mut next = move || {
+                    let passed = read_and_hash(&mut reader, &mut hashing, &empty)?;
+                    Some(match &mut prepare {
+                        Some(prepare) => prepared(passed, prepare),
+                        None => passed,
+                    })
+                };
+                if threads > 1 {
+                    return ahead(scope, "reader", next);
                 }
-                let next = move || read(&mut reader, &empty);
-                start(scope, "reader", move || pass_on(next, to_workers.iter()))?;
-                let mut turn = 0;
-                Ok(Box::new(move |wait| {
-                    let coming = Coming::from(&from_workers[turn], wait);
-                    if !matches!(coming, Coming::NotYet) {
-                        turn = (turn + 1) % from_workers.len();
-                    }
-                    coming
+                Ok(Box::new(move |wait| match wait {
+                    Wait::ForIt => next().map_or(Coming::Nothing, Coming::Next),
+                    Wait::Not => Coming::NotYet,
                 }))
             }
         }
     }
+}
+
+/// A thread that gets blocks before they are asked for.
+fn ahead<'s>(
+    scope: &'s Scope<'s, '_>,
+    name: &str,
+    next: impl FnMut() -> Option<Passed> + Send + 's,
+) -> Result<Next<'s>, Failure> {
+    let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+    start(scope, name, move || pass_on(next, [full].iter()))?;
+    Ok(Box::new(move |wait| Coming::from(&blocks, wait)))
+}
+
+/// A thread that reads, and `workers` that hash what it has read.
+fn hashed_in_turn<'s>(
+    scope: &'s Scope<'s, '_>,
+    mut reader: BlockReader,
+    hashing: &Hashing,
+    workers: usize,
+    empty: Receiver<Block>,
+) -> Result<Next<'s>, Failure> {
+    let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
+    for _ in 0..workers {
+        let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
+        let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+        let hashing = hashing.clone();
+        start(scope, "keys", move || hash_only(hashing, &work, &full))?;
+        to_workers.push(raw);
+        from_workers.push(blocks);
+    }
+    let next = move || read(&mut reader, &empty);
+    start(scope, "reader", move || pass_on(next, to_workers.iter()))?;
+    let mut turn = 0;
+    Ok(Box::new(move |wait| {
+        let coming = Coming::from(&from_workers[turn], wait);
+        if !matches!(coming, Coming::NotYet) {
+            turn = (turn + 1) % from_workers.len();
+        }
+        coming
+    }))
 }
 
 /// Starts a thread. If it cannot be had, those before it find nobody to talk to, and end.

@@ -40,6 +40,13 @@ pub(super) fn read_and_hash(
     Some(passed)
 }
 
+pub(super) fn prepared(mut passed: Passed, prepare: &mut dyn FnMut(&mut Block)) -> Passed {
+    if let Ok(block) = &mut passed {
+        prepare(block);
+    }
+    passed
+}
+
 /// Passes blocks to the receivers in turn, until there are no more, or nobody takes them.
 pub(super) fn pass_on<'a>(
     mut next: impl FnMut() -> Option<Passed>,

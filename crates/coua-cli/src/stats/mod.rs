@@ -5,7 +5,7 @@ pub(crate) mod text;
 use crate::args::run::StatsFormat;
 use crate::message::Failure;
 use crate::startup::Stream;
-use coua::Generations;
+use coua::{CuckooFilter, Generations};
 use serde::Serialize;
 use std::io::{self, Write};
 use text::{grouped, known, percent, significant, size};
@@ -86,6 +86,25 @@ impl From<&Generations> for FilterFigures {
                 forgotten: filter.forgotten(),
                 outdated: filter.outdated(),
             }),
+        }
+    }
+}
+
+/// Of a filter in two halves, each of which is asked about every second key.
+impl From<[&CuckooFilter; 2]> for FilterFigures {
+    fn from(halves: [&CuckooFilter; 2]) -> Self {
+        let sum = |figure: fn(&CuckooFilter) -> u64| halves.map(figure).iter().sum::<u64>();
+        let mean = |figure: fn(&CuckooFilter) -> f64| halves.map(figure).iter().sum::<f64>() / 2.0;
+        let (items, memory_bytes) =
+            (sum(CuckooFilter::len), sum(|half| half.memory_bytes() as u64));
+        Self {
+            items,
+            load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
+            bits_per_item: 8.0 * memory_bytes as f64 / items.max(1) as f64,
+            memory_bytes,
+            hash_bits: Some(1.0 + mean(CuckooFilter::hash_bits)),
+            false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
+            window: None,
         }
     }
 }

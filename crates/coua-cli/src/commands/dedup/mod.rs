@@ -1,6 +1,8 @@
 //! `coua dedup`: the main job.
 
+mod halves;
 mod outputs;
+mod tally;
 
 use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::FilterArgs;
@@ -10,20 +12,19 @@ use crate::clock::Now;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
-use crate::input::block::{Block, Header, Why};
+use crate::input::block::Block;
 use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::Settled;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Course, Ending, Job, Yield};
+use crate::resume::{Begun, Course, Job, Yield};
 use crate::session::Session;
-use crate::stats::Answers;
 use clap::ArgGroup;
-use coua::{CuckooFilter, Full, Insertion};
+use coua::{CuckooFilter, Insertion};
 use outputs::OutputArgs;
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tally::{Counts, Tally, expected_wrongly_dropped};
 
 /// Print each record the first time it is seen
 ///
@@ -91,6 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let now = args.now.now();
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
+    if args.filter_file.is_none() && args.filter.leaves_all_open() {
+        return halves::run(args, reading, &inputs);
+    }
     let file = args.filter_file.as_deref();
     let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
     let mut memory = match file {
@@ -98,16 +102,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
     reading.believe_times(now, memory.filter());
-    let wanted = args.output.wanted();
+    let repeats = args.output.wanted() == Insertion::AlreadyPresent;
     let job = Job::new("dedup", &args.input, &reading.inputs)
-        .with("repeats", wanted == Insertion::AlreadyPresent)
+        .with("repeats", repeats)
         .with("window", &args.filter.window);
     let fresh = Yield {
         to: args.output.destinations(),
         opening: reading.opening(&inputs, args.filter_file.as_deref()),
         counts: Counts::default(),
     };
-    let tee = fresh.to.tee.is_some();
     let Begun { course, mut outputs, counts } =
         work.checkpoints.begin(memory.kept(), job, fresh)?;
     let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
@@ -117,21 +120,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let forecast = Forecast::new(inputs.total_bytes).filter(|_| {
         open_ended && memory.filter().endless().is_some_and(CuckooFilter::is_resizable)
     });
-    let outcomes = Vec::new();
-    let mut dedup = Dedup {
-        memory,
-        now,
-        counts,
-        forecast,
-        wanted,
-        tee,
-        session,
-        course,
-        outcomes,
-        refused: None,
-    };
+    let tally = Tally::new(session, counts, &args.output);
+    let mut dedup = Dedup { memory, now, forecast, course, outcomes: Vec::new(), tally };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.session.end();
+    dedup.tally.session.end();
     read?;
     if args.filter_file.is_none() {
         return dedup.finish(Settled::default());
@@ -140,60 +132,40 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     dedup.finish(outputs.settle()?)
 }
 
+/// The filter is one.
 #[derive(Debug)]
 struct Dedup {
     memory: Memory,
     now: Now,
-    counts: Counts,
     forecast: Option<Forecast>,
-    /// What goes to the main output.
-    wanted: Insertion,
-    /// Whether there is an output for the repeats as well.
-    tee: bool,
-    session: Session,
     course: Course,
     outcomes: Vec<Insertion>,
-    refused: Option<Refused>,
-}
-
-/// What the run has counted.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Counts {
-    unique: u64,
-    repeats: u64,
-    expected_wrongly_dropped: f64,
-}
-
-/// The record for which there was no room.
-#[derive(Debug)]
-struct Refused {
-    record: String,
-    full: Full,
+    tally: Tally,
 }
 
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
-        self.session.note(block);
+        self.tally.session.note(block);
         let over = self.course.enter(block);
         let known = block.hashes_before(over);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.memory.tell(self.now);
         let before = self.memory.filter().len();
         let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
-        let fresh = self.outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
-        self.expect_wrongly_dropped(before, fresh);
-        self.counts.unique += fresh as u64;
-        self.counts.repeats += (self.outcomes.len() - fresh) as u64;
+        let (fresh, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
+        let expected = expected_wrongly_dropped(fresh, before..filter.len(), filter.hash_bits());
+        self.tally.counts.expected_wrongly_dropped += expected;
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
-        self.select(block);
+        self.tally.select(block, &self.outcomes);
         block.deselect_before(over);
-        if let Err(stopped) = result {
-            self.refuse(block, known + stopped.done, stopped.full);
+        if let Err(mut stopped) = result {
+            stopped.done += known;
+            let place = self.tally.refuse(block, stopped);
+            self.course.take_back(block, place);
             return Ok(Flow::Enough);
         }
         self.make_room(block.consumed);
-        self.session.show(self.counts.unique, self.memory.filter().load());
-        Ok(Flow::Continue)
+        Ok(self.tally.show(self.memory.filter().load()))
     }
 
     fn checkpoint_is_due(&self) -> bool {
@@ -202,38 +174,11 @@ impl Answer for Dedup {
 
     fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
         let kept = self.memory.kept();
-        kept.map_or(Ok(()), |kept| self.course.commit(kept, settled, &self.counts))
+        kept.map_or(Ok(()), |kept| self.course.commit(kept, settled, &self.tally.counts))
     }
 }
 
 impl Dedup {
-    /// Selects the records for the outputs.
-    fn select(&self, block: &mut Block) {
-        let with = |wanted| self.outcomes.iter().map(move |outcome| *outcome == wanted);
-        block.select(with(self.wanted), |why| self.passes(why, self.wanted));
-        if self.tee {
-            let repeats = Insertion::AlreadyPresent;
-            block.also_select(with(repeats), |why| self.passes(why, repeats));
-        }
-    }
-
-    /// The first header goes to every output; a record without a key counts as never seen.
-    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
-        match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Insertion::Inserted && self.session.keeps_keyless(),
-        }
-    }
-
-    fn refuse(&mut self, block: &Block, done: usize, full: Full) {
-        let place = block.record_of_hash(done);
-        self.session.take_back(block, place);
-        self.course.take_back(block, place);
-        let number = block.record_number(place);
-        let record = format!("{}: record {number}", block.name);
-        self.refused = Some(Refused { record, full });
-    }
-
     /// Makes room for the items to come, if their number can be foreseen.
     fn make_room(&mut self, consumed: u64) {
         let (Some(forecast), Memory::Fleeting(filter)) = (&mut self.forecast, &mut self.memory)
@@ -242,7 +187,7 @@ impl Dedup {
         };
         let more = forecast.advise(Moment {
             consumed,
-            records: self.session.records(),
+            records: self.tally.session.records(),
             items: filter.len(),
             capacity: filter.capacity(),
         });
@@ -254,41 +199,14 @@ impl Dedup {
     }
 
     fn finish(self, settled: Settled) -> Result<Exit, Failure> {
-        let answers = self.answers();
         let saved = match self.memory {
             Memory::Kept(_) => "recorded in the filter and ",
             Memory::Fleeting(_) => "",
         };
         let name = self.memory.name();
-        self.session.tell_outdated(self.memory.filter());
-        let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
-        let memory = self.course.end(ending, self.memory, settled, &self.counts)?;
-        let printed = self.session.print_figures(answers, memory.filter());
-        let Some(Refused { record, full }) = self.refused else {
-            printed?;
-            return Ok(self.session.exit(Exit::Success));
-        };
-        let reason = format!(
-            "{full}; stopped before {record}: all records before it are {saved}in the output, it \
-             and those behind it are neither"
-        );
-        Err(Failure::Full { name, reason })
-    }
-
-    fn answers(&self) -> Answers {
-        Answers {
-            unique: Some(self.counts.unique),
-            repeats: Some(self.counts.repeats),
-            expected_wrongly_dropped: Some(self.counts.expected_wrongly_dropped),
-            ..Answers::default()
-        }
-    }
-
-    /// Every record that is really new is taken for a repeat with probability n / 2^H, where n items
-    /// are there already: the sum over the n of this run.
-    fn expect_wrongly_dropped(&mut self, items_before: u64, fresh: usize) {
-        let filter = self.memory.filter();
-        let mean = f64::midpoint(items_before as f64, filter.len() as f64);
-        self.counts.expected_wrongly_dropped += fresh as f64 * mean / filter.hash_bits().exp2();
+        self.tally.session.tell_outdated(self.memory.filter());
+        let ending = self.tally.ending();
+        let memory = self.course.end(ending, self.memory, settled, &self.tally.counts)?;
+        self.tally.finish(memory.filter(), name, saved)
     }
 }

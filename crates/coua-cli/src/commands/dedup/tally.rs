@@ -1,0 +1,124 @@
+//! What a run shows and counts of its answers, whatever filter gives them.
+
+use super::outputs::OutputArgs;
+use crate::exit::Exit;
+use crate::input::block::{Block, Header, Why};
+use crate::message::Failure;
+use crate::pipeline::Flow;
+use crate::resume::Ending;
+use crate::session::Session;
+use crate::stats::{Answers, FilterFigures};
+use coua::{BatchFull, Full, Insertion};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) session: Session,
+    pub(super) counts: Counts,
+    /// What goes to the main output.
+    wanted: Insertion,
+    /// Whether there is an output for the repeats as well.
+    tee: bool,
+    refused: Option<Refused>,
+}
+
+/// What the run has counted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Counts {
+    unique: u64,
+    repeats: u64,
+    pub(super) expected_wrongly_dropped: f64,
+}
+
+/// The record for which there was no room.
+#[derive(Debug)]
+struct Refused {
+    record: String,
+    full: Full,
+}
+
+/// Every record that is really new is taken for a repeat with probability n / 2^H, where n items are
+/// there already: the sum over the `items` that there were while `fresh` ones came.
+pub(super) fn expected_wrongly_dropped(fresh: usize, items: Range<u64>, hash_bits: f64) -> f64 {
+    fresh as f64 * f64::midpoint(items.start as f64, items.end as f64) / hash_bits.exp2()
+}
+
+impl Tally {
+    pub(super) fn new(session: Session, counts: Counts, output: &OutputArgs) -> Self {
+        let tee = output.destinations().tee.is_some();
+        Self { session, counts, wanted: output.wanted(), tee, refused: None }
+    }
+
+    /// Counts the answers for records that were not answered for before. Gives how many are new.
+    pub(super) fn count(&mut self, outcomes: &[Insertion]) -> usize {
+        let fresh = outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
+        self.counts.unique += fresh as u64;
+        self.counts.repeats += (outcomes.len() - fresh) as u64;
+        fresh
+    }
+
+    /// Selects the records for the outputs.
+    pub(super) fn select(&self, block: &mut Block, outcomes: &[Insertion]) {
+        let with = |wanted| outcomes.iter().map(move |outcome| *outcome == wanted);
+        block.select(with(self.wanted), |why| self.passes(why, self.wanted));
+        if self.tee {
+            let repeats = Insertion::AlreadyPresent;
+            block.also_select(with(repeats), |why| self.passes(why, repeats));
+        }
+    }
+
+    /// The first header goes to every output; a record without a key counts as never seen.
+    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
+        match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => wanted == Insertion::Inserted && self.session.keeps_keyless(),
+        }
+    }
+
+    /// Notes that there was no room for a hash of the block. Gives the place of its record.
+    pub(super) fn refuse(&mut self, block: &Block, stopped: BatchFull) -> usize {
+        let place = block.record_of_hash(stopped.done);
+        self.session.take_back(block, place);
+        let number = block.record_number(place);
+        let record = format!("{}: record {number}", block.name);
+        self.refused = Some(Refused { record, full: stopped.full });
+        place
+    }
+
+    /// Shows how far the work is, in a filter of this load.
+    pub(super) fn show(&mut self, load: f64) -> Flow {
+        self.session.show(self.counts.unique, load);
+        Flow::Continue
+    }
+
+    pub(super) fn ending(&self) -> Ending {
+        self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early)
+    }
+
+    /// Prints the figures that are wanted, and says how the run has ended. `saved` tells what became of
+    /// the records in the filter `name`.
+    pub(super) fn finish(
+        self,
+        filter: impl Into<FilterFigures>,
+        name: String,
+        saved: &str,
+    ) -> Result<Exit, Failure> {
+        let answers = Answers {
+            unique: Some(self.counts.unique),
+            repeats: Some(self.counts.repeats),
+            expected_wrongly_dropped: Some(self.counts.expected_wrongly_dropped),
+            ..Answers::default()
+        };
+        let printed = self.session.print_figures(answers, filter);
+        let Some(Refused { record, full }) = self.refused else {
+            printed?;
+            return Ok(self.session.exit(Exit::Success));
+        };
+        let reason = format!(
+            "{full}; stopped before {record}: all records before it are {saved}in the output, it \
+             and those behind it are neither"
+        );
+        Err(Failure::Full { name, reason })
+    }
+}
