@@ -12,7 +12,6 @@ use crate::geometry::{Geometry, Shape};
 use crate::growth::Whole;
 use crate::hash::KeyHasher;
 use crate::prepared::Copies;
-use crate::shapes::ByLevel;
 use crate::side::Side;
 use crate::table::{Segment, Table};
 
@@ -295,7 +294,7 @@ impl CuckooFilter {
     /// ```
     #[inline]
     pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        self.take_away(ByLevel, &self.locate(hash))
+        self.remove_one(hash)
     }
 
     /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back.

@@ -95,24 +95,30 @@ impl CuckooFilter {
     #[inline]
     pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         loop {
-            let probe = self.locate(hash);
-            if let Accepted::Done(insertion) = self.accept(ByLevel, &probe, copies)? {
+            let probe = &self.locate(hash);
+            let shape = *self.shape_of(probe.segment);
+            let accepted = in_form(Insert { filter: self, probe, copies }, Some(shape))?;
+            if let Accepted::Done(insertion) = accepted {
                 return Ok(insertion);
             }
-            match self.make_room(&probe) {
-                Ok(Some(relocation)) => {
-                    self.finish(ByLevel, relocation);
-                    return Ok(Insertion::Inserted);
-                }
-                Ok(None) => {}
-                // A key that is there already is never refused.
-                Err(_) if self.slots_holding(&probe) > 0 => {
-                    self.set_aside(&probe, 1);
-                    return Ok(Insertion::Inserted);
-                }
-                Err(full) => return Err(full),
+            if self.insert_where_full(probe)? {
+                return Ok(Insertion::Inserted);
             }
         }
+    }
+
+    /// Inserts a key whose buckets are full; false if the filter had to grow first, and the key lies
+    /// elsewhere now.
+    #[inline(never)]
+    fn insert_where_full(&mut self, probe: &Probe) -> Result<bool, Full> {
+        match self.make_room(probe) {
+            Ok(Some(relocation)) => self.finish(ByLevel, relocation),
+            Ok(None) => return Ok(false),
+            // A key that is there already is never refused.
+            Err(_) if self.slots_holding(probe) > 0 => self.set_aside(probe, 1),
+            Err(full) => return Err(full),
+        }
+        Ok(true)
     }
 
     /// Everything an insert does before it has to move other items.
@@ -191,6 +197,13 @@ impl CuckooFilter {
         is_taken
     }
 
+    #[inline(always)]
+    pub(crate) fn remove_one(&mut self, hash: KeyHash) -> bool {
+        let probe = &self.locate(hash);
+        let shape = *self.shape_of(probe.segment);
+        in_form(Remove { filter: self, probe }, Some(shape))
+    }
+
     #[cold]
     fn take_aside(&mut self, probe: &Probe) -> bool {
         let Some(taken) = self.side.take(self.representative(probe)) else {
@@ -218,5 +231,36 @@ impl Work for LookUp<'_> {
     #[inline(always)]
     fn run(self, shapes: impl Shapes) -> bool {
         self.filter.look_in(shapes, self.probe)
+    }
+}
+
+/// Inserting one key, as far as it goes without moving others.
+struct Insert<'a> {
+    filter: &'a mut CuckooFilter,
+    probe: &'a Probe,
+    copies: Copies,
+}
+
+impl Work for Insert<'_> {
+    type Output = Result<Accepted, Full>;
+
+    #[inline(always)]
+    fn run(self, shapes: impl Shapes) -> Self::Output {
+        self.filter.accept(shapes, self.probe, self.copies)
+    }
+}
+
+/// Taking one copy of a key away.
+struct Remove<'a> {
+    filter: &'a mut CuckooFilter,
+    probe: &'a Probe,
+}
+
+impl Work for Remove<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, shapes: impl Shapes) -> bool {
+        self.filter.take_away(shapes, self.probe)
     }
 }
