@@ -5,6 +5,8 @@
 //! lane by lane; a property test holds the two to each other. Chosen at run time where the processor
 //! has the instructions; all but the last for filters whose segments all have one depth (those of planned
 //! size, and growing ones most of the time).
+//!
+//! Also the doors to portable loops that are compiled for more than the least x86-64 has.
 
 #![expect(unsafe_code, reason = "vector instructions; this is the only module with them")]
 
@@ -15,6 +17,7 @@ mod ways;
 
 use crate::KeyHash;
 use crate::batch::{LocatedKeys, WIDTH};
+use crate::bloom::burst::Burst;
 use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
@@ -44,6 +47,21 @@ pub(crate) fn with_bit_instructions<W: Work>(work: W, only: Option<Shape>) -> W:
         unsafe { compiled_for_them(work, only) }
     } else {
         in_form(work, only)
+    }
+}
+
+/// Runs `burst` compiled for vectors of 256 bits, if this processor has them.
+#[inline]
+pub(crate) fn with_block_vectors<B: Burst>(burst: B) -> B::Output {
+    #[target_feature(enable = "avx2")]
+    fn compiled_for_them<B: Burst>(burst: B) -> B::Output {
+        burst.run()
+    }
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        unsafe { compiled_for_them(burst) }
+    } else {
+        burst.run()
     }
 }
 

@@ -3,6 +3,8 @@
 //! 256 bits in eight 32-bit words; a key sets one bit in each word, chosen by the top five bits of
 //! the key's 32 bits times the word's salt. See `BloomFilter.md` of the Parquet format.
 
+use crate::{Insertion, KeyHash};
+
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 32;
 
@@ -18,68 +20,77 @@ const SALTS: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// Words 2i and 2i + 1 are the lower and the upper half of `pairs[i]`, which gives the same bytes,
-/// little endian, and takes half the loads and stores. Aligned so that a block never lies across
-/// two cache lines.
+/// Aligned so that a block never lies across two cache lines.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(32))]
 pub(super) struct Block {
-    pairs: [u64; 4],
+    words: [u32; 8],
 }
 
 impl Block {
+    /// Which of so many blocks is a key's: the upper half of its hash says.
+    #[inline(always)]
+    pub(super) fn place_of(hash: KeyHash, blocks: usize) -> usize {
+        (((hash.to_u64() >> 32) * blocks as u64) >> 32) as usize
+    }
+
+    /// The block in which only the bits of a key are set: the lower half of its hash says which.
+    #[inline(always)]
+    pub(super) fn of_key(hash: KeyHash) -> Self {
+        Self::of(hash.to_u64() as u32)
+    }
+
     /// The block in which only the bits of a key with these 32 low hash bits are set.
-    #[inline]
-    pub(super) fn of(low: u32) -> Self {
-        let bit = |word: usize| low.wrapping_mul(SALTS[word]) >> 27;
-        let pair = |i| 1 << bit(2 * i) | 1 << (32 + bit(2 * i + 1));
-        Self { pairs: std::array::from_fn(pair) }
+    #[inline(always)]
+    fn of(low: u32) -> Self {
+        Self { words: SALTS.map(|salt| 1 << (low.wrapping_mul(salt) >> 27)) }
     }
 
     /// Whether every bit of `key` is set, without a branch per word.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contains(&self, key: Self) -> bool {
-        let pairs = self.pairs.iter().zip(key.pairs);
-        pairs.fold(0, |missing, (pair, key)| missing | (key & !pair)) == 0
+        let words = self.words.iter().zip(key.words);
+        words.fold(0, |missing, (word, key)| missing | (key & !word)) == 0
     }
 
-    #[inline]
+    /// Sets the bits of a key.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, key: Self) -> Insertion {
+        let present = self.contains(key);
+        self.union_with(key);
+        if present { Insertion::AlreadyPresent } else { Insertion::Inserted }
+    }
+
+    #[inline(always)]
     pub(super) fn union_with(&mut self, other: Self) {
-        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair |= other);
+        self.words.iter_mut().zip(other.words).for_each(|(word, other)| *word |= other);
     }
 
     pub(super) fn intersect_with(&mut self, other: Self) {
-        self.pairs.iter_mut().zip(other.pairs).for_each(|(pair, other)| *pair &= other);
-    }
-
-    /// One word of it: reading it brings the block's cache line near.
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.pairs[0]
+        self.words.iter_mut().zip(other.words).for_each(|(word, other)| *word &= other);
     }
 
     /// The chance that an absent key finds its eight bits set here.
     pub(super) fn false_positive_rate(&self) -> f64 {
-        let words = self.pairs.iter().flat_map(|&pair| [pair as u32, (pair >> 32) as u32]);
-        words.map(|word| f64::from(word.count_ones()) / 32.0).product()
+        self.words.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
     }
 
     pub(super) fn ones(&self) -> u32 {
-        self.pairs.iter().map(|pair| pair.count_ones()).sum()
+        self.words.iter().map(|word| word.count_ones()).sum()
     }
 
     pub(super) fn to_bytes(self) -> [u8; BLOCK_BYTES] {
         let mut bytes = [0; BLOCK_BYTES];
         let (chunks, _) = bytes.as_chunks_mut();
-        chunks.iter_mut().zip(self.pairs).for_each(|(chunk, pair)| *chunk = pair.to_le_bytes());
+        chunks.iter_mut().zip(self.words).for_each(|(chunk, word)| *chunk = word.to_le_bytes());
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8; BLOCK_BYTES]) -> Self {
         let (chunks, _) = bytes.as_chunks();
-        let mut pairs = [0; 4];
-        pairs.iter_mut().zip(chunks).for_each(|(pair, chunk)| *pair = u64::from_le_bytes(*chunk));
-        Self { pairs }
+        let mut words = [0; 8];
+        words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u32::from_le_bytes(*chunk));
+        Self { words }
     }
 }
 
@@ -98,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn paired_words_are_the_words_of_the_format() {
+    fn words_are_those_of_the_format() {
         for i in 0..1_000_u32 {
             let low = i.wrapping_mul(0x9e37_79b9) ^ (i << 27);
             let plain: Vec<u8> =

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::bits::reserved;
 use super::block::{BLOCK_BYTES, Block};
+use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate};
 use crate::{Insertion, KeyHash, KeyHasher};
@@ -115,7 +116,7 @@ impl BlockedBloomFilter {
     /// ```
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.blocks[self.locate(hash)].contains(key_bits(hash))
+        burst::run(burst::Look(&self.blocks, hash))
     }
 
     /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
@@ -141,8 +142,7 @@ impl BlockedBloomFilter {
     /// ```
     #[inline]
     pub fn insert_hash(&mut self, hash: KeyHash) -> Insertion {
-        let index = self.locate(hash);
-        self.insert_at(index, hash)
+        burst::run(burst::Insert(&mut self.blocks, hash))
     }
 
     /// Forgets every key. O(blocks).
@@ -300,20 +300,6 @@ impl BlockedBloomFilter {
         Ok(Self { blocks, hasher })
     }
 
-    #[inline]
-    pub(super) fn locate(&self, hash: KeyHash) -> usize {
-        (((hash.to_u64() >> 32) * self.blocks.len() as u64) >> 32) as usize
-    }
-
-    #[inline]
-    pub(super) fn insert_at(&mut self, index: usize, hash: KeyHash) -> Insertion {
-        let block = &mut self.blocks[index];
-        let key = key_bits(hash);
-        let present = block.contains(key);
-        block.union_with(key);
-        if present { Insertion::AlreadyPresent } else { Insertion::Inserted }
-    }
-
     fn check_same_shape(&self, other: &Self) -> Result<(), BloomMergeError> {
         if self.hasher != other.hasher {
             return Err(BloomMergeError::Hash);
@@ -342,9 +328,4 @@ impl fmt::Debug for BlockedBloomFilter {
             .field("count_estimate", &self.count_estimate())
             .finish_non_exhaustive()
     }
-}
-
-#[inline]
-pub(super) fn key_bits(hash: KeyHash) -> Block {
-    Block::of(hash.to_u64() as u32)
 }

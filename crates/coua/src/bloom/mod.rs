@@ -19,6 +19,7 @@ mod batch;
 mod bits;
 mod block;
 mod blocked;
+pub(crate) mod burst;
 mod classic;
 mod counting;
 mod error;

@@ -1,0 +1,104 @@
+//! Work on the blocks of a [`BlockedBloomFilter`](super::BlockedBloomFilter), compiled for vectors as wide
+//! as a block where the processor has them. In a batch the block of each key is asked for while those
+//! before it are worked on.
+
+use super::block::Block;
+use crate::table::prefetch;
+use crate::{Insertion, KeyHash};
+
+/// Keys taken together.
+pub(super) const BURST: usize = 512;
+/// Blocks under way: most of what a core can have.
+const AHEAD: usize = 32;
+
+/// Work for some keys. `run` is always inlined, into code for one kind of processor.
+pub(crate) trait Burst {
+    type Output;
+
+    fn run(self) -> Self::Output;
+}
+
+pub(super) fn run<B: Burst>(burst: B) -> B::Output {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    let output = crate::arch::with_block_vectors(burst);
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let output = burst.run();
+    output
+}
+
+/// Looks one key up.
+pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
+
+/// Looks many keys up.
+pub(super) struct LookMany<'a> {
+    pub(super) blocks: &'a [Block],
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) present: &'a mut [bool],
+}
+
+/// Inserts one key.
+pub(super) struct Insert<'a>(pub(super) &'a mut [Block], pub(super) KeyHash);
+
+/// Inserts many keys, in their order.
+pub(super) struct InsertMany<'a> {
+    pub(super) blocks: &'a mut [Block],
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) outcome: &'a mut [Insertion],
+}
+
+impl Burst for Look<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Self(blocks, hash) = self;
+        blocks[Block::place_of(hash, blocks.len())].contains(Block::of_key(hash))
+    }
+}
+
+impl Burst for Insert<'_> {
+    type Output = Insertion;
+
+    #[inline(always)]
+    fn run(self) -> Insertion {
+        let Self(blocks, hash) = self;
+        blocks[Block::place_of(hash, blocks.len())].insert(Block::of_key(hash))
+    }
+}
+
+impl Burst for LookMany<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        ask(self.blocks, self.hashes.iter().take(AHEAD));
+        let mut ahead = self.hashes.iter().skip(AHEAD);
+        for (hash, present) in self.hashes.iter().zip(self.present) {
+            ask(self.blocks, ahead.next());
+            *present = Look(self.blocks, *hash).run();
+        }
+    }
+}
+
+impl Burst for InsertMany<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        ask(self.blocks, self.hashes.iter().take(AHEAD));
+        let mut ahead = self.hashes.iter().skip(AHEAD);
+        for (hash, outcome) in self.hashes.iter().zip(self.outcome) {
+            ask(self.blocks, ahead.next());
+            *outcome = Insert(self.blocks, *hash).run();
+        }
+    }
+}
+
+/// Asks for the memory of these keys.
+#[inline(always)]
+fn ask<'a>(blocks: &[Block], hashes: impl IntoIterator<Item = &'a KeyHash>) {
+    for hash in hashes {
+        let block = &blocks[Block::place_of(*hash, blocks.len())];
+        prefetch(std::ptr::from_ref(block).cast());
+    }
+}
