@@ -137,10 +137,11 @@ impl FilterArgs {
         self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
     }
 
-    /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
-    pub(crate) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter, Failure> {
-        let filter = self.described(self.hasher()?).hash_bits(bits).build();
-        filter.map_err(|error| Failure::at("new filter", error))
+    /// Two filters that remember `bits` bits of every key's hash, and otherwise are as described.
+    pub(crate) fn build_two(&self, bits: u32) -> Result<[CuckooFilter; 2], Failure> {
+        let builder = self.described(self.hasher()?).hash_bits(bits);
+        let built = builder.clone().build().and_then(|first| Ok([first, builder.build()?]));
+        built.map_err(|error| Failure::at("new filter", error))
     }
 
     /// A new filter as described.

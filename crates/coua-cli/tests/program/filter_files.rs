@@ -348,6 +348,18 @@ fn a_filter_may_exceed_its_rate() {
     assert!(run.stdout.len() > expected(&text).len() * 99 / 100);
 }
 
+/// As in `--key-file <(pass show key)`: what was read once is gone.
+#[test]
+fn a_secret_key_may_come_from_a_pipe() {
+    let folder = Folder::new();
+    let pipe = folder.join("key");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = pipe.clone();
+    std::thread::spawn(move || std::fs::write(writer, [7; 16]));
+    let run = run_with(b"a\nb\na\n", ["dedup", "--key-file", &pipe]);
+    assert_eq!(run.good(), b"a\nb\n");
+}
+
 #[test]
 fn secret_keys() {
     let folder = Folder::new();

@@ -6,7 +6,6 @@
 
 use super::Args;
 use super::tally::{Counts, Tally, expected_wrongly_dropped};
-use crate::args::filter::FilterArgs;
 use crate::args::input::Reading;
 use crate::estimate::{Forecast, Moment};
 use crate::exit::Exit;
@@ -23,8 +22,9 @@ use std::mem;
 const BITS: u32 = 63;
 
 pub(super) fn run(args: &Args, reading: Reading, inputs: &Survey) -> Result<Exit, Failure> {
-    let half = |number| Half::new(number, &args.filter, Forecast::new(inputs.total_bytes));
-    let (mut first, second) = (half(0)?, half(1)?);
+    let [first, second] = args.filter.build_two(BITS)?;
+    let half = |number, filter| Half::new(number, filter, Forecast::new(inputs.total_bytes));
+    let (mut first, second) = (half(0, first), half(1, second));
     let hasher = second.filter.hasher();
     let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, None))?;
     let manners = &args.work.manners;
@@ -94,11 +94,7 @@ struct Half {
 }
 
 impl Half {
-    fn new(number: usize, args: &FilterArgs, forecast: Option<Forecast>) -> Result<Self, Failure> {
-        Ok(Self::of(number, args.build_with_hash_bits(BITS)?, forecast))
-    }
-
-    fn of(number: usize, filter: CuckooFilter, forecast: Option<Forecast>) -> Self {
+    fn new(number: usize, filter: CuckooFilter, forecast: Option<Forecast>) -> Self {
         let (hashes, outcomes) = (Vec::new(), Vec::new());
         let (records, expected_wrongly_dropped) = (0, 0.0);
         Self { number, filter, forecast, records, hashes, outcomes, expected_wrongly_dropped }
@@ -200,7 +196,7 @@ mod tests {
     fn halves(most: [u64; 2]) -> [Half; 2] {
         [0, 1].map(|number| {
             let builder = CuckooFilter::builder().hash_bits(BITS).max_items(most[number]);
-            Half::of(number, builder.build().unwrap(), None)
+            Half::new(number, builder.build().unwrap(), None)
         })
     }
 
