@@ -11,6 +11,8 @@
 //! A wrong forecast costs time or memory, never an answer; and the memory is bounded by the 6 bytes
 //! or so for each record of the input.
 
+use coua::CuckooFilter;
+
 /// The share of the input after which the first forecast is made: late enough to see repeats, early
 /// enough that the table to move is small.
 const FIRST_LOOK: f64 = 1.0 / 16.0;
@@ -25,14 +27,14 @@ const SMALL_GROWTH: f64 = 0.15;
 
 /// A moment of the run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moment {
+struct Moment {
     /// Raw bytes read.
-    pub(crate) consumed: u64,
-    pub(crate) records: u64,
+    consumed: u64,
+    records: u64,
     /// Items in the filter.
-    pub(crate) items: u64,
+    items: u64,
     /// Items that the filter has room for.
-    pub(crate) capacity: u64,
+    capacity: u64,
 }
 
 /// Foresees the number of items.
@@ -58,8 +60,19 @@ impl Forecast {
         Some(Self { total_bytes, marks: vec![start], step, first_look_done: false })
     }
 
+    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes and
+    /// `records` were read.
+    pub(crate) fn make_room(&mut self, consumed: u64, records: u64, filter: &mut CuckooFilter) {
+        let (items, capacity) = (filter.len(), filter.capacity());
+        if let Some(more) = self.advise(Moment { consumed, records, items, capacity }) {
+            let limit = filter.max_items().saturating_sub(items);
+            // Without memory for all at once, it still grows bit by bit.
+            filter.reserve(more.min(limit)).ok();
+        }
+    }
+
     /// How many more items to make room for, if it is time for that.
-    pub(crate) fn advise(&mut self, now: Moment) -> Option<u64> {
+    fn advise(&mut self, now: Moment) -> Option<u64> {
         self.mark(now);
         if now.records < FEWEST_RECORDS {
             return None;

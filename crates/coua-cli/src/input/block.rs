@@ -69,6 +69,8 @@ pub(crate) enum Header {
 /// What the first half of a filter in two halves answered about its keys.
 #[derive(Debug, Default)]
 pub(crate) struct FirstHalf {
+    /// Its items before this block.
+    pub(crate) items_before: u64,
     pub(crate) outcomes: Vec<Insertion>,
     /// Where it found no room, in hashes of the block.
     pub(crate) stopped: Option<BatchFull>,

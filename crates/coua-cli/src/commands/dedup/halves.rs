@@ -5,9 +5,9 @@
 //! the records, and answers as it would if one thread asked both.
 
 use super::Args;
-use super::tally::{Counts, Tally, expected_wrongly_dropped};
+use super::tally::{Counts, Tally, expected_wrongly_dropped, new_in};
 use crate::args::input::Reading;
-use crate::estimate::{Forecast, Moment};
+use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::input::Survey;
 use crate::input::block::Block;
@@ -102,6 +102,7 @@ impl Half {
 
     /// What the first half has to say about a block, in the block.
     fn answer_first(&mut self, block: &mut Block) {
+        block.first_half.items_before = self.filter.len();
         let answered = self.insert_unique(&block.hashes, block.consumed);
         block.first_half.stopped = answered.err();
         mem::swap(&mut block.first_half.outcomes, &mut self.outcomes);
@@ -116,12 +117,17 @@ impl Half {
     ) -> Result<(), BatchFull> {
         let first = &block.first_half;
         let before = first.stopped.map_or(block.hashes.len(), |stopped| stopped.done);
+        let items_before = first.items_before + self.filter.len();
         // What this half refuses comes before what the first one has refused.
         let answered = self.insert_unique(&block.hashes[..before], block.consumed);
         let answered = answered.and(first.stopped.map_or(Ok(()), Err));
         let answered_for = answered.map_or_else(|stopped| stopped.done, |()| before);
         merge(&block.hashes[..answered_for], [&first.outcomes, &self.outcomes], outcomes);
-        answered
+        answered.map_err(|mut stopped| {
+            // Those of both halves up to here: to the user they are one filter.
+            stopped.full.items = items_before + new_in(outcomes) as u64;
+            stopped
+        })
     }
 
     /// Inserts those of the hashes that are its own, and answers for them. An error counts all hashes
@@ -139,7 +145,9 @@ impl Half {
             stopped
         })?;
         self.records += hashes.len() as u64;
-        self.make_room(consumed);
+        if let Some(forecast) = &mut self.forecast {
+            forecast.make_room(consumed, self.records, &mut self.filter);
+        }
         Ok(())
     }
 
@@ -153,21 +161,6 @@ impl Half {
             own += usize::from(half_of(*hash) == self.number);
         }
         self.hashes.truncate(own);
-    }
-
-    /// Makes room for the items to come, if their number can be foreseen.
-    fn make_room(&mut self, consumed: u64) {
-        let Some(forecast) = &mut self.forecast else { return };
-        let more = forecast.advise(Moment {
-            consumed,
-            records: self.records,
-            items: self.filter.len(),
-            capacity: self.filter.capacity(),
-        });
-        if let Some(more) = more {
-            // Without memory for all at once, it still grows bit by bit.
-            self.filter.reserve(more).ok();
-        }
     }
 }
 
@@ -228,11 +221,12 @@ mod tests {
             };
             let expected = hashes.iter().take_while(fits).count();
             let (outcomes, answer) = answered(&mut halves(most), hashes.clone());
-            assert_eq!(answer.unwrap_err().done, expected, "{most:?}");
+            let stopped = answer.unwrap_err();
+            assert_eq!(stopped.done, expected, "{most:?}");
             assert_eq!(outcomes.len(), expected);
-            let fresh = outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
             let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
-            assert_eq!(fresh, different.len());
+            assert_eq!(new_in(&outcomes), different.len());
+            assert_eq!(stopped.full.items, different.len() as u64, "of both halves");
         }
     }
 }

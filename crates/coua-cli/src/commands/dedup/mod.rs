@@ -9,7 +9,7 @@ use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;
-use crate::estimate::{Forecast, Moment};
+use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::input::block::Block;
@@ -185,16 +185,8 @@ impl Dedup {
         else {
             return;
         };
-        let more = forecast.advise(Moment {
-            consumed,
-            records: self.tally.session.records(),
-            items: filter.len(),
-            capacity: filter.capacity(),
-        });
-        if let Some(more) = more {
-            let limit = filter.max_items().saturating_sub(filter.len());
-            // Without memory for all at once, it still grows bit by bit.
-            filter.endless_mut().map(|filter| filter.reserve(more.min(limit)).ok());
+        if let Some(filter) = filter.endless_mut() {
+            forecast.make_room(consumed, self.tally.session.records(), filter);
         }
     }
 

@@ -38,6 +38,11 @@ struct Refused {
     full: Full,
 }
 
+/// How many of these are new.
+pub(super) fn new_in(outcomes: &[Insertion]) -> usize {
+    outcomes.iter().filter(|outcome| **outcome == Insertion::Inserted).count()
+}
+
 /// Every record that is really new is taken for a repeat with probability n / 2^H, where n items are
 /// there already: the sum over the `items` that there were while `fresh` ones came.
 pub(super) fn expected_wrongly_dropped(fresh: usize, items: Range<u64>, hash_bits: f64) -> f64 {
@@ -52,7 +57,7 @@ impl Tally {
 
     /// Counts the answers for records that were not answered for before. Gives how many are new.
     pub(super) fn count(&mut self, outcomes: &[Insertion]) -> usize {
-        let fresh = outcomes.iter().filter(|o| **o == Insertion::Inserted).count();
+        let fresh = new_in(outcomes);
         self.counts.unique += fresh as u64;
         self.counts.repeats += (outcomes.len() - fresh) as u64;
         fresh
