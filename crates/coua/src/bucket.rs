@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Probe};
+use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, PARTNER, Probe};
 use crate::table::Segment;
 
 /// The lane arithmetic of one slot width.
@@ -38,6 +38,8 @@ pub(crate) struct Lanes {
     rest_mask: u64,
     ones: u64,
     high: u64,
+    /// All of a lane's bits but the highest, of every lane.
+    low: u64,
     positions: u64,
     /// 2^16 / `lane_bits`, rounded up: turns a bit number into a lane number.
     lane_of_bit: u32,
@@ -90,6 +92,7 @@ impl Lanes {
             rest_mask: (1 << rest_bits) - 1,
             ones,
             high: ones << (lane_bits - 1),
+            low: (ones << (lane_bits - 1)) - ones,
             positions: if layout == Layout::Windows { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })
@@ -270,7 +273,24 @@ impl Lanes {
                 self.stored(segment, bucket, position) == self.at_position(value, position)
             });
         }
-        Marks(self.matching_lanes(bucket.lanes(), value & self.lane_mask))
+        self.lanes_like(bucket, self.repeated(value))
+    }
+
+    /// [`candidates`](Self::candidates) in a key's primary bucket and in its partner.
+    #[inline(always)]
+    pub(crate) fn candidates_of_pair(
+        &self,
+        segment: &Segment,
+        (primary, partner): (&Bucket, &Bucket),
+        probe: &Probe,
+    ) -> (Marks, Marks) {
+        if self.form == Form::WideWindows {
+            let here = self.candidates(segment, primary, probe.value);
+            return (here, self.candidates(segment, partner, probe.partner_value()));
+        }
+        let wanted = self.repeated(probe.value);
+        // The choice bit is the lowest of a lane.
+        (self.lanes_like(primary, wanted), self.lanes_like(partner, wanted | (self.ones * PARTNER)))
     }
 
     /// Whether the rest of a candidate is that of `value` too.
@@ -342,17 +362,23 @@ impl Lanes {
         }
     }
 
-    /// High bit of every lane of `word` that holds `value` (in its position).
+    /// Lanes full of `value`, as far as it is in them, each as it is stored in its position.
     #[inline(always)]
-    fn matching_lanes(&self, word: u64, value: u64) -> u64 {
-        self.zero_lanes(word ^ (value.wrapping_mul(self.ones) | self.positions))
+    fn repeated(&self, value: u64) -> u64 {
+        let lane = if self.form == Form::Narrow { value } else { value & self.lane_mask };
+        lane.wrapping_mul(self.ones) | self.positions
+    }
+
+    /// The positions whose lanes are those of `wanted`.
+    #[inline(always)]
+    fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {
+        Marks(self.zero_lanes(bucket.lanes() ^ wanted))
     }
 
     /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.
     #[inline(always)]
     fn zero_lanes(&self, word: u64) -> u64 {
-        let low = self.high - self.ones;
-        !(((word & low) + low) | word) & self.high
+        !(((word & self.low) + self.low) | word) & self.high
     }
 }
 

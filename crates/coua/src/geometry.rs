@@ -78,6 +78,10 @@ pub(crate) struct Shape {
     pub(crate) low_bits: u32,
     /// Values of the fingerprint's low part, 2^`low_bits` - 1.
     pub(crate) low_range: u64,
+    /// From the high end of a word to the fingerprint's.
+    pub(crate) top_shift: u32,
+    /// The bits of a fingerprint that are not its low part.
+    pub(crate) top_mask: u64,
     pub(crate) lanes: Lanes,
 }
 
@@ -168,6 +172,8 @@ impl Geometry {
             top_bits,
             low_bits: self.low_bits,
             low_range: (1 << self.low_bits) - 1,
+            top_shift: 64 - (top_bits + self.low_bits),
+            top_mask: u64::MAX << self.low_bits,
             lanes,
         })
     }
@@ -209,19 +215,25 @@ impl Shape {
     pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
         let suffix = (hash.to_u64() & self.hash_mask) << self.depth;
         let (primary, rest) = multiply_high(suffix, self.buckets);
-        // Two shifts, because a shift by 64 (no top bits) is not defined.
-        let top = (rest >> 1) >> (63 - self.top_bits);
+        let top = (rest >> self.top_shift) & self.top_mask;
         let (low, _) = multiply_high(rest << self.top_bits, self.low_range);
-        let fingerprint = (top << self.low_bits) | (low + 1);
-        self.probe(segment, primary, fingerprint << self.lanes.tag_bits)
+        let fingerprint = top | (low + 1);
+        let partner = self.around(primary + self.offset(fingerprint));
+        Probe { segment, primary, partner, value: fingerprint << self.lanes.tag_bits }
     }
 
     /// The place of a key from its primary bucket and the value there.
     #[inline(always)]
     pub(crate) fn probe(&self, segment: u32, primary: u64, value: u64) -> Probe {
-        let partner = primary + self.offset(value >> self.lanes.tag_bits);
-        let partner = partner - if partner >= self.buckets { self.buckets } else { 0 };
+        let partner = self.around(primary + self.offset(value >> self.lanes.tag_bits));
         Probe { segment, primary, partner, value }
+    }
+
+    /// A bucket counted on beyond the last one, from the first one again.
+    #[inline(always)]
+    fn around(&self, bucket: u64) -> u64 {
+        let (wrapped, is_within) = bucket.overflowing_sub(self.buckets);
+        select_unpredictable(is_within, bucket, wrapped)
     }
 
     /// The same item in the half of its segment that it belongs to, one level deeper. Bucket and top
@@ -253,8 +265,7 @@ impl Shape {
     pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
         let offset = self.offset(value >> self.lanes.tag_bits);
         let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
-        let other = bucket + turned;
-        (other - if other >= self.buckets { self.buckets } else { 0 }, value ^ PARTNER)
+        (self.around(bucket + turned), value ^ PARTNER)
     }
 
     /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's

@@ -14,15 +14,16 @@ struct Found {
 }
 
 /// Both buckets of a key, read at once.
-pub(crate) struct Pair<'a> {
-    lanes: &'a Lanes,
+#[derive(Clone, Copy)]
+pub(crate) struct Pair {
+    lanes: Lanes,
     primary: Bucket,
     partner: Bucket,
 }
 
-impl<'a> Pair<'a> {
+impl Pair {
     #[inline(always)]
-    pub(crate) fn read(lanes: &'a Lanes, segment: &Segment, probe: &Probe) -> Self {
+    pub(crate) fn read(lanes: Lanes, segment: &Segment, probe: &Probe) -> Self {
         let primary = lanes.read(segment, probe.primary);
         let partner = lanes.read(segment, probe.partner);
         Self { lanes, primary, partner }
@@ -35,11 +36,16 @@ impl<'a> Pair<'a> {
         (here, there)
     }
 
+    /// The slots that hold the key as far as the lanes tell.
+    #[inline(always)]
+    fn candidates(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
+        self.lanes.candidates_of_pair(segment, (&self.primary, &self.partner), probe)
+    }
+
     /// The first slot that holds the key, in the primary bucket or else in the partner.
     #[inline(always)]
     fn find(&self, segment: &Segment, probe: &Probe) -> Option<Found> {
-        let here = self.lanes.candidates(segment, &self.primary, probe.value);
-        let there = self.lanes.candidates(segment, &self.partner, probe.partner_value());
+        let (here, there) = self.candidates(segment, probe);
         if !(here.any() | there.any()) {
             return None;
         }
@@ -52,14 +58,15 @@ impl<'a> Pair<'a> {
         if self.lanes.confirms(segment, &bucket, (position, value)) {
             Some(Found { in_partner, position })
         } else {
-            self.find_among_many(segment, probe)
+            self.find_among_many(segment, *probe)
         }
     }
 
-    /// `find` where the first candidate is another key.
+    /// `find` where the first candidate is another key. Takes copies: were it lent them, those that call
+    /// it would have to keep them in memory.
     #[cold]
-    fn find_among_many(&self, segment: &Segment, probe: &Probe) -> Option<Found> {
-        let (here, there) = self.matches(segment, probe);
+    fn find_among_many(self, segment: &Segment, probe: Probe) -> Option<Found> {
+        let (here, there) = self.matches(segment, &probe);
         let in_partner = !here.any();
         let position = self.lanes.first(if in_partner { there } else { here })?;
         Some(Found { in_partner, position })
@@ -70,8 +77,7 @@ impl<'a> Pair<'a> {
         if self.lanes.form == Form::Wide {
             return self.find(segment, probe).is_some();
         }
-        let here = self.lanes.candidates(segment, &self.primary, probe.value);
-        let there = self.lanes.candidates(segment, &self.partner, probe.partner_value());
+        let (here, there) = self.candidates(segment, probe);
         here.any() | there.any()
     }
 

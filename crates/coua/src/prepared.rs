@@ -48,7 +48,7 @@ impl CuckooFilter {
     pub(crate) fn place(&mut self, shapes: impl Shapes, probe: &Probe) -> Step {
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &mut self.table.segments[probe.segment as usize];
-        Pair::read(&lanes, segment, probe).place(segment, probe)
+        Pair::read(lanes, segment, probe).place(segment, probe)
     }
 
     #[inline(always)]
@@ -61,8 +61,15 @@ impl CuckooFilter {
     pub(crate) fn look_in(&self, shapes: impl Shapes, probe: &Probe) -> bool {
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &self.table.segments[probe.segment as usize];
-        let is_held = Pair::read(&lanes, segment, probe).holds(segment, probe);
-        is_held || segment.spilled && self.side.has_homeless() && self.side_copies(probe) > 0
+        let is_held = Pair::read(lanes, segment, probe).holds(segment, probe);
+        is_held || segment.spilled && self.side.has_homeless() && self.is_aside(*probe)
+    }
+
+    /// Takes a copy of the probe, as all do that are seldom called: were it lent, those that call it would
+    /// have to keep it in memory.
+    #[cold]
+    fn is_aside(&self, probe: Probe) -> bool {
+        self.side_copies(&probe) > 0
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
@@ -71,7 +78,7 @@ impl CuckooFilter {
 
     pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
         let segment = &self.table.segments[probe.segment as usize];
-        let pair = Pair::read(&self.shapes[segment.level as usize].lanes, segment, probe);
+        let pair = Pair::read(self.shapes[segment.level as usize].lanes, segment, probe);
         pair.copies(segment, probe)
     }
 
@@ -101,7 +108,7 @@ impl CuckooFilter {
             if let Accepted::Done(insertion) = accepted {
                 return Ok(insertion);
             }
-            if self.insert_where_full(probe)? {
+            if self.insert_where_full(*probe)? {
                 return Ok(Insertion::Inserted);
             }
         }
@@ -110,7 +117,8 @@ impl CuckooFilter {
     /// Inserts a key whose buckets are full; false if the filter had to grow first, and the key lies
     /// elsewhere now.
     #[inline(never)]
-    fn insert_where_full(&mut self, probe: &Probe) -> Result<bool, Full> {
+    fn insert_where_full(&mut self, probe: Probe) -> Result<bool, Full> {
+        let probe = &probe;
         match self.make_room(probe) {
             Ok(Some(relocation)) => self.finish(ByLevel, relocation),
             Ok(None) => return Ok(false),
@@ -132,13 +140,13 @@ impl CuckooFilter {
         let lanes = shapes.of(self, probe.segment).lanes;
         let is_at_limit = self.is_at_limit();
         let segment = &mut self.table.segments[probe.segment as usize];
-        let pair = Pair::read(&lanes, segment, probe);
+        let pair = Pair::read(lanes, segment, probe);
         let is_held = pair.holds(segment, probe);
         if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
         if is_held || is_at_limit || segment.spilled && self.side.has_homeless() {
-            return self.accept_with_care(probe, copies);
+            return self.accept_with_care(*probe, copies);
         }
         if pair.place(segment, probe) == Step::Again {
             return Ok(Accepted::NeedsRoom);
@@ -149,7 +157,8 @@ impl CuckooFilter {
 
     /// `accept` for keys that may have copies, and for filters at their limit.
     #[cold]
-    fn accept_with_care(&mut self, probe: &Probe, copies: Copies) -> Result<Accepted, Full> {
+    fn accept_with_care(&mut self, probe: Probe, copies: Copies) -> Result<Accepted, Full> {
+        let probe = &probe;
         let (held, aside) = (self.slots_holding(probe), self.side_copies(probe));
         if aside > 0 && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
@@ -185,12 +194,12 @@ impl CuckooFilter {
     /// Takes one copy away, from the side table first: slots are the cheaper place.
     #[inline(always)]
     pub(crate) fn take_away(&mut self, shapes: impl Shapes, probe: &Probe) -> bool {
-        if self.table.segments[probe.segment as usize].spilled && self.take_aside(probe) {
+        if self.table.segments[probe.segment as usize].spilled && self.take_aside(*probe) {
             return true;
         }
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &mut self.table.segments[probe.segment as usize];
-        let pair = Pair::read(&lanes, segment, probe);
+        let pair = Pair::read(lanes, segment, probe);
         let is_taken = pair.take(segment, probe);
         // A mapped file may have said less than is there.
         self.stored = self.stored.saturating_sub(u64::from(is_taken));
@@ -205,8 +214,8 @@ impl CuckooFilter {
     }
 
     #[cold]
-    fn take_aside(&mut self, probe: &Probe) -> bool {
-        let Some(taken) = self.side.take(self.representative(probe)) else {
+    fn take_aside(&mut self, probe: Probe) -> bool {
+        let Some(taken) = self.side.take(self.representative(&probe)) else {
             return false;
         };
         self.stored = self.stored.saturating_sub(u64::from(taken == Taken::Homeless));

@@ -20,6 +20,8 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Files are mapped from a multiple of this on: a page of every processor in use, and of what Windows maps
 /// by. So the mapping begins with a page, and advice about it is about nothing beside it.
 const FILE_STEP: u64 = 64 << 10;
+/// Bytes of one load.
+const WORD: usize = 8;
 /// Memory is given back in pieces of this size.
 #[cfg(unix)]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
@@ -147,8 +149,8 @@ impl Arena {
 #[derive(Debug)]
 pub(crate) struct Segment {
     base: NonNull<u8>,
-    /// Bytes at `base`; at least what the segment's shape needs.
-    bytes: usize,
+    /// The last byte that eight can be read from. With those, at least what the segment's shape needs.
+    last: usize,
     /// The hash bits that its keys share, in the most significant bits.
     pub(crate) prefix: u64,
     /// Slots in use.
@@ -179,8 +181,8 @@ impl Segment {
     #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
     pub(crate) fn word(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
-        assert!(byte + 8 <= self.bytes);
-        // SAFETY: `base..base + bytes` is one live, initialised allocation owned by the table, and
+        assert!(byte <= self.last);
+        // SAFETY: `base..base + last + 8` is one live, initialised allocation owned by the table, and
         // the eight bytes end within it. `&self` excludes writers.
         u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
     }
@@ -190,7 +192,7 @@ impl Segment {
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
         let byte = (bit >> 3) as usize;
-        assert!(byte + 8 <= self.bytes);
+        assert!(byte <= self.last);
         // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
         unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
@@ -201,10 +203,15 @@ impl Segment {
         prefetch(self.base.as_ptr().wrapping_add((bit >> 3) as usize));
     }
 
+    /// Bytes of the segment.
+    fn len(&self) -> usize {
+        self.last + WORD
+    }
+
     /// The packed slots, first `len` bytes.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes(&self, len: usize) -> &[u8] {
-        assert!(len <= self.bytes);
+        assert!(len <= self.len());
         // SAFETY: initialised, owned by the table, not written while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
     }
@@ -212,15 +219,14 @@ impl Segment {
     /// The packed slots, first `len` bytes, to be filled.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        assert!(len <= self.bytes);
+        assert!(len <= self.len());
         // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
     /// Empties the segment; place and depth stay.
     pub(crate) fn clear(&mut self) {
-        let all = self.bytes;
-        self.bytes_mut(all).fill(0);
+        self.bytes_mut(self.len()).fill(0);
         self.occupied = 0;
         self.spilled = false;
         self.overfull = false;
@@ -323,7 +329,7 @@ impl Table {
         self.free -= wanted;
         self.segments.push(Segment {
             base: arena.base_at(offset),
-            bytes: wanted,
+            last: wanted.checked_sub(WORD).expect("a segment has room for a word"),
             prefix,
             occupied: 0,
             level,
@@ -347,7 +353,7 @@ impl Table {
         let mut segments = self.segments.drain(..);
         let part = |_| {
             let segments: Vec<_> = segments.by_ref().take(each).collect();
-            let total = segments.iter().map(|segment| segment.bytes).sum();
+            let total = segments.iter().map(Segment::len).sum();
             Self { segments, common: Some(Arc::clone(&common)), total, ..Self::default() }
         };
         (0..parts).map(part).collect()
@@ -394,12 +400,12 @@ impl Table {
     /// zero, as fresh memory is, and are not touched: the copy of an empty table costs address space.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::default();
-        copy.add_arena(self.segments.iter().map(|segment| segment.bytes).sum())?;
+        copy.add_arena(self.segments.iter().map(Segment::len).sum())?;
         for source in &self.segments {
-            let index = copy.add_segment(source.bytes as u64, source.prefix, source.level)?;
+            let index = copy.add_segment(source.len() as u64, source.prefix, source.level)?;
             let target = &mut copy.segments[index as usize];
             if source.occupied > 0 {
-                target.bytes_mut(source.bytes).copy_from_slice(source.bytes(source.bytes));
+                target.bytes_mut(source.len()).copy_from_slice(source.bytes(source.len()));
             }
             target.occupied = source.occupied;
             target.spilled = source.spilled;

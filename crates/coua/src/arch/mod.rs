@@ -187,10 +187,10 @@ fn locate(shape: &Shape, hash: __m512i) -> Located {
     let buckets = splat(shape.buckets);
     let suffix = shift_left(_mm512_and_epi64(hash, splat(shape.hash_mask)), shape.depth);
     let (primary, rest) = multiply(suffix, buckets);
-    let top = shift_right(_mm512_srli_epi64::<1>(rest), 63 - shape.top_bits);
+    let top = _mm512_and_epi64(shift_right(rest, shape.top_shift), splat(shape.top_mask));
     let (low, _) = multiply(shift_left(rest, shape.top_bits), splat(shape.low_range));
     let low = _mm512_add_epi64(low, splat(1));
-    let fingerprint = _mm512_or_epi64(shift_left(top, shape.low_bits), low);
+    let fingerprint = _mm512_or_epi64(top, low);
     let mixed = _mm512_mullo_epi64(fingerprint, splat(Shape::OFFSET_FACTOR));
     let offset = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(mixed), buckets));
     let partner = _mm512_add_epi64(primary, offset);
