@@ -107,7 +107,7 @@ impl CuckooFilter {
         for (_, index) in other.directory.in_hash_order() {
             let hashes =
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_each(&hashes, copies, |_| ()).map_err(|stopped| stopped.full)?;
+            self.insert_all(&hashes, copies, &mut []).map_err(|stopped| stopped.full)?;
         }
         for (hash, aside) in other.side.iter() {
             match copies {

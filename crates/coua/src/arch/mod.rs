@@ -21,7 +21,7 @@ use crate::bloom::burst::Burst;
 use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
-use crate::shapes::{Work, in_form};
+use crate::shapes::{ByLevel, Work, in_form};
 use crate::table::Segment;
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_cvtepu32_epi64,
@@ -46,7 +46,8 @@ pub(crate) fn with_bit_instructions<W: Work>(work: W, only: Option<Shape>) -> W:
         // SAFETY: the processor has the instructions.
         unsafe { compiled_for_them(work, only) }
     } else {
-        in_form(work, only)
+        // For processors of before 2013 one form is enough: the others would double the code.
+        work.run(ByLevel)
     }
 }
 

@@ -22,13 +22,14 @@ const FEW_SEGMENTS: usize = 4;
 /// Keys of a batch that are taken together: none of them waits for longer.
 const STRETCH: usize = 4096;
 
-/// A batch of keys on its way into a filter; `each` takes the numbers of those that were inserted.
-pub(super) struct Inserter<'a, E> {
+/// A batch of keys on its way into a filter.
+pub(super) struct Inserter<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
     done: usize,
     pub(super) copies: Copies,
-    pub(super) each: E,
+    /// One for each key, or none where nobody asks.
+    outcomes: &'a mut [Insertion],
     pub(super) pending: Pending,
     /// Keys may overtake those that wait for a relocation: no limit is near that depends on the order.
     may_overtake: bool,
@@ -38,13 +39,13 @@ pub(super) struct Inserter<'a, E> {
     pub(super) is_stuck: bool,
 }
 
-impl<'a, E: FnMut(usize)> Inserter<'a, E> {
+impl<'a> Inserter<'a> {
     #[inline(always)]
     pub(super) fn new(
         filter: &'a mut CuckooFilter,
         hashes: &'a [KeyHash],
         copies: Copies,
-        each: E,
+        outcomes: &'a mut [Insertion],
     ) -> Self {
         let pending = Pending::default();
         Self {
@@ -52,7 +53,7 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
             hashes,
             done: 0,
             copies,
-            each,
+            outcomes,
             pending,
             may_overtake: false,
             is_near_max_items: true,
@@ -109,7 +110,7 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
             }
             // No closures: they would not be compiled for the instructions that this loop is.
             if self.place_as_foreseen(shapes, keys, number, outlook) {
-                (self.each)(start + number);
+                self.note_inserted(start + number);
                 continue;
             }
             let probe = keys.probe(number);
@@ -209,7 +210,14 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
     #[inline(always)]
     pub(super) fn tell(&mut self, number: usize, insertion: Insertion) {
         if insertion == Insertion::Inserted {
-            (self.each)(number);
+            self.note_inserted(number);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn note_inserted(&mut self, number: usize) {
+        if let Some(outcome) = self.outcomes.get_mut(number) {
+            *outcome = Insertion::Inserted;
         }
     }
 
@@ -223,7 +231,7 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
             self.tell(number, insertion);
             return Ok(());
         }
-        (self.each)(number);
+        self.note_inserted(number);
         let relocation = self.filter.start_relocation(probe);
         let segments = self.filter.table.segments.len();
         if segments < FEW_SEGMENTS {
@@ -238,7 +246,7 @@ impl<'a, E: FnMut(usize)> Inserter<'a, E> {
     }
 }
 
-impl<E: FnMut(usize)> Work for &mut Inserter<'_, E> {
+impl Work for &mut Inserter<'_> {
     type Output = Result<(), BatchFull>;
 
     #[inline(always)]

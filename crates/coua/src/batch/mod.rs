@@ -160,7 +160,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::BatchFull>(())
     /// ```
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.insert_each(hashes, Copies::Add, |_| ())
+        self.insert_all(hashes, Copies::Add, &mut [])
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: of repeats inside the batch the first
@@ -206,22 +206,21 @@ impl CuckooFilter {
     ) -> Result<(), BatchFull> {
         outcomes.clear();
         outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
-        let inserted = |number: usize| outcomes[number] = Insertion::Inserted;
-        let result = self.insert_each(hashes, Copies::Keep, inserted);
+        let result = self.insert_all(hashes, Copies::Keep, outcomes);
         if let Err(stopped) = &result {
             outcomes.truncate(stopped.done);
         }
         result
     }
 
-    /// Inserts keys; `each` takes the numbers of those that were inserted, in any order.
-    pub(crate) fn insert_each(
+    /// Inserts keys and notes which of them were inserted, unless `outcomes` is empty.
+    pub(crate) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
         copies: Copies,
-        each: impl FnMut(usize),
+        outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        Inserter::new(self, hashes, copies, each).insert_all()
+        Inserter::new(self, hashes, copies, outcomes).insert_all()
     }
 
     /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.

@@ -18,7 +18,7 @@ const SEGMENTS_PER_RELOCATION: usize = 4;
 /// ask for memory a turn before they look.
 const MANY: usize = 2 * SQUAD;
 
-impl<E: FnMut(usize)> Inserter<'_, E> {
+impl Inserter<'_> {
     /// Relocations that may be under way.
     #[inline(always)]
     pub(super) fn most_under_way(&self) -> usize {
@@ -114,7 +114,7 @@ impl<E: FnMut(usize)> Inserter<'_, E> {
                 Ok(Accepted::Done(insertion)) => self.tell(waiting.number, insertion),
                 Ok(Accepted::NeedsRoom) if self.filter.room_in(segment, 0) == Room::Relocate => {
                     self.pending.leave_line(owner);
-                    (self.each)(waiting.number);
+                    self.note_inserted(waiting.number);
                     let relocation = self.filter.start_relocation(&waiting.probe);
                     self.pending.go_on(owner, relocation);
                     return;

@@ -12,9 +12,9 @@ pub(super) trait Keys: Sync {
     fn hashes<'a>(&'a self, range: Range<usize>, space: &'a mut Vec<KeyHash>) -> &'a [KeyHash];
 }
 
-impl Keys for [KeyHash] {
+impl Keys for &[KeyHash] {
     fn len(&self) -> usize {
-        self.len()
+        <[_]>::len(self)
     }
 
     fn hashes<'a>(&'a self, range: Range<usize>, _space: &'a mut Vec<KeyHash>) -> &'a [KeyHash] {

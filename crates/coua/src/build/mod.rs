@@ -78,7 +78,7 @@ impl CuckooFilterBuilder {
     /// # Ok::<(), coua::BuildError>(())
     /// ```
     pub fn build_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(hashes, Copies::Add)
+        self.build_with(&hashes, Copies::Add)
     }
 
     /// [`build_from`](Self::build_from) as a set, in which repeats count once: the same, byte for byte, as
@@ -114,14 +114,11 @@ impl CuckooFilterBuilder {
     /// # Ok::<(), coua::BuildError>(())
     /// ```
     pub fn build_unique_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(hashes, Copies::Keep)
+        self.build_with(&hashes, Copies::Keep)
     }
 
-    fn build_with(
-        mut self,
-        keys: &(impl Keys + ?Sized),
-        copies: Copies,
-    ) -> Result<CuckooFilter, BuildError> {
+    /// Not generic: so it is compiled once, and not for every kind of key of every program.
+    fn build_with(mut self, keys: &dyn Keys, copies: Copies) -> Result<CuckooFilter, BuildError> {
         if self.capacity.is_none() {
             let items = keys.len().max(1) as u64;
             self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
@@ -136,15 +133,15 @@ impl CuckooFilterBuilder {
 }
 
 /// A filter to be made, and what is to be in it.
-struct Construction<'a, K: ?Sized> {
+struct Construction<'a> {
     geometry: Geometry,
     policy: Policy,
     hasher: KeyHasher,
-    keys: &'a K,
+    keys: &'a dyn Keys,
     copies: Copies,
 }
 
-impl<K: Keys + ?Sized> Construction<'_, K> {
+impl Construction<'_> {
     fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
         if let Some(shards) = Shards::new(self)?
             && let Ok((filter, done)) = self.fill(shards, threads)
@@ -179,7 +176,7 @@ impl<K: Keys + ?Sized> Construction<'_, K> {
         for start in (done..self.keys.len()).step_by(BATCH) {
             let end = self.keys.len().min(start + BATCH);
             let hashes = self.keys.hashes(start..end, &mut space);
-            let inserted = filter.insert_each(hashes, self.copies, |_| ());
+            let inserted = filter.insert_all(hashes, self.copies, &mut []);
             inserted.map_err(|BatchFull { full, .. }| full)?;
         }
         Ok(filter)

@@ -43,9 +43,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `None` if so few keys, or a filter of one segment, are not worth it.
-    pub(super) fn new<K: Keys + ?Sized>(
-        construction: &Construction<'_, K>,
-    ) -> Result<Option<Self>, OutOfMemory> {
+    pub(super) fn new(construction: &Construction<'_>) -> Result<Option<Self>, OutOfMemory> {
         let Construction { geometry, policy, hasher, keys, .. } = *construction;
         if keys.len() < FEWEST || geometry.base_depth == 0 {
             return Ok(None);
@@ -83,9 +81,9 @@ impl Shards {
     }
 
     /// Inserts some keys.
-    pub(super) fn insert<K: Keys + ?Sized>(
+    pub(super) fn insert(
         &mut self,
-        (keys, stretch): (&K, Range<usize>),
+        (keys, stretch): (&dyn Keys, Range<usize>),
         copies: Copies,
         threads: usize,
     ) -> Result<(), Unfit> {
@@ -107,7 +105,7 @@ impl Shards {
                 for block in blocks {
                     space.extend_from_slice(block.of_shard(number));
                 }
-                if shard.insert_each(space, copies, |_| ()).is_err() {
+                if shard.insert_all(space, copies, &mut []).is_err() {
                     is_refused.store(true, Ordering::Relaxed);
                 }
             }
