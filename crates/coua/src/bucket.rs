@@ -32,6 +32,9 @@ pub(crate) struct Lanes {
     pub(crate) form: Form,
     /// Bits from one bucket to the next.
     bucket_bits: u64,
+    /// Distance from a bucket's first bit to its end, or to the end of the load that reads it: that may
+    /// lie in the next cache line even if the bucket does not.
+    pub(crate) last_bit: u64,
     lane_bits: u32,
     lane_mask: u64,
     rest_bits: u32,
@@ -86,6 +89,7 @@ impl Lanes {
             tag_bits,
             form,
             bucket_bits: u64::from(stride * slot_bits),
+            last_bit: u64::from(slots * slot_bits).max(8 * (LANE_BYTES - 1)),
             lane_bits,
             lane_mask: (1 << lane_bits) - 1,
             rest_bits,
@@ -123,12 +127,6 @@ impl Lanes {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn bucket_bits(&self) -> u64 {
         self.bucket_bits
-    }
-
-    /// Distance from a bucket's first bit to its end.
-    #[inline(always)]
-    pub(crate) fn last_bit(&self) -> u64 {
-        u64::from(self.slots * self.slot_bits)
     }
 
     /// The lowest and the highest bit of every lane, and the position bits of a window.
@@ -357,9 +355,7 @@ impl Lanes {
     pub(crate) fn prefetch(&self, segment: &Segment, bucket: u64) {
         let bit = bucket * self.bucket_bits;
         segment.prefetch(bit);
-        if self.form != Form::Narrow {
-            segment.prefetch(bit + self.last_bit());
-        }
+        segment.prefetch(bit + self.last_bit);
     }
 
     /// Lanes full of `value`, as far as it is in them, each as it is stored in its position.

@@ -144,7 +144,7 @@ impl<'a> Vectorized<'a> {
     fn prefetch_ends(&self, base: __m512i, bit: __m512i) {
         if self.shape.lanes.form != Form::Narrow {
             let mut addresses = [0; LANES];
-            let last = _mm512_add_epi64(bit, splat(self.shape.lanes.last_bit()));
+            let last = _mm512_add_epi64(bit, splat(self.shape.lanes.last_bit));
             store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(last)));
             prefetch(&addresses);
         }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::KeyHash;
-use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Probe;
 use crate::shapes::Shapes;
@@ -51,9 +50,7 @@ impl LocatedKeys {
         for bit in [self.primary_bit[number], self.partner_bit[number]] {
             let at = |bit: u64| (self.base[number] + (bit >> 3)) as *const u8;
             prefetch(at(bit));
-            if lanes.form != Form::Narrow {
-                prefetch(at(bit + lanes.last_bit()));
-            }
+            prefetch(at(bit + lanes.last_bit));
         }
     }
 
