@@ -36,6 +36,11 @@ impl Client {
         Ok(client)
     }
 
+    /// How long to wait for each reply.
+    pub(crate) fn set_patience(&self, patience: Duration) -> std::io::Result<()> {
+        self.replies.get_ref().set_read_timeout(Some(patience))
+    }
+
     /// Sends a command without waiting for its reply.
     pub(crate) fn send(&mut self, parts: &[impl AsRef<[u8]>]) -> std::io::Result<()> {
         self.write(parts)?;

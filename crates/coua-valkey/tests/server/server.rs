@@ -16,6 +16,8 @@ use crate::resp::Value;
 
 /// No server of these tests takes this long to start, to stop, or to follow another.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a server may take to reply before it is looked after.
+const MOMENT: Duration = Duration::from_secs(3);
 
 /// A server's configuration file, in its directory.
 const CONFIGURATION: &str = "configuration";
@@ -88,7 +90,11 @@ impl Server {
         let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
         let directory = tempfile::tempdir().unwrap();
         let (mut child, port) = spawn(kind, &options, directory.path());
-        assert!(!answers(&mut child, port, || false), "{} starts with {options:?}", kind.program);
+        assert!(
+            !answers(&mut child, port, directory.path(), |_| false),
+            "{} starts with {options:?}",
+            kind.program
+        );
         fs::read_to_string(directory.path().join("log")).unwrap()
     }
 
@@ -98,15 +104,14 @@ impl Server {
         fs::write(directory.path().join("dump.rdb"), dump).unwrap();
         let unchecked = ["--rdbchecksum".to_owned(), "no".to_owned()];
         let (mut child, port) = spawn(kind, &unchecked, directory.path());
-        let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
         // A server that gives up reads the file again with a checker of its own, which may never end
         // where a module's value is cut off: it takes the end of the file for another part of it.
-        let gave_up = || log().contains("Internal error in RDB reading");
-        let takes = answers(&mut child, port, gave_up);
+        let gave_up = |log: &str| log.contains("Internal error in RDB reading");
+        let takes = answers(&mut child, port, directory.path(), gave_up);
         drop(child.kill());
         let signal = child.wait().unwrap().signal();
         assert!(matches!(signal, None | Some(KILL)), "{} died of signal {signal:?}", kind.program);
-        let log = log();
+        let log = log_in(directory.path());
         assert!(!log.contains("a defect of the module") && !log.contains("BUG REPORT"), "{log}");
         takes
     }
@@ -176,10 +181,10 @@ impl Drop for Server {
 fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     for _ in 0..10 {
         let (mut child, port) = spawn(kind, options, directory);
-        if answers(&mut child, port, || false) {
+        if answers(&mut child, port, directory, |_| false) {
             return (child, port);
         }
-        let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
+        let log = log_in(directory);
         assert!(log.contains("Address already in use"), "{} ended:\n{log}", kind.program);
     }
     panic!("no free port was found for {}", kind.program);
@@ -209,16 +214,20 @@ fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
 
 /// Waits until the server answers, and not another one on its port; `false` when it has ended or given
 /// up.
-fn answers(child: &mut Child, port: u16, gave_up: impl Fn() -> bool) -> bool {
+fn answers(child: &mut Child, port: u16, directory: &Path, gave_up: impl Fn(&str) -> bool) -> bool {
     let until = Instant::now() + PATIENCE;
     let own = format!("\r\nprocess_id:{}\r\n", child.id());
     while Instant::now() < until {
-        if child.try_wait().unwrap().is_some() || gave_up() {
+        if child.try_wait().unwrap().is_some() || gave_up(&log_in(directory)) {
             return false;
         }
         let client = Client::connect(port, Protocol::Resp2);
         let info = client.and_then(|mut client| {
-            client.try_call(&["PING"]).map(|ping| (ping.is_error(), client.run("INFO server")))
+            // It listens before it reads its file, and may give up then without a reply.
+            client.set_patience(MOMENT)?;
+            let ping = client.try_call(&["PING"])?;
+            client.set_patience(PATIENCE)?;
+            Ok((ping.is_error(), client.run("INFO server")))
         });
         if let Ok((false, Value::Bulk(info))) = info
             && String::from_utf8_lossy(&info).contains(&own)
@@ -228,7 +237,12 @@ fn answers(child: &mut Child, port: u16, gave_up: impl Fn() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     drop(child.kill());
-    panic!("the server on port {port} does not answer");
+    panic!("the server on port {port} does not answer:\n{}", log_in(directory));
+}
+
+/// What a server has logged so far.
+fn log_in(directory: &Path) -> String {
+    fs::read_to_string(directory.join("log")).unwrap_or_default()
 }
 
 /// A port that nobody has at the moment.
