@@ -3,8 +3,9 @@
 //! Readers need no lock: they see what was committed last. Writers lock an empty file beside it
 //! (`seen.coua.lock`), one at a time.
 
-use crate::args::filter::{FilterArgs, SecretArgs};
+use crate::args::filter::FilterArgs;
 use crate::args::run::Manners;
+use crate::args::secret::SecretArgs;
 use crate::clock::{Now, moment_text};
 use crate::input::Survey;
 use crate::message::{self, Failure};

@@ -1,5 +1,6 @@
 //! Options that describe a filter to be made.
 
+use crate::args::secret::SecretArgs;
 use crate::args::value;
 use crate::args::window::WindowArgs;
 use crate::message::Failure;
@@ -9,9 +10,6 @@ use coua::{
     BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Generations, HashAlgorithm, KeyHasher,
     Layout, WhenFull, Window,
 };
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
@@ -67,25 +65,6 @@ pub(crate) struct FilterArgs {
     pub(crate) window: WindowArgs,
 }
 
-/// The secret key of a filter's hash.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
-pub(crate) struct SecretArgs {
-    /// Hash with SipHash-1-3 under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
-    ///
-    /// For records that somebody hostile may choose. The filter file does not contain the key:
-    /// every command on it needs this option.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-}
-
-impl SecretArgs {
-    /// The key, if there is one.
-    pub(crate) fn key(&self) -> Result<Option<[u8; 16]>, Failure> {
-        self.key_file.as_deref().map(read_key).transpose()
-    }
-}
-
 /// [`Layout`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LayoutName {
@@ -137,11 +116,10 @@ impl FilterArgs {
         self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
     }
 
-    /// Two filters that remember `bits` bits of every key's hash, and otherwise are as described.
-    pub(crate) fn build_two(&self, bits: u32) -> Result<[CuckooFilter; 2], Failure> {
-        let builder = self.described(self.hasher()?).hash_bits(bits);
-        let built = builder.clone().build().and_then(|first| Ok([first, builder.build()?]));
-        built.map_err(|error| Failure::at("new filter", error))
+    /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
+    pub(crate) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter, Failure> {
+        let filter = self.described(self.hasher()?).hash_bits(bits).build();
+        filter.map_err(|error| Failure::at("new filter", error))
     }
 
     /// A new filter as described.
@@ -286,42 +264,5 @@ pub(crate) fn hasher_name(hasher: KeyHasher) -> String {
         HashAlgorithm::Xxh3 { seed } => format!("xxh3 with seed {seed}"),
         HashAlgorithm::SipHash13 { .. } => "siphash13 with a key".to_owned(),
         _ => "unknown".to_owned(),
-    }
-}
-
-/// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
-fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
-    let name = path.display();
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
-    file.take(64).read_to_end(&mut content).map_err(|error| Failure::io(&name, &error))?;
-    if let Ok(key) = <[u8; 16]>::try_from(content.as_slice()) {
-        return Ok(key);
-    }
-    hexadecimal(content.trim_ascii()).ok_or_else(|| {
-        Failure::at(&name, "is no hash key: expected 16 bytes or 32 hexadecimal digits")
-    })
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
-    let digits = <[u8; 32]>::try_from(digits).ok()?;
-    let mut key = [0; 16];
-    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
-    }
-    Some(key)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_in_hexadecimal() {
-        let key = hexadecimal(b"000102030405060708090a0b0c0d0e0F").unwrap();
-        assert_eq!(key, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-        assert!(hexadecimal(b"00").is_none());
-        assert!(hexadecimal(&[b'g'; 32]).is_none());
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod run;
+pub(crate) mod secret;
 pub(crate) mod target;
 pub(crate) mod value;
 pub(crate) mod window;

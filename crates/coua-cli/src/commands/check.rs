@@ -1,7 +1,7 @@
 //! `coua check`.
 
-use crate::args::filter::SecretArgs;
 use crate::args::run::{Quiet, RunArgs};
+use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;

@@ -1,7 +1,7 @@
 //! `coua compact`.
 
-use crate::args::filter::SecretArgs;
 use crate::args::run::Manners;
+use crate::args::secret::SecretArgs;
 use crate::args::window::NowArgs;
 use crate::commands::print;
 use crate::exit::Exit;

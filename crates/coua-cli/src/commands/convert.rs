@@ -1,7 +1,8 @@
 //! `coua convert`.
 
-use crate::args::filter::{LayoutName, SecretArgs};
+use crate::args::filter::LayoutName;
 use crate::args::run::Manners;
+use crate::args::secret::SecretArgs;
 use crate::args::value;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile};

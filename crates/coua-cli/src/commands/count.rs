@@ -1,8 +1,8 @@
 //! `coua count`.
 
-use crate::args::filter::SecretArgs;
 use crate::args::input::OnMissing;
 use crate::args::run::{Quiet, RunArgs};
+use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;

@@ -1,6 +1,7 @@
 //! `coua info`.
 
-use crate::args::filter::{SecretArgs, hasher_name, layout_name, when_full_name};
+use crate::args::filter::{hasher_name, layout_name, when_full_name};
+use crate::args::secret::SecretArgs;
 use crate::args::window::{NowArgs, window_text};
 use crate::clock::moment_text;
 use crate::commands::print;

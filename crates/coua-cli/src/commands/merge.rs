@@ -1,7 +1,7 @@
 //! `coua merge`.
 
-use crate::args::filter::SecretArgs;
 use crate::args::run::Manners;
+use crate::args::secret::SecretArgs;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile};
 use crate::message::Failure;

@@ -1,7 +1,7 @@
 //! `coua remove`.
 
 use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::SecretArgs;
+use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;

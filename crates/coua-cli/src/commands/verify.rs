@@ -1,6 +1,6 @@
 //! `coua verify`.
 
-use crate::args::filter::SecretArgs;
+use crate::args::secret::SecretArgs;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;

@@ -3,7 +3,8 @@
 use super::address::Address;
 use super::description::Description;
 use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::{FilterArgs, SecretArgs, WhenFullName};
+use crate::args::filter::{FilterArgs, WhenFullName};
+use crate::args::secret::SecretArgs;
 use crate::args::window::NowArgs;
 use crate::message::Failure;
 use crate::stats::text::significant;

@@ -352,12 +352,21 @@ fn a_filter_may_exceed_its_rate() {
 #[test]
 fn a_secret_key_may_come_from_a_pipe() {
     let folder = Folder::new();
-    let pipe = folder.join("key");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let writer = pipe.clone();
-    std::thread::spawn(move || std::fs::write(writer, [7; 16]));
-    let run = run_with(b"a\nb\na\n", ["dedup", "--key-file", &pipe]);
-    assert_eq!(run.good(), b"a\nb\n");
+    let [input, new, added, both] = [
+        folder.file("input", "a\nb\na\n"),
+        folder.join("new"),
+        folder.join("added"),
+        folder.join("both"),
+    ];
+    let piped = |args: &[&str]| run_with(&[7; 16], [args, &["--key-file", "/dev/stdin"]].concat());
+    assert_eq!(piped(&["dedup", &input]).good(), b"a\nb\n");
+    assert_eq!(piped(&["dedup", "--filter", &new, &input]).good(), b"a\nb\n");
+    assert_eq!(piped(&["dedup", "--filter", &new, &input]).good(), b"");
+    piped(&["add", &added, &input]).good();
+    piped(&["verify", &new, &added]).good();
+    piped(&["merge", "-o", &both, &new, &added]).good();
+    assert_eq!(piped(&["count", &both, &input]).text(), "3\ta\n2\tb\n3\ta\n");
+    assert_eq!(piped(&["check", &both, &input]).good(), b"a\nb\na\n");
 }
 
 #[test]
@@ -378,7 +387,8 @@ fn secret_keys() {
     run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
     assert!(run(["info", &filter, "--key-file", &key]).text().contains("siphash13"));
     let bad = folder.file("bad", "too short");
-    let message =
-        format!("coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits\n");
+    let message = format!(
+        "coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits, found 9 bytes\n"
+    );
     with(&bad).failed(2, &message);
 }

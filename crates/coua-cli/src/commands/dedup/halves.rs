@@ -22,9 +22,11 @@ use std::mem;
 const BITS: u32 = 63;
 
 pub(super) fn run(args: &Args, reading: Reading, inputs: &Survey) -> Result<Exit, Failure> {
-    let [first, second] = args.filter.build_two(BITS)?;
-    let half = |number, filter| Half::new(number, filter, Forecast::new(inputs.total_bytes));
-    let (mut first, second) = (half(0, first), half(1, second));
+    let half = |number| {
+        let filter = args.filter.build_with_hash_bits(BITS)?;
+        Ok(Half::new(number, filter, Forecast::new(inputs.total_bytes)))
+    };
+    let (mut first, second) = (half(0)?, half(1)?);
     let hasher = second.filter.hasher();
     let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, None))?;
     let manners = &args.work.manners;
