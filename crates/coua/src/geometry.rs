@@ -78,7 +78,7 @@ pub(crate) struct Shape {
     pub(crate) low_bits: u32,
     /// Values of the fingerprint's low part, 2^`low_bits` - 1.
     pub(crate) low_range: u64,
-    /// From the high end of a word to the fingerprint's.
+    /// Shifts the first bits of a word to the place of the fingerprint's top bits.
     pub(crate) top_shift: u32,
     /// The bits of a fingerprint that are not its low part.
     pub(crate) top_mask: u64,
@@ -218,22 +218,21 @@ impl Shape {
         let top = (rest >> self.top_shift) & self.top_mask;
         let (low, _) = multiply_high(rest << self.top_bits, self.low_range);
         let fingerprint = top | (low + 1);
-        let partner = self.around(primary + self.offset(fingerprint));
+        let partner = self.wrapped(primary + self.offset(fingerprint));
         Probe { segment, primary, partner, value: fingerprint << self.lanes.tag_bits }
     }
 
     /// The place of a key from its primary bucket and the value there.
     #[inline(always)]
     pub(crate) fn probe(&self, segment: u32, primary: u64, value: u64) -> Probe {
-        let partner = self.around(primary + self.offset(value >> self.lanes.tag_bits));
+        let partner = self.wrapped(primary + self.offset(value >> self.lanes.tag_bits));
         Probe { segment, primary, partner, value }
     }
 
-    /// A bucket counted on beyond the last one, from the first one again.
+    /// A bucket number below twice the number of buckets, modulo that number.
     #[inline(always)]
-    fn around(&self, bucket: u64) -> u64 {
-        let (wrapped, is_within) = bucket.overflowing_sub(self.buckets);
-        select_unpredictable(is_within, bucket, wrapped)
+    fn wrapped(&self, bucket: u64) -> u64 {
+        bucket - select_unpredictable(bucket >= self.buckets, self.buckets, 0)
     }
 
     /// The same item in the half of its segment that it belongs to, one level deeper. Bucket and top
@@ -265,7 +264,7 @@ impl Shape {
     pub(crate) fn other_place(&self, bucket: u64, value: u64) -> (u64, u64) {
         let offset = self.offset(value >> self.lanes.tag_bits);
         let turned = if value & PARTNER == 0 { offset } else { self.buckets - offset };
-        (self.around(bucket + turned), value ^ PARTNER)
+        (self.wrapped(bucket + turned), value ^ PARTNER)
     }
 
     /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's

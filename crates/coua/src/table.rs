@@ -21,7 +21,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// by. So the mapping begins with a page, and advice about it is about nothing beside it.
 const FILE_STEP: u64 = 64 << 10;
 /// Bytes of one load.
-const WORD: usize = 8;
+pub(crate) const WORD: usize = 8;
 /// Memory is given back in pieces of this size.
 #[cfg(unix)]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;

@@ -12,15 +12,17 @@
 //! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3
 //! ```
 //!
-//! So all slots ("lanes") are compared at once in either case: XOR with the repeated value, then find
-//! the zero lanes (Warren, Hacker's Delight, 6-1, in its exact form); a rest is read only where its
+//! So all slots ("lanes") are compared at once in either case ([`Marks`]); a rest is read only where its
 //! lane fits. The low bits of a value are never all 0, so empty slots show in the lanes alone.
 //! Wide windows overlap and cannot be cut like that: they take one load a slot.
 
+mod marks;
+
 use std::ops::Range;
 
-use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, PARTNER, Probe};
-use crate::table::Segment;
+use crate::geometry::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Probe};
+use crate::table::{Segment, WORD};
+pub(crate) use marks::Marks;
 
 /// The lane arithmetic of one slot width.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +60,7 @@ pub(crate) enum Form {
 /// Position bit of a slot value in a window.
 pub(crate) const POSITION: u64 = 2;
 /// Bytes of one load.
-const LANE_BYTES: u64 = 8;
+const LANE_BYTES: u64 = WORD as u64;
 /// Bits that one load reaches whatever its misalignment within the first byte.
 const LOAD_BITS: u32 = MAX_SLOT_BITS;
 
@@ -249,100 +251,6 @@ impl Lanes {
         self.replace(segment, bucket, position, (0, self.at_position(value, position)));
     }
 
-    /// The positions of a bucket that hold `value`.
-    #[inline]
-    pub(crate) fn matches(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
-        let mut left = self.candidates(segment, bucket, value).0;
-        let mut fit = 0;
-        while left != 0 {
-            let lane = left & left.wrapping_neg();
-            let position = self.position_of(Marks(lane));
-            fit |= if self.confirms(segment, bucket, (position, value)) { lane } else { 0 };
-            left ^= lane;
-        }
-        Marks(fit)
-    }
-
-    /// The positions that hold `value` as far as the lanes tell.
-    #[inline(always)]
-    pub(crate) fn candidates(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
-        if self.form == Form::WideWindows {
-            return self.marked(|position| {
-                self.stored(segment, bucket, position) == self.at_position(value, position)
-            });
-        }
-        self.lanes_like(bucket, self.repeated(value))
-    }
-
-    /// [`candidates`](Self::candidates) in a key's primary bucket and in its partner.
-    #[inline(always)]
-    pub(crate) fn candidates_of_pair(
-        &self,
-        segment: &Segment,
-        (primary, partner): (&Bucket, &Bucket),
-        probe: &Probe,
-    ) -> (Marks, Marks) {
-        if self.form == Form::WideWindows {
-            let here = self.candidates(segment, primary, probe.value);
-            return (here, self.candidates(segment, partner, probe.partner_value()));
-        }
-        let wanted = self.repeated(probe.value);
-        // The choice bit is the lowest of a lane.
-        (self.lanes_like(primary, wanted), self.lanes_like(partner, wanted | (self.ones * PARTNER)))
-    }
-
-    /// Whether the rest of a candidate is that of `value` too.
-    #[inline(always)]
-    pub(crate) fn confirms(
-        &self,
-        segment: &Segment,
-        bucket: &Bucket,
-        (position, value): (u32, u64),
-    ) -> bool {
-        self.form != Form::Wide || self.rest(segment, bucket, position) == value & !self.lane_mask
-    }
-
-    /// The free positions of a bucket.
-    #[inline(always)]
-    pub(crate) fn empties(&self, segment: &Segment, bucket: &Bucket) -> Marks {
-        if self.form == Form::WideWindows {
-            return self.marked(|position| self.stored(segment, bucket, position) == 0);
-        }
-        Marks(self.zero_lanes(bucket.lanes()))
-    }
-
-    /// Whether no value of a bucket, which does not overlap others, is 0 in the bits `never_zero` of its
-    /// lane alone.
-    #[inline(always)]
-    pub(crate) fn is_sound(&self, segment: &Segment, bucket: &Bucket, never_zero: u64) -> bool {
-        let empties = self.zero_lanes(bucket.lanes());
-        let mut left = if self.form == Form::Wide { empties } else { 0 };
-        let mut rests = 0;
-        while left != 0 {
-            rests |= self.rest(segment, bucket, self.position_of(Marks(left)));
-            left &= left - 1;
-        }
-        rests == 0 && self.zero_lanes(bucket.lanes() & (self.ones * never_zero)) == empties
-    }
-
-    #[inline(always)]
-    fn marked(&self, is_marked: impl Fn(u32) -> bool) -> Marks {
-        Marks((0..self.slots).fold(0, |marks, position| {
-            marks | u64::from(is_marked(position)) << (position * self.lane_bits)
-        }))
-    }
-
-    /// The lowest marked position.
-    #[inline(always)]
-    pub(crate) fn first(&self, marks: Marks) -> Option<u32> {
-        marks.any().then(|| self.position_of(marks))
-    }
-
-    #[inline(always)]
-    fn position_of(&self, marks: Marks) -> u32 {
-        (marks.0.trailing_zeros() * self.lane_of_bit) >> 16
-    }
-
     /// Asks for the memory of both buckets of a key.
     #[inline(always)]
     pub(crate) fn prefetch_pair(&self, segment: &Segment, probe: &Probe) {
@@ -356,25 +264,6 @@ impl Lanes {
         let bit = bucket * self.bucket_bits;
         segment.prefetch(bit);
         segment.prefetch(bit + self.last_bit);
-    }
-
-    /// Lanes full of `value`, as far as it is in them, each as it is stored in its position.
-    #[inline(always)]
-    fn repeated(&self, value: u64) -> u64 {
-        let lane = if self.form == Form::Narrow { value } else { value & self.lane_mask };
-        lane.wrapping_mul(self.ones) | self.positions
-    }
-
-    /// The positions whose lanes are those of `wanted`.
-    #[inline(always)]
-    fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {
-        Marks(self.zero_lanes(bucket.lanes() ^ wanted))
-    }
-
-    /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.
-    #[inline(always)]
-    fn zero_lanes(&self, word: u64) -> u64 {
-        !(((word & self.low) + self.low) | word) & self.high
     }
 }
 
@@ -418,22 +307,6 @@ impl Bucket {
     #[inline(always)]
     fn lanes(&self) -> u64 {
         self.word >> (self.bit & 7)
-    }
-}
-
-/// Some of a bucket's positions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks(u64);
-
-impl Marks {
-    #[inline(always)]
-    pub(crate) fn count(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    #[inline(always)]
-    pub(crate) fn any(self) -> bool {
-        self.0 != 0
     }
 }
 
