@@ -17,6 +17,7 @@
 //! Wide windows overlap and cannot be cut like that: they take one load a slot.
 
 mod marks;
+mod pack;
 
 use std::ops::Range;
 
@@ -315,7 +316,7 @@ mod tests {
     use super::*;
     use crate::table::Table;
 
-    fn all_lanes() -> impl Iterator<Item = (Layout, Lanes)> {
+    pub(super) fn all_lanes() -> impl Iterator<Item = (Layout, Lanes)> {
         let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
         disjoint.into_iter().chain([(Layout::Windows, 2)]).flat_map(|(layout, slots)| {
             (3..=56).filter_map(move |bits| Some((layout, Lanes::new(layout, slots, bits)?)))

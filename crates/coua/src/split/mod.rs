@@ -1,18 +1,19 @@
 //! Splitting a segment in two.
 //!
 //! An item's place in a half follows from its slot alone. So the segment is read from end to end, a
-//! stretch of slots at a time, and the items of each are put into the halves while they lie in the first
-//! cache. The halves begin empty and only gain items: how full a bucket is, and where its first free slot,
-//! is a number that is counted, not seen.
+//! stretch of slots at a time, and the items of each are put into a [`Draft`] of the halves while they lie in
+//! the first cache.
 
-use std::hint::select_unpredictable;
+mod draft;
+
 use std::ops::Range;
 
 use crate::error::OutOfMemory;
 use crate::filter::CuckooFilter;
-use crate::geometry::{PARTNER, Probe, Shape};
+use crate::geometry::{Probe, Shape};
 use crate::shapes::{Shapes, Work, in_best_form};
 use crate::table::{Segment, Table};
+use draft::{Draft, Write};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::arch::divide_vectors;
@@ -76,7 +77,7 @@ impl CuckooFilter {
         lower.level = level + 1;
         self.splits += 1;
         let parent = Parent { shape, child, segment: &before.segments[0] };
-        self.fill_halves(&parent, [index, upper_index], Levels::of(&child));
+        self.fill_halves(&parent, [index, upper_index], Draft::of(&child));
         self.settle_side(prefix, depth);
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
@@ -97,15 +98,28 @@ impl CuckooFilter {
     }
 
     /// Puts the items of a segment into its halves, which are empty.
-    fn fill_halves(&mut self, parent: &Parent, segments: [u32; 2], mut levels: Option<Levels>) {
+    fn fill_halves(&mut self, parent: &Parent, segments: [u32; 2], mut draft: Option<Draft>) {
         let slots = parent.shape.slots();
         let mut halves = Halves::none();
         for first in (0..slots).step_by(STRETCH) {
             let stretch = first..slots.min(first + STRETCH as u64);
             self.divide(parent, stretch, &mut halves);
-            let refill = Refill { filter: self, halves: &halves, segments, levels: &mut levels };
-            in_best_form(refill, Some(parent.child));
+            let taken = draft.as_mut().map_or(0, |draft| draft.take(&halves));
+            if taken < halves.count {
+                self.write_halves(parent, segments, draft.take().as_ref());
+                let refill = Refill { filter: self, halves: &halves, first: taken, segments };
+                in_best_form(refill, Some(parent.child));
+            }
         }
+        self.write_halves(parent, segments, draft.as_ref());
+    }
+
+    fn write_halves(&mut self, parent: &Parent, segments: [u32; 2], draft: Option<&Draft>) {
+        let Some(draft) = draft else { return };
+        let segments = segments.map(|index| index as usize);
+        let segments = self.table.segments.get_disjoint_mut(segments).expect("two segments");
+        let shape = parent.child;
+        in_best_form(Write { draft, shape, segments }, Some(shape));
     }
 
     /// Finds the places of the items in a stretch of slots, in the order of the slots.
@@ -147,53 +161,12 @@ impl Work for Divide<'_> {
     }
 }
 
-/// How many items every bucket of the halves has: they lie side by side from its first slot on.
-struct Levels {
-    items: Vec<u8>,
-    buckets: u64,
-    slots: u8,
-}
-
-impl Levels {
-    /// Of empty halves; `None` if buckets overlap, or are so small that many will be full, or there is no
-    /// memory: then the slots are looked at.
-    fn of(half: &Shape) -> Option<Self> {
-        let lanes = &half.lanes;
-        if lanes.overlap() || lanes.slots < 4 {
-            return None;
-        }
-        let buckets = 2 * half.buckets as usize;
-        let mut items = Vec::new();
-        items.try_reserve_exact(buckets).ok()?;
-        items.resize(buckets, 0);
-        Some(Self { items, buckets: half.buckets, slots: lanes.slots as u8 })
-    }
-
-    /// Takes the first free slot of the emptier of two buckets of a half: whether it is the partner's, and
-    /// its position there. `None` if both are full.
-    #[inline(always)]
-    fn take(&mut self, half: u64, primary: u64, partner: u64) -> Option<(bool, u32)> {
-        let first = half * self.buckets;
-        let (here, there) = ((first + primary) as usize, (first + partner) as usize);
-        // Which bucket is emptier cannot be foretold: no branch on it.
-        let to_partner = self.items[there] < self.items[here];
-        let items = &mut self.items[select_unpredictable(to_partner, there, here)];
-        let position = *items;
-        if position == self.slots {
-            return None;
-        }
-        *items += 1;
-        Some((to_partner, u32::from(position)))
-    }
-}
-
-/// A stretch of items on their way into the halves.
+/// Puts a stretch of items into the halves, from one of them on, as inserts do.
 struct Refill<'a> {
     filter: &'a mut CuckooFilter,
     halves: &'a Halves,
+    first: usize,
     segments: [u32; 2],
-    /// `None` once an item had to give way to another.
-    levels: &'a mut Option<Levels>,
 }
 
 impl Work for Refill<'_> {
@@ -202,30 +175,14 @@ impl Work for Refill<'_> {
     #[inline(always)]
     fn run(self, shapes: impl Shapes) {
         let Halves { count, half, primary, partner, value } = self.halves;
-        for item in 0..*count {
-            let half = half[item] & 1;
+        for item in self.first..*count {
             let probe = Probe {
-                segment: self.segments[half as usize],
+                segment: self.segments[half[item] as usize & 1],
                 primary: primary[item],
                 partner: partner[item],
                 value: value[item],
             };
-            let taken = match self.levels {
-                Some(levels) => levels.take(half, probe.primary, probe.partner),
-                None => None,
-            };
-            let Some((to_partner, position)) = taken else {
-                *self.levels = None;
-                self.filter.put_back(shapes, &probe);
-                continue;
-            };
-            let lanes = shapes.of(self.filter, probe.segment).lanes;
-            let segment = &mut self.filter.table.segments[probe.segment as usize];
-            let bucket = select_unpredictable(to_partner, probe.partner, probe.primary);
-            let bucket = lanes.read(segment, bucket);
-            let value = probe.value | (u64::from(to_partner) * PARTNER);
-            lanes.fill(segment, &bucket, position, value);
-            segment.occupied += 1;
+            self.filter.put_back(shapes, &probe);
         }
     }
 }
@@ -268,22 +225,22 @@ mod tests {
             let halves = [0, filter.table.segments.len() as u32];
             filter.split(0).unwrap();
             let bytes = child.bytes(filter.geometry.segment_slots()) as usize;
-            let mut fill = |levels| {
+            let mut fill = |draft| {
                 for index in halves {
                     filter.table.segments[index as usize].clear();
                 }
-                filter.fill_halves(&parent, halves, levels);
+                filter.fill_halves(&parent, halves, draft);
                 let segment = |index| &filter.table.segments[index as usize];
                 halves.map(|index| (segment(index).occupied, segment(index).bytes(bytes).to_vec()))
             };
             let seen = fill(None);
-            let levels = Levels::of(&child);
+            let draft = Draft::of(&child);
             let fullest = seen.iter().map(|(occupied, _)| u64::from(*occupied)).max().unwrap();
-            if levels.is_some() {
+            if draft.is_some() {
                 counted += 1;
                 crowded += u32::from(fullest * 4 > child.slots() * 3);
             }
-            assert!(fill(levels) == seen, "{filter:?}");
+            assert!(fill(draft) == seen, "{filter:?}");
         }
         assert!(counted >= 8 && crowded >= 4, "{counted} counted, {crowded} crowded");
     }

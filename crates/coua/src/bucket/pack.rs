@@ -1,0 +1,105 @@
+//! Whole buckets written one after the other.
+//!
+//! Putting a value into its slot reads and changes up to three words. Where all values are known
+//! beforehand, every bit is written once, in its order, and none is read.
+
+use super::{Form, LOAD_BITS, Lanes};
+use crate::table::Segment;
+
+impl Lanes {
+    /// Writes the buckets of an empty segment from the first on: `values` has those of each side by side,
+    /// 0 where a slot is free. For disjoint buckets of 4 or 8.
+    #[inline(always)]
+    pub(crate) fn pack(&self, segment: &mut Segment, values: &[u64]) {
+        debug_assert!(!self.overlap() && matches!(self.slots, 4 | 8));
+        let mut stream = Stream { segment, bit: 0, word: 0 };
+        if self.slots == 4 {
+            self.pack_buckets(&mut stream, values.as_chunks::<4>().0);
+        } else {
+            self.pack_buckets(&mut stream, values.as_chunks::<8>().0);
+        }
+    }
+
+    #[inline(always)]
+    fn pack_buckets<const SLOTS: usize>(&self, stream: &mut Stream, buckets: &[[u64; SLOTS]]) {
+        for values in buckets {
+            let mut lanes = 0;
+            for (lane, value) in values.iter().enumerate() {
+                lanes |= (value & self.lane_mask) << (lane as u32 * self.lane_bits);
+            }
+            stream.append(lanes, SLOTS as u32 * self.lane_bits);
+            if self.form == Form::Wide {
+                self.append_rests(stream, values);
+            }
+        }
+    }
+
+    /// Two at a time where one load reaches both.
+    #[inline(always)]
+    fn append_rests<const SLOTS: usize>(&self, stream: &mut Stream, values: &[u64; SLOTS]) {
+        let rest = |value: u64| value >> self.lane_bits;
+        if 2 * self.rest_bits > LOAD_BITS {
+            for &value in values {
+                stream.append(rest(value), self.rest_bits);
+            }
+            return;
+        }
+        for pair in values.as_chunks::<2>().0 {
+            stream.append(rest(pair[0]) | rest(pair[1]) << self.rest_bits, 2 * self.rest_bits);
+        }
+    }
+}
+
+/// Bits on their way into a segment.
+struct Stream<'a> {
+    segment: &'a mut Segment,
+    /// How many are written.
+    bit: u64,
+    /// Those of the byte that is not full yet.
+    word: u64,
+}
+
+impl Stream<'_> {
+    /// Writes a field that ends within the word in whose first byte it begins.
+    #[inline(always)]
+    fn append(&mut self, field: u64, bits: u32) {
+        let word = self.word | field << (self.bit & 7);
+        self.segment.set_word(self.bit, word);
+        let full_bytes = ((self.bit & 7) + u64::from(bits)) / 8;
+        // In two steps, for there are no shifts by 64.
+        self.word = word >> (4 * full_bytes) >> (4 * full_bytes);
+        self.bit += u64::from(bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::all_lanes;
+    use crate::table::Table;
+
+    #[test]
+    fn packed_buckets_are_those_filled_slot_by_slot() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state ^ (state >> 31)
+        };
+        for (_, lanes) in all_lanes().filter(|(_, lanes)| !lanes.overlap() && lanes.slots >= 4) {
+            let values: Vec<u64> = (0..37 * lanes.slots)
+                .map(|_| if random() % 4 == 0 { 0 } else { random() >> (64 - lanes.slot_bits) })
+                .collect();
+            let bytes =
+                (lanes.segment_bits(values.len() as u64).div_ceil(8) + 8).next_multiple_of(64);
+            let [mut filled, mut packed] = [(); 2].map(|()| Table::new(0, bytes).unwrap());
+            for (bucket, values) in (0u64..).zip(values.chunks(lanes.slots as usize)) {
+                for (position, &value) in (0..).zip(values) {
+                    let read = lanes.read(&filled.segments[0], bucket);
+                    lanes.fill(&mut filled.segments[0], &read, position, value);
+                }
+            }
+            lanes.pack(&mut packed.segments[0], &values);
+            let all = bytes as usize;
+            assert!(filled.segments[0].bytes(all) == packed.segments[0].bytes(all), "{lanes:?}");
+        }
+    }
+}
