@@ -100,19 +100,17 @@ impl<'a> Inserter<'a> {
         let splits = self.filter.splits;
         let mut left = self.foresee_group(keys, &numbers, outlook);
         let start = self.done - numbers.start;
-        let (behind, mut asked) = (ahead.to_be_asked(), 0);
+        let mut behind = Behind { keys: ahead.to_be_asked(), asked: 0 };
         while left != 0 {
+            if outlook.is_open(left.trailing_zeros() as usize) {
+                left = self.place_foreseen(shapes, (keys, outlook), (start, left), &mut behind);
+                if left == 0 {
+                    break;
+                }
+            }
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            if let Some(behind) = behind {
-                behind.ask(self.filter, shapes, asked);
-                asked += 1;
-            }
-            // No closures: they would not be compiled for the instructions that this loop is.
-            if self.place_as_foreseen(shapes, keys, number, outlook) {
-                self.note_inserted(start + number);
-                continue;
-            }
+            behind.ask_next(self.filter, shapes);
             let probe = keys.probe(number);
             let segment = &self.filter.table.segments[probe.segment as usize];
             if segment.owner != 0 {
@@ -145,9 +143,7 @@ impl<'a> Inserter<'a> {
                 return Ok(());
             }
         }
-        if let Some(behind) = behind {
-            behind.ask_from(self.filter, shapes, asked);
-        }
+        behind.ask_rest(self.filter, shapes);
         self.done = start + numbers.end;
         if self.pending.len() > 0 {
             self.take_turn(shapes);
@@ -177,34 +173,46 @@ impl<'a> Inserter<'a> {
         left
     }
 
-    /// Inserts a key into the slot that was foreseen; false if there was none, or it may be none any
-    /// more.
-    #[inline(always)]
-    fn place_as_foreseen(
+    /// Inserts keys into the slots that were foreseen, up to the first for which there was none, or may be
+    /// none any more. A bit for each key that is left.
+    ///
+    /// A function of its own: within the work on other keys its loop would not find room in the
+    /// processor's registers.
+    #[inline(never)]
+    fn place_foreseen(
         &mut self,
         shapes: impl Shapes,
-        keys: &LocatedKeys,
-        number: usize,
-        outlook: &Outlook,
-    ) -> bool {
-        if !outlook.is_open(number) || !self.is_as_seen(keys, number, outlook) {
-            return false;
+        (keys, outlook): (&LocatedKeys, &Outlook),
+        (start, mut left): (usize, u32),
+        behind: &mut Behind,
+    ) -> u32 {
+        let mut placed = 0;
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            if !outlook.is_open(number) {
+                break;
+            }
+            let index = keys.segment[number] as u32;
+            let lanes = shapes.of(self.filter, index).lanes;
+            let segment = &mut self.filter.table.segments[index as usize];
+            if !outlook.holds_for(keys, number, segment, &self.filter.side) {
+                break;
+            }
+            outlook.place(number, &lanes, segment);
+            behind.ask_next(self.filter, shapes);
+            self.note_inserted(start + number);
+            placed += 1;
+            left &= left - 1;
         }
-        let segment = keys.segment[number] as u32;
-        let lanes = shapes.of(self.filter, segment).lanes;
-        outlook.place(number, &lanes, &mut self.filter.table.segments[segment as usize]);
-        self.filter.stored += 1;
-        true
+        self.filter.stored += placed;
+        left
     }
 
-    /// Whether a key's buckets are as they were seen, in a segment that nobody owns and where no item
-    /// is homeless.
+    /// Whether what was seen of a key still holds.
     #[inline(always)]
     fn is_as_seen(&self, keys: &LocatedKeys, number: usize, outlook: &Outlook) -> bool {
         let segment = &self.filter.table.segments[keys.segment[number] as usize];
-        segment.owner == 0
-            && !(self.filter.side.has_homeless() && segment.spilled)
-            && outlook.is_current(keys, number, segment)
+        outlook.holds_for(keys, number, segment, &self.filter.side)
     }
 
     #[inline(always)]
@@ -243,6 +251,29 @@ impl<'a> Inserter<'a> {
             self.take_turn(shapes);
         }
         Ok(())
+    }
+}
+
+/// The last group in flight, and how many of its keys' memory was asked for.
+struct Behind<'a> {
+    keys: Option<&'a LocatedKeys>,
+    asked: usize,
+}
+
+impl Behind<'_> {
+    #[inline(always)]
+    fn ask_next(&mut self, filter: &CuckooFilter, shapes: impl Shapes) {
+        if let Some(keys) = self.keys {
+            keys.ask(filter, shapes, self.asked);
+            self.asked += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn ask_rest(&self, filter: &CuckooFilter, shapes: impl Shapes) {
+        if let Some(keys) = self.keys {
+            keys.ask_from(filter, shapes, self.asked);
+        }
     }
 }
 

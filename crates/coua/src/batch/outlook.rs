@@ -4,32 +4,31 @@
 //! change what the later ones find, so each first makes sure that its buckets are as they were seen.
 
 use super::{LocatedKeys, WIDTH};
-use crate::bucket::{Bucket, Form, Lanes};
+use crate::bucket::{Form, Lanes};
+use crate::side::Side;
 use crate::table::Segment;
 
-/// A slot of each key, field by field as vectors write them.
+/// A slot of each key that is to be filled or cleared, field by field as vectors write them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slots {
     /// Where the slot's bucket begins.
     pub(crate) bit: [u64; WIDTH],
-    pub(crate) position: [u64; WIDTH],
-    /// What is stored there, or shall be.
-    pub(crate) value: [u64; WIDTH],
-    /// The bucket's word when that is changed, if its slots fit into one.
+    /// The bucket's word when that is done.
     pub(crate) word: [u64; WIDTH],
+    /// In wide buckets: where the slot's rest begins, and what changes in the word there.
+    pub(crate) rest_bit: [u64; WIDTH],
+    pub(crate) rest_change: [u64; WIDTH],
 }
 
 impl Slots {
     /// Fills a key's slot that is free, or clears one that is not.
     #[inline(always)]
     fn turn(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
-        let bit = self.bit[number];
-        if lanes.form == Form::Narrow {
-            segment.set_word(bit, self.word[number]);
-        } else {
-            let bucket = Bucket::seen(bit, segment.word(bit));
-            lanes.replace(segment, &bucket, self.position[number] as u32, (0, self.value[number]));
+        if lanes.form == Form::Wide {
+            let bit = self.rest_bit[number];
+            segment.set_word(bit, segment.word(bit) ^ self.rest_change[number]);
         }
+        segment.set_word(self.bit[number], self.word[number]);
     }
 }
 
@@ -65,12 +64,19 @@ impl Outlook {
         self.full >> number & 1 == 1
     }
 
-    /// Whether nobody has touched a key's buckets since they were seen.
+    /// Whether a key's buckets are as they were seen, in a segment that nobody owns and where no item
+    /// is homeless.
     #[inline(always)]
-    pub(super) fn is_current(&self, keys: &LocatedKeys, number: usize, segment: &Segment) -> bool {
+    pub(super) fn holds_for(
+        &self,
+        keys: &LocatedKeys,
+        number: usize,
+        segment: &Segment,
+        side: &Side,
+    ) -> bool {
         let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
         let partner = segment.word(keys.partner_bit[number]) ^ self.partner_word[number];
-        primary | partner == 0
+        segment.owner == 0 && !(side.has_homeless() && segment.spilled) && primary | partner == 0
     }
 
     /// Puts a key into its free slot.

@@ -299,12 +299,6 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket that was read before.
-    #[inline(always)]
-    pub(crate) fn seen(bit: u64, word: u64) -> Self {
-        Self { bit, word }
-    }
-
     #[inline(always)]
     fn lanes(&self) -> u64 {
         self.word >> (self.bit & 7)
