@@ -54,7 +54,8 @@ pub fn avoid_huge_pages() {
 enum Arena {
     /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
     Heap(NonNull<[CacheLine]>),
-    Mapped(MmapMut),
+    /// `len` bytes of a mapping, which ends with a whole page.
+    Mapped { map: MmapMut, len: usize },
 }
 
 impl Drop for Arena {
@@ -80,13 +81,19 @@ impl Arena {
             lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
             return Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))));
         }
-        let map = MmapMut::map_anon(bytes).map_err(|_| refused)?;
+        // Linux lets mappings of whole huge pages begin with one.
+        let pages = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or(refused)?;
+        let map = MmapMut::map_anon(pages).map_err(|_| refused)?;
         #[cfg(target_os = "linux")]
         if HUGE_PAGES.load(Ordering::Relaxed) {
-            // Advice only: without huge pages the table is slower, not wrong.
-            drop(map.advise(memmap2::Advice::HugePage));
+            use memmap2::Advice;
+            let rest = bytes / HUGE_PAGE * HUGE_PAGE;
+            // Advice only: without huge pages the table is slower, not wrong. The last page would be
+            // larger than what is needed of it.
+            drop(map.advise_range(Advice::HugePage, 0, rest));
+            drop(map.advise_range(Advice::NoHugePage, rest, map.len() - rest));
         }
-        Ok(Self::Mapped(map))
+        Ok(Self::Mapped { map, len: bytes })
     }
 
     /// Bytes of a file from `begin` on, as private memory: what is written here never reaches the file,
@@ -105,7 +112,7 @@ impl Arena {
             // Advice only: keys lie anywhere, so what lies beside a page is not worth reading.
             drop(map.advise(memmap2::Advice::Random));
         }
-        Ok(Self::Mapped(map))
+        Ok(Self::Mapped { map, len: bytes })
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
@@ -113,9 +120,9 @@ impl Arena {
     #[cfg(unix)]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     fn discard_before(&mut self, address: *const u8) {
-        let Self::Mapped(map) = self else { return };
+        let Self::Mapped { map, len } = self else { return };
         let used = (address as usize).wrapping_sub(map.as_ptr() as usize);
-        if used < map.len() {
+        if used < *len {
             let pages = used / DISCARD_STEP * DISCARD_STEP;
             let last = pages.saturating_sub(DISCARD_STEP);
             // SAFETY: the range lies in the mapping, which is private, and holds only segments that
@@ -133,14 +140,14 @@ impl Arena {
     fn base(&mut self) -> NonNull<u8> {
         match self {
             Self::Heap(lines) => lines.cast(),
-            Self::Mapped(map) => NonNull::from(&mut **map).cast(),
+            Self::Mapped { map, .. } => NonNull::from(&mut **map).cast(),
         }
     }
 
     fn len(&self) -> usize {
         match self {
             Self::Heap(lines) => lines.len() * 64,
-            Self::Mapped(map) => map.len(),
+            Self::Mapped { len, .. } => *len,
         }
     }
 }
