@@ -35,9 +35,9 @@ impl Draft {
         Some(Self { values, items, buckets: half.buckets, slots: lanes.slots as u8 })
     }
 
-    /// Puts each item into the first free slot of the emptier of its two buckets, up to the first for
-    /// which both are full; how many that are.
-    pub(super) fn take(&mut self, halves: &Halves) -> usize {
+    /// Puts each item into the first free slot of the emptier of its two buckets; false if both of one are
+    /// full.
+    pub(super) fn take(&mut self, halves: &Halves) -> bool {
         let Halves { count, half, primary, partner, value } = halves;
         for item in 0..*count {
             let first = half[item] * self.buckets;
@@ -49,13 +49,13 @@ impl Draft {
             let bucket = select_unpredictable(to_partner, there, here);
             let items = select_unpredictable(to_partner, items_there, items_here);
             if items == self.slots {
-                return item;
+                return false;
             }
             self.items[bucket] = items + 1;
             let slot = bucket * usize::from(self.slots) + usize::from(items);
             self.values[slot] = value[item] | (u64::from(to_partner) * PARTNER);
         }
-        *count
+        true
     }
 }
 
