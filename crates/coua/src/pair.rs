@@ -13,6 +13,15 @@ struct Found {
     position: u32,
 }
 
+/// Where a key was found.
+enum Sought {
+    Nowhere,
+    At(Found),
+    /// The first candidate is another key, and there may be more: seldom, and so left to code that is out
+    /// of the way of all others.
+    Unclear,
+}
+
 /// Both buckets of a key, read at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
@@ -44,41 +53,35 @@ impl Pair {
 
     /// The first slot that holds the key, in the primary bucket or else in the partner.
     #[inline(always)]
-    fn find(&self, segment: &Segment, probe: &Probe) -> Option<Found> {
+    fn find(&self, segment: &Segment, probe: &Probe) -> Sought {
         let (here, there) = self.candidates(segment, probe);
-        if !(here.any() | there.any()) {
-            return None;
-        }
         // Which bucket it is cannot be foretold: no branch on it.
         let in_partner = !here.any();
         let candidates = select_unpredictable(in_partner, there, here);
-        let position = self.lanes.first(candidates)?;
+        let Some(position) = self.lanes.first(candidates) else {
+            return Sought::Nowhere;
+        };
         let bucket = select_unpredictable(in_partner, self.partner, self.primary);
         let value = probe.value | (u64::from(in_partner) * PARTNER);
         if self.lanes.confirms(segment, &bucket, (position, value)) {
-            Some(Found { in_partner, position })
+            Sought::At(Found { in_partner, position })
         } else {
-            self.find_among_many(segment, *probe)
+            Sought::Unclear
         }
     }
 
-    /// `find` where the first candidate is another key. Takes copies: were it lent them, those that call
-    /// it would have to keep them in memory.
-    #[cold]
-    fn find_among_many(self, segment: &Segment, probe: Probe) -> Option<Found> {
-        let (here, there) = self.matches(segment, &probe);
-        let in_partner = !here.any();
-        let position = self.lanes.first(if in_partner { there } else { here })?;
-        Some(Found { in_partner, position })
-    }
-
+    /// Whether a slot holds the key; `None` as [`Sought::Unclear`].
     #[inline(always)]
-    pub(crate) fn holds(&self, segment: &Segment, probe: &Probe) -> bool {
+    pub(crate) fn holds(&self, segment: &Segment, probe: &Probe) -> Option<bool> {
         if self.lanes.form == Form::Wide {
-            return self.find(segment, probe).is_some();
+            return match self.find(segment, probe) {
+                Sought::Nowhere => Some(false),
+                Sought::At(_) => Some(true),
+                Sought::Unclear => None,
+            };
         }
         let (here, there) = self.candidates(segment, probe);
-        here.any() | there.any()
+        Some(here.any() | there.any())
     }
 
     pub(crate) fn copies(&self, segment: &Segment, probe: &Probe) -> u32 {
@@ -104,18 +107,38 @@ impl Pair {
         Step::Done
     }
 
-    /// Takes one copy out of its slot.
+    /// Takes one copy out of its slot; `None` as [`Sought::Unclear`].
     #[inline(always)]
-    pub(crate) fn take(&self, segment: &mut Segment, probe: &Probe) -> bool {
-        let Some(Found { in_partner, position }) = self.find(segment, probe) else {
-            return false;
-        };
+    pub(crate) fn take(&self, segment: &mut Segment, probe: &Probe) -> Option<bool> {
+        match self.find(segment, probe) {
+            Sought::Nowhere => Some(false),
+            Sought::At(found) => {
+                self.clear(segment, probe, &found);
+                Some(true)
+            }
+            Sought::Unclear => None,
+        }
+    }
+
+    /// [`take`](Self::take), asking every candidate.
+    pub(crate) fn take_from_many(&self, segment: &mut Segment, probe: &Probe) -> bool {
+        let (here, there) = self.matches(segment, probe);
+        let in_partner = !here.any();
+        let position = self.lanes.first(if in_partner { there } else { here });
+        if let Some(position) = position {
+            self.clear(segment, probe, &Found { in_partner, position });
+        }
+        position.is_some()
+    }
+
+    #[inline(always)]
+    fn clear(&self, segment: &mut Segment, probe: &Probe, found: &Found) {
+        let &Found { in_partner, position } = found;
         let bucket = select_unpredictable(in_partner, self.partner, self.primary);
         let value = probe.value | (u64::from(in_partner) * PARTNER);
         let stored = self.lanes.at_position(value, position);
         self.lanes.replace(segment, &bucket, position, (stored, 0));
         // A mapped file may have said less than is there.
         segment.occupied = segment.occupied.saturating_sub(1);
-        true
     }
 }

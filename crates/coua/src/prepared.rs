@@ -61,7 +61,10 @@ impl CuckooFilter {
     pub(crate) fn look_in(&self, shapes: impl Shapes, probe: &Probe) -> bool {
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &self.table.segments[probe.segment as usize];
-        let is_held = Pair::read(lanes, segment, probe).holds(segment, probe);
+        let is_held = match Pair::read(lanes, segment, probe).holds(segment, probe) {
+            Some(is_held) => is_held,
+            None => self.is_among_many(*probe),
+        };
         is_held || segment.spilled && self.side.has_homeless() && self.is_aside(*probe)
     }
 
@@ -70,6 +73,11 @@ impl CuckooFilter {
     #[cold]
     fn is_aside(&self, probe: Probe) -> bool {
         self.side_copies(&probe) > 0
+    }
+
+    #[cold]
+    fn is_among_many(&self, probe: Probe) -> bool {
+        self.slots_holding(&probe) > 0
     }
 
     pub(crate) fn tally(&self, probe: &Probe) -> u64 {
@@ -141,7 +149,9 @@ impl CuckooFilter {
         let is_at_limit = self.is_at_limit();
         let segment = &mut self.table.segments[probe.segment as usize];
         let pair = Pair::read(lanes, segment, probe);
-        let is_held = pair.holds(segment, probe);
+        let Some(is_held) = pair.holds(segment, probe) else {
+            return self.accept_with_care(*probe, copies);
+        };
         if is_held && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
@@ -155,12 +165,12 @@ impl CuckooFilter {
         Ok(Accepted::Done(Insertion::Inserted))
     }
 
-    /// `accept` for keys that may have copies, and for filters at their limit.
+    /// `accept` for keys that may be there or have copies, and for filters at their limit.
     #[cold]
     fn accept_with_care(&mut self, probe: Probe, copies: Copies) -> Result<Accepted, Full> {
         let probe = &probe;
         let (held, aside) = (self.slots_holding(probe), self.side_copies(probe));
-        if aside > 0 && copies == Copies::Keep {
+        if (held > 0 || aside > 0) && copies == Copies::Keep {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
         let has_all_its_slots = aside > 0 || held >= self.geometry.slots_per_bucket;
@@ -200,7 +210,10 @@ impl CuckooFilter {
         let lanes = shapes.of(self, probe.segment).lanes;
         let segment = &mut self.table.segments[probe.segment as usize];
         let pair = Pair::read(lanes, segment, probe);
-        let is_taken = pair.take(segment, probe);
+        let is_taken = match pair.take(segment, probe) {
+            Some(is_taken) => is_taken,
+            None => self.take_from_many(*probe),
+        };
         // A mapped file may have said less than is there.
         self.stored = self.stored.saturating_sub(u64::from(is_taken));
         is_taken
@@ -211,6 +224,13 @@ impl CuckooFilter {
         let probe = &self.locate(hash);
         let shape = *self.shape_of(probe.segment);
         in_form(Remove { filter: self, probe }, Some(shape))
+    }
+
+    #[cold]
+    fn take_from_many(&mut self, probe: Probe) -> bool {
+        let lanes = self.shape_of(probe.segment).lanes;
+        let segment = &mut self.table.segments[probe.segment as usize];
+        Pair::read(lanes, segment, &probe).take_from_many(segment, &probe)
     }
 
     #[cold]

@@ -109,7 +109,10 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn in_form(self, form: Form) -> Self {
         debug_assert_eq!(self.form, form);
-        Self { form, ..self }
+        // Windows are narrow, or have a form of their own.
+        let tag_bits = if form == Form::Wide { 1 } else { self.tag_bits };
+        debug_assert_eq!(self.tag_bits, tag_bits);
+        Self { tag_bits, form, ..self }
     }
 
     /// Where lanes and rests lie in a wide bucket.
