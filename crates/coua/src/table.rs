@@ -85,11 +85,12 @@ impl Arena {
         let pages = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or(refused)?;
         let map = MmapMut::map_anon(pages).map_err(|_| refused)?;
         #[cfg(target_os = "linux")]
-        if HUGE_PAGES.load(Ordering::Relaxed) {
+        {
             use memmap2::Advice;
-            let rest = bytes / HUGE_PAGE * HUGE_PAGE;
-            // Advice only: without huge pages the table is slower, not wrong. The last page would be
-            // larger than what is needed of it.
+            let huge = HUGE_PAGES.load(Ordering::Relaxed);
+            let rest = if huge { bytes / HUGE_PAGE * HUGE_PAGE } else { 0 };
+            // Advice only: without huge pages the table is slower, not wrong. The last of them would be
+            // larger than what is needed of it, also where the system gives them to whoever does not ask.
             drop(map.advise_range(Advice::HugePage, 0, rest));
             drop(map.advise_range(Advice::NoHugePage, rest, map.len() - rest));
         }

@@ -1,0 +1,44 @@
+//! Which pages a table lies in. A program of its own, for the choice is that of the process.
+
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+
+use coua::CuckooFilter;
+
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes of this process that are mapped with advice: the huge pages asked for, and those refused.
+fn advised() -> (usize, usize) {
+    let mappings = std::fs::read_to_string("/proc/self/smaps").expect("mappings");
+    let (mut asked, mut refused, mut bytes) = (0, 0, 0);
+    for line in mappings.lines() {
+        if let Some(size) = line.strip_prefix("Size:") {
+            bytes = size.trim().trim_end_matches(" kB").parse::<usize>().expect("a size") << 10;
+        } else if let Some(flags) = line.strip_prefix("VmFlags:") {
+            let has = |wanted| flags.split_whitespace().any(|flag| flag == wanted);
+            asked += if has("hg") { bytes } else { 0 };
+            refused += if has("nh") { bytes } else { 0 };
+        }
+    }
+    (asked, refused)
+}
+
+#[test]
+fn only_whole_huge_pages_are_asked_for_and_none_where_they_are_avoided() {
+    if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let before = advised();
+    let filter = CuckooFilter::with_capacity(10_000_000, 0.001).unwrap();
+    let whole = filter.memory_bytes() / HUGE_PAGE * HUGE_PAGE;
+    let by_default = advised();
+    assert_eq!(by_default.0 - before.0, whole);
+    assert_eq!(by_default.1 - before.1, HUGE_PAGE);
+
+    coua::avoid_huge_pages();
+    let _avoiding = CuckooFilter::with_capacity(10_000_000, 0.001).unwrap();
+    let avoided = advised();
+    assert_eq!(avoided.0, by_default.0);
+    assert_eq!(avoided.1 - by_default.1, whole + HUGE_PAGE);
+}
