@@ -8,9 +8,9 @@ use crate::filter::CuckooFilter;
 use crate::hash::KeyHash;
 use crate::shared::{Busy, SharedCuckooFilter};
 
-/// Keys that are grouped at a time: a few hundred for each of 64 shards, so that a group is worth a
-/// lock and a batch of its own, in arrays that stay in the second cache.
-const BLOCK: usize = 1 << 14;
+/// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
+/// own. Two processors have 8 shards, and the arrays stay in the second cache.
+const BLOCK_PER_SHARD: usize = 1 << 11;
 
 /// Some keys of a batch were refused; all its other keys were processed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +122,10 @@ impl SharedCuckooFilter {
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Visit) {
         let mut block = Block::default();
         let mut later = Vec::new();
-        for (number, part) in hashes.chunks(BLOCK).enumerate() {
+        let keys = self.shards.len() * BLOCK_PER_SHARD;
+        for (number, part) in hashes.chunks(keys).enumerate() {
             block.fill(self, part);
-            let start = number * BLOCK;
+            let start = number * keys;
             let first = self.shard_of(part[0]);
             for index in 0..self.shards.len() {
                 let shard = (first + index) % self.shards.len();

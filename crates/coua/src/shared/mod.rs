@@ -37,10 +37,11 @@ use crate::hash::{KeyHash, KeyHasher};
 /// key happen one after the other; a batch is not one step but many, in the order of its keys where
 /// they are equal.
 ///
-/// The filter is cut into up to 64 parts with a lock each, and batches take a lock once for many keys:
-/// use batches of thousands of keys where speed matters. A filter that grows is always cut into 64
-/// parts and has room for 240,000 items from the start; one of fixed size is cut along its segments of
-/// up to 65,536 slots, so a small one has a single lock.
+/// The filter is cut into parts with a lock each, four for each processor and up to 64, and batches
+/// take a lock once for many keys: use batches of thousands of keys where speed matters. A filter that
+/// grows is made to be cut and has room for 240,000 items from the start; one of fixed size is cut
+/// along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
+/// depend on the number of parts.
 ///
 /// ```
 /// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};
