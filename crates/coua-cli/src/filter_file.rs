@@ -17,8 +17,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a short record: an input has hardly more records than this allows.
-const SHORT_RECORD: u64 = 4;
+/// Bytes of a usual record. If an input has more of them, the store finds out in time.
+const USUAL_RECORD: u64 = 32;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
 pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<Generations, Failure> {
@@ -78,7 +78,7 @@ fn with_key(options: Options, secret: &SecretArgs) -> Result<Options, Failure> {
 
 fn expecting(options: Options, inputs: &Survey) -> Options {
     match inputs.total_bytes {
-        Some(bytes) => options.expecting(bytes / SHORT_RECORD),
+        Some(bytes) => options.expecting(bytes / USUAL_RECORD),
         None => options,
     }
 }

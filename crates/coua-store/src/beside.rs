@@ -22,6 +22,7 @@ use std::thread;
 
 use coua::Generations;
 
+use crate::access::Touch;
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse};
 use crate::journal::{Identity, Journal, Mark, Scan};
@@ -260,7 +261,7 @@ impl Task {
         let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
         self.go_on()?;
         let place = (&self.snapshot, self.identity);
-        let mut view = view_of(&self.options, files, place, self.until.at)?;
+        let mut view = view_of(&self.options, files, place, (Touch::Change, self.until.at))?;
         if view.memory.is_mapped {
             // Damage must not get a new checksum; and what is read in order need not come page by page.
             io::Seek::rewind(&mut &self.snapshot).map_err(|error| unreadable(error.into()))?;

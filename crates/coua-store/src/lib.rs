@@ -47,6 +47,7 @@ mod log;
 mod next;
 mod open;
 mod progress;
+mod residency;
 mod room;
 mod state;
 mod store;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use coua::{Generations, LoadError};
 
+use crate::access::Touch;
 use crate::error::{Damage, StoreError};
 use crate::files::{Files, JournalUse};
 use crate::journal::{Contents, Header, Identity, Kind, Mark, Scan, Tail};
@@ -13,7 +14,8 @@ use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
 use crate::open::Options;
 use crate::progress::Progress;
-use crate::view::{Memory, View, questions};
+use crate::residency::Missing;
+use crate::view::{Memory, View, in_generations};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
@@ -66,7 +68,11 @@ impl State {
         files: &Files,
         journal_use: JournalUse,
     ) -> Result<Option<Self>, StoreError> {
-        Self::of_opened(options, files, || {
+        let touch = match journal_use {
+            JournalUse::Read => Touch::Ask,
+            JournalUse::Append => Touch::Change,
+        };
+        Self::of_opened(options, files, touch, || {
             let Some(file) = files.open_snapshot()? else { return Ok(None) };
             Ok(Some((file, files.open_journal(journal_use)?)))
         })
@@ -76,6 +82,7 @@ impl State {
     fn of_opened(
         options: &Options,
         files: &Files,
+        touch: Touch,
         mut open: impl FnMut() -> Result<Option<Opened>, StoreError>,
     ) -> Result<Option<Self>, StoreError> {
         let mut tries = 0;
@@ -88,7 +95,7 @@ impl State {
                 continue;
             }
             let look = Look::at(files, file, journal);
-            match look.and_then(|look| look.bring_in(options, files)) {
+            match look.and_then(|look| look.bring_in(options, files, touch)) {
                 Err(StoreError::Foreign { .. } | StoreError::Damaged { .. })
                     if tries < MOST_TRIES && has_moved(files, before) =>
                 {
@@ -130,11 +137,11 @@ impl Look {
         Ok(Self { file, snapshot, journal })
     }
 
-    fn bring_in(self, options: &Options, files: &Files) -> Result<State, StoreError> {
+    fn bring_in(self, options: &Options, files: &Files, touch: Touch) -> Result<State, StoreError> {
         let Self { file, snapshot, journal } = self;
         let lacking = journal.as_ref().map(Found::lacking);
         let logged = lacking.map_or(0, |(from, to)| to - from.at);
-        let mut view = view_of(options, files, (&file, snapshot), logged)?;
+        let mut view = view_of(options, files, (&file, snapshot), (touch, logged))?;
         let mut rest = Rest::Nothing;
         if let (Some(journal), Some((from, to))) = (journal, lacking) {
             view.uncommitted = journal.uncommitted();
@@ -179,21 +186,22 @@ impl Found {
     }
 }
 
-/// The filter in a snapshot, to which so many bytes of journal will be added.
+/// The filter in a snapshot, to be asked or changed, to which so many bytes of journal will be added.
 pub(crate) fn view_of(
     options: &Options,
     files: &Files,
     (file, snapshot): (&File, Identity),
-    logged: u64,
+    (touch, logged): (Touch, u64),
 ) -> Result<View, StoreError> {
     let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
     let (expected, logged) = (options.expected.unwrap_or(0), logged / 8);
     let (access, bytes) = (options.access, snapshot.bytes);
-    let is_mapped = access.maps(bytes, expected.saturating_add(logged));
-    let mut memory = Memory { access, bytes, is_mapped, touched: 0 };
+    let missing = Missing::of(file, bytes);
+    let mut memory = Memory { access, bytes, missing, is_mapped: true, touch, touched: 0 };
+    memory.is_mapped = memory.is_enough(expected.saturating_add(logged));
     let mut filter = memory.bring_in(file, options.key).map_err(unreadable)?;
-    let questions = questions(&filter, expected).saturating_add(logged);
-    if is_mapped && !access.maps(bytes, questions) {
+    let keys = in_generations(&filter, expected).saturating_add(logged);
+    if memory.is_mapped && !memory.is_enough(keys) {
         // Each generation would be asked.
         memory.is_mapped = false;
         filter = memory.bring_in(file, options.key).map_err(unreadable)?;
@@ -309,7 +317,8 @@ mod tests {
                     first.take().map_or_else(|| files.open_snapshot(), |old| Ok(Some(old)));
                 Ok(Some((snapshot?.unwrap(), files.open_journal(JournalUse::Read)?)))
             };
-            let state = State::of_opened(&Options::new(), &files, open).unwrap().unwrap();
+            let state =
+                State::of_opened(&Options::new(), &files, Touch::Ask, open).unwrap().unwrap();
             assert!(state.view.filter.contains("a") && state.view.filter.contains("b"));
         }
     }

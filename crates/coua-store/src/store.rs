@@ -123,8 +123,7 @@ impl Store {
         // There may be something else, to be replaced.
         let inode = inode_at(&place.1.snapshot);
         let snapshot = Snapshot { file: None, inode, identity, is_unchecked: false };
-        let access = options.access;
-        let memory = Memory { access, bytes: 0, is_mapped: false, touched: 0 };
+        let memory = Memory::without_a_file(options.access);
         let view = View { filter, progress: None, uncommitted: 0, memory };
         let mut store = Self::new(options, place, (view, snapshot));
         store.need = Need::Snapshot;

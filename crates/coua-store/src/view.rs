@@ -5,9 +5,10 @@ use std::io::Seek;
 
 use coua::{Generations, KeyHash, LoadError};
 
-use crate::access::Access;
+use crate::access::{Access, Touch};
 use crate::ahead;
 use crate::progress::Progress;
+use crate::residency::Missing;
 
 /// The last committed state, to be asked.
 #[derive(Debug)]
@@ -28,17 +29,27 @@ pub(crate) struct Memory {
     pub(crate) access: Access,
     /// Bytes of the snapshot.
     pub(crate) bytes: u64,
+    /// What was not in the cache when it was opened.
+    pub(crate) missing: Missing,
     pub(crate) is_mapped: bool,
-    /// [`questions`] since it was opened.
+    /// What is done to it.
+    pub(crate) touch: Touch,
+    /// How often since it was opened, each key in [every generation](in_generations).
     pub(crate) touched: u64,
 }
 
-/// How often a generation is asked or changed if these keys are, each in as many as there are.
-pub(crate) fn questions(filter: &Generations, keys: u64) -> u64 {
+/// Keys, counted in each generation that there is.
+pub(crate) fn in_generations(filter: &Generations, keys: u64) -> u64 {
     keys.saturating_mul(filter.generations().count().max(1) as u64)
 }
 
 impl Memory {
+    /// Of a filter that is in no file yet.
+    pub(crate) fn without_a_file(access: Access) -> Self {
+        let (missing, touch) = (Missing::NONE, Touch::Change);
+        Self { access, bytes: 0, missing, is_mapped: false, touch, touched: 0 }
+    }
+
     /// The filter in a snapshot.
     pub(crate) fn bring_in(
         &self,
@@ -53,26 +64,36 @@ impl Memory {
         }
     }
 
+    /// Whether the snapshot is to be mapped for so many keys.
+    pub(crate) fn is_enough(&self, keys: u64) -> bool {
+        self.access.maps(self.bytes, self.missing, (self.touch, keys))
+    }
+
     /// Goes over to memory with large pages once so much is touched that it pays.
     pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
-        let more = questions(filter, hashes.len() as u64);
+        let more = in_generations(filter, hashes.len() as u64);
         self.touched = self.touched.saturating_add(more);
-        if self.is_mapped && !self.access.maps(self.bytes, self.touched) {
+        if self.is_mapped && !self.is_enough(self.touched) {
             self.is_mapped = false;
             // Without the memory it stays mapped, which is slower but not wrong.
             if let Ok(copy) = filter.try_clone() {
                 *filter = copy;
             }
         }
-        if self.is_mapped {
+        if self.is_fetched() {
             ahead::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
         }
     }
 
-    /// Has the pages of these keys in one generation fetched if the filter is mapped.
+    /// Whether pages come from a disk when they are touched.
+    fn is_fetched(&self) -> bool {
+        self.is_mapped && self.missing != Missing::NONE
+    }
+
+    /// Has the pages of these keys in one generation fetched if that is needed.
     pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
         let found = filter.generations().rev().find(|one| one.number == generation);
-        if let Some(one) = found.filter(|_| self.is_mapped) {
+        if let Some(one) = found.filter(|_| self.is_fetched()) {
             ahead::fetch(hashes, |keys| one.filter.contains_hash_batch(keys, &mut Vec::new()));
         }
     }

@@ -63,20 +63,67 @@ fn small_work_does_not_look_at_other_segments() {
     assert!(present.iter().all(|is_present| *is_present) && view.progress == Some(progress(2)));
 }
 
-/// A question may go to every generation: so their number counts too.
+/// Such a file with damage in the middle: mapped, it is not seen.
+fn damaged(path: &Path) -> u64 {
+    saved(&large(), path);
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    bytes.len() as u64
+}
+
+/// Whether the file system tells what is in the cache, where these files surely are.
+#[cfg(target_os = "linux")]
+fn tells(path: &Path) -> bool {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let (file, mut byte) = (fs::File::open(path).unwrap(), [0]);
+    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tells(_path: &Path) -> bool {
+    false
+}
+
+/// A key may touch every generation: so their number counts too.
 #[test]
 fn work_for_all_generations_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    saved(&large(), &path);
-    let mut bytes = fs::read(&path).unwrap();
-    let (middle, pages) = (bytes.len() / 2, bytes.len() as u64 / 4096);
-    bytes[middle] ^= 1;
-    fs::write(&path, &bytes).unwrap();
-    // Mapped, the damage in the middle is not seen. 16 pages a question, five generations.
-    let opens = |expected: u64| Options::new().expecting(expected).write(&path).is_ok();
-    assert!(opens(pages / 16 / 5 - 1));
-    assert!(!opens(pages / 16 / 5 + 1));
+    let bytes = damaged(&path);
+    let writes = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
+    let reads = |keys: u64| Options::new().expecting(keys).read(&path).is_ok();
+    let fetched = if tells(&path) { 0 } else { 2 * 8 * 4096 };
+    let most = |touch: u64| (bytes - 1) / (fetched + touch) / 5;
+    assert!(writes(most(4096)) && !writes(most(4096) + 1), "half a page for each to be copied");
+    assert!(reads(most(8)) && !reads(most(8) + 1), "little for each to be looked at");
+}
+
+/// What a disk must fetch costs more than what is in the cache.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_in_the_cache_is_mapped_for_more_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let pages = damaged(&path) / 4096;
+    if !tells(&path) {
+        eprintln!("skipped: the file system of {} tells nothing", folder.path().display());
+        return;
+    }
+    let opens = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
+    let (few, more) = (pages / 17 / 5, pages / 5 - 1);
+    assert!(opens(few) && opens(more));
+    let forget = || {
+        let file = fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    };
+    forget();
+    assert!(opens(few));
+    // Opening has fetched a part of it.
+    forget();
+    assert!(!opens(more));
 }
 
 #[test]
