@@ -106,4 +106,10 @@ impl View {
         self.memory.touch(&mut self.filter, hashes);
         &self.filter
     }
+
+    /// Whether answers wait for no disk: then `asked` has nothing to fetch, and threads may ask the filter
+    /// before that.
+    pub fn is_at_hand(&self) -> bool {
+        !self.memory.is_fetched()
+    }
 }

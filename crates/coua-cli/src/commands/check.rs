@@ -4,18 +4,19 @@ use crate::args::run::{Quiet, RunArgs};
 use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
 use crate::args::window::NowArgs;
-use crate::clock::Now;
+use crate::commands::lookup::Lookup;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
-use crate::pipeline::{Answer, Flow};
+use crate::pipeline::{Answer, Early, Flow};
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua_store::View;
+use coua::Generations;
+use std::mem;
 
 /// Print the records that are in a filter file
 ///
@@ -71,12 +72,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());
-    let (now, findings) = (args.now.now(), Findings::new(args.printing));
-    let mut check = Check { view, now, session, present: Vec::new(), findings };
-    let read = pipeline.run(&mut check, &mut output);
+    let lookup = Lookup::new(view, args.now.now(), |filter: &Generations, block: &mut Block| {
+        filter.contains_hash_batch(&block.hashes, &mut block.present);
+    });
+    let findings = Findings::new(args.printing);
+    let mut check = Check { lookup: &lookup, session, findings };
+    let help = |block: &mut Block| lookup.help(block);
+    let read = pipeline.run_early(Early::Help(&help), &mut check, &mut output);
     check.session.end();
     read?;
-    check.finish()
+    let Check { session, findings, .. } = check;
+    findings.print()?;
+    session.print_figures(findings.answers(), &lookup.into_filter())?;
+    Ok(session.exit(findings.exit()))
 }
 
 impl PrintArgs {
@@ -141,29 +149,20 @@ impl Findings {
 }
 
 #[derive(Debug)]
-struct Check {
-    view: View,
-    now: Now,
+struct Check<'a> {
+    lookup: &'a Lookup,
     session: Session,
-    present: Vec<bool>,
     findings: Findings,
 }
 
-impl Answer for Check {
+impl Answer for Check<'_> {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        filter_file::tell(self.now, &mut self.view.filter);
-        self.view.asked(&block.hashes).contains_hash_batch(&block.hashes, &mut self.present);
-        let flow = self.findings.note(&self.session, block, self.present.iter().copied());
-        self.session.show(self.findings.found, self.view.filter.load());
+        let load = self.lookup.look_up(block);
+        let present = mem::take(&mut block.present);
+        let flow = self.findings.note(&self.session, block, present.iter().copied());
+        block.present = present;
+        self.session.show(self.findings.found, load);
         Ok(flow)
-    }
-}
-
-impl Check {
-    fn finish(self) -> Result<Exit, Failure> {
-        self.findings.print()?;
-        self.session.print_figures(self.findings.answers(), &self.view.filter)?;
-        Ok(self.session.exit(self.findings.exit()))
     }
 }

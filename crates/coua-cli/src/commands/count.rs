@@ -5,17 +5,17 @@ use crate::args::run::{Quiet, RunArgs};
 use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
 use crate::args::window::NowArgs;
-use crate::clock::Now;
+use crate::commands::lookup::Lookup;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Output;
-use crate::pipeline::{Answer, Deliver, Flow};
+use crate::pipeline::{Answer, Deliver, Early, Flow};
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua_store::View;
+use coua::Generations;
 
 /// Print each record behind the number of its copies in a filter file
 ///
@@ -54,31 +54,36 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, on_missing };
-    let mut count = Count { view, now: args.now.now(), session, found: 0, not_found: 0 };
-    let read = pipeline.run(&mut count, &mut lines);
+    let lookup = Lookup::new(view, args.now.now(), |filter: &Generations, block: &mut Block| {
+        filter.count_hash_batch(&block.hashes, &mut block.counts);
+    });
+    let mut count = Count { lookup: &lookup, session, found: 0, not_found: 0 };
+    let help = |block: &mut Block| lookup.help(block);
+    let read = pipeline.run_early(Early::Help(&help), &mut count, &mut lines);
     count.session.end();
     read?;
-    count.finish()
+    let Count { session, found, not_found, .. } = count;
+    let answers = Answers { found: Some(found), not_found: Some(not_found), ..Answers::default() };
+    session.print_figures(answers, &lookup.into_filter())?;
+    Ok(session.exit(Exit::Success))
 }
 
 #[derive(Debug)]
-struct Count {
-    view: View,
-    now: Now,
+struct Count<'a> {
+    lookup: &'a Lookup,
     session: Session,
     found: u64,
     not_found: u64,
 }
 
-impl Answer for Count {
+impl Answer for Count<'_> {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        filter_file::tell(self.now, &mut self.view.filter);
-        self.view.asked(&block.hashes).count_hash_batch(&block.hashes, &mut block.counts);
+        let load = self.lookup.look_up(block);
         let found = block.counts.iter().filter(|count| **count > 0).count();
         self.found += found as u64;
         self.not_found += (block.counts.len() - found) as u64;
-        self.session.show(self.found, self.view.filter.load());
+        self.session.show(self.found, load);
         Ok(Flow::Continue)
     }
 }
@@ -109,17 +114,5 @@ impl Deliver for Lines {
 
     fn flush(&mut self) -> Result<(), Failure> {
         self.output.flush()
-    }
-}
-
-impl Count {
-    fn finish(&self) -> Result<Exit, Failure> {
-        let answers = Answers {
-            found: Some(self.found),
-            not_found: Some(self.not_found),
-            ..Answers::default()
-        };
-        self.session.print_figures(answers, &self.view.filter)?;
-        Ok(self.session.exit(Exit::Success))
     }
 }

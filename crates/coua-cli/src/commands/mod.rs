@@ -8,6 +8,7 @@ pub(crate) mod count;
 pub(crate) mod dedup;
 pub(crate) mod generate;
 pub(crate) mod info;
+mod lookup;
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod remove;

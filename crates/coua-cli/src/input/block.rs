@@ -23,6 +23,10 @@ pub(crate) struct Block {
     pub(crate) keyless: Vec<Keyless>,
     /// What was found out before the block's turn to be answered.
     pub(crate) first_half: FirstHalf,
+    /// The keys have been looked up, before or in the block's turn.
+    pub(crate) is_looked_up: bool,
+    /// Whether each key is there.
+    pub(crate) present: Vec<bool>,
     /// The records to write, by place; may end early, as answers do.
     pub(crate) selected: Vec<bool>,
     /// The records to write to the second output.

@@ -254,6 +254,7 @@ impl Block {
         self.keys.clear();
         self.times.clear();
         self.keyless.clear();
+        self.is_looked_up = false;
         self.name = name.clone();
         self.records_before = 0;
         self.header = None;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Some commands find out a part of the answers beforehand ("prepare"). Up to three threads it goes with
-//! hashing; from four on it has a thread of its own, behind those that hash (one less).
+//! hashing; from four on it has a thread of its own, behind those that hash (one less). In others, threads
+//! that hash help: they look for the answers to a block that would have to wait for its turn.
 //!
 //! Blocks go round: written, they come back to be filled again. Each stage takes them in the order of
 //! the input, whatever N is.
@@ -79,10 +80,28 @@ pub(crate) trait Deliver {
     }
 }
 
-/// What may be found out about a block after its keys are hashed and before its turn to be answered,
-/// perhaps by another thread. Blocks come in the order of the input, and all that come are answered for
-/// later, unless the answers end before.
-pub(crate) type Prepare<'p> = &'p mut (dyn FnMut(&mut Block) + Send);
+/// What may be found out about a block after its keys are hashed and before its turn to be answered.
+pub(crate) enum Early<'p> {
+    Nothing,
+    /// A part of the answers for every block, perhaps by another thread. Blocks come in the order of the
+    /// input, and all that come are answered for later, unless the answers end before.
+    Prepare(&'p mut (dyn FnMut(&mut Block) + Send)),
+    /// Answers for blocks that would have to wait, by threads that would have to wait with them.
+    Help(Help<'p>),
+}
+
+type Help<'p> = &'p (dyn Fn(&mut Block) + Sync);
+
+impl Early<'_> {
+    /// Lent for no longer than the threads may live.
+    fn lent(&mut self) -> Early<'_> {
+        match self {
+            Self::Nothing => Early::Nothing,
+            Self::Prepare(prepare) => Early::Prepare(prepare),
+            Self::Help(help) => Early::Help(help),
+        }
+    }
+}
 
 /// For commands that show nothing.
 impl Deliver for () {
@@ -114,21 +133,19 @@ impl Pipeline {
         answer: &mut impl Answer,
         deliver: &mut (impl Deliver + Send),
     ) -> Result<(), Failure> {
-        self.run_prepared(None, answer, deliver)
+        self.run_early(Early::Nothing, answer, deliver)
     }
 
     /// [`run`](Self::run), with a part of the answers found out beforehand.
-    pub(crate) fn run_prepared(
+    pub(crate) fn run_early(
         self,
-        prepare: Option<Prepare<'_>>,
+        mut early: Early<'_>,
         answer: &mut impl Answer,
         deliver: &mut (impl Deliver + Send),
     ) -> Result<(), Failure> {
         let stop = self.stop.clone();
         thread::scope(|scope| {
-            // Lent for no longer than the threads may live.
-            let prepare = prepare.map(|prepare| prepare as Prepare<'_>);
-            let result = self.stages(scope, prepare, answer, deliver);
+            let result = self.stages(scope, early.lent(), answer, deliver);
             // However it ended: nobody waits for input any more.
             stop.cancel();
             result
@@ -138,13 +155,13 @@ impl Pipeline {
     fn stages<'s>(
         self,
         scope: &'s Scope<'s, '_>,
-        prepare: Option<Prepare<'s>>,
+        early: Early<'s>,
         answer: &mut impl Answer,
         deliver: &'s mut (impl Deliver + Send),
     ) -> Result<(), Failure> {
         let (threads, stop) = (self.threads, self.stop.clone());
         let (recycle, empty) = mpsc::channel();
-        let next = self.blocks(scope, prepare, empty)?;
+        let next = self.blocks(scope, early, empty)?;
         if threads <= 2 {
             return together(next, &recycle, answer, deliver);
         }
@@ -164,30 +181,35 @@ impl Pipeline {
     fn blocks<'s>(
         self,
         scope: &'s Scope<'s, '_>,
-        prepare: Option<Prepare<'s>>,
+        early: Early<'s>,
         empty: Receiver<Block>,
     ) -> Result<Next<'s>, Failure> {
         let Self { mut reader, mut hashing, threads, .. } = self;
-        match (threads, prepare) {
-            (4.., Some(prepare)) => {
+        let help = match early {
+            Early::Help(help) => Some(help),
+            Early::Nothing | Early::Prepare(_) => None,
+        };
+        match (threads, early) {
+            (4.., Early::Prepare(prepare)) => {
                 let hashed = Self { reader, hashing, threads: threads - 1, ..self };
-                let mut hashed = hashed.blocks(scope, None, empty)?;
-                ahead(scope, "prepare", move || match hashed(Wait::ForIt) {
+                let mut hashed = hashed.blocks(scope, Early::Nothing, empty)?;
+                let next = move || match hashed(Wait::ForIt) {
                     Coming::Next(passed) => Some(prepared(passed, prepare)),
                     Coming::NotYet | Coming::Nothing => None,
-                })
+                };
+                ahead(scope, "prepare", next, None)
             }
-            (4.., None) => hashed_in_turn(scope, reader, &hashing, threads - 3, empty),
-            (_, mut prepare) => {
+            (4.., _) => hashed_in_turn(scope, reader, &hashing, threads - 3, (empty, help)),
+            (_, mut early) => {
                 let mut next = move || {
                     let passed = read_and_hash(&mut reader, &mut hashing, &empty)?;
-                    Some(match &mut prepare {
-                        Some(prepare) => prepared(passed, prepare),
-                        None => passed,
+                    Some(match &mut early {
+                        Early::Prepare(prepare) => prepared(passed, prepare),
+                        Early::Nothing | Early::Help(_) => passed,
                     })
                 };
                 if threads > 1 {
-                    return ahead(scope, "reader", next);
+                    return ahead(scope, "reader", next, help);
                 }
                 Ok(Box::new(move |wait| match wait {
                     Wait::ForIt => next().map_or(Coming::Nothing, Coming::Next),
@@ -203,9 +225,10 @@ fn ahead<'s>(
     scope: &'s Scope<'s, '_>,
     name: &str,
     next: impl FnMut() -> Option<Passed> + Send + 's,
+    help: Option<Help<'s>>,
 ) -> Result<Next<'s>, Failure> {
     let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-    start(scope, name, move || pass_on(next, [full].iter()))?;
+    start(scope, name, move || pass_on(next, [full].iter(), help))?;
     Ok(Box::new(move |wait| Coming::from(&blocks, wait)))
 }
 
@@ -215,19 +238,19 @@ fn hashed_in_turn<'s>(
     mut reader: BlockReader,
     hashing: &Hashing,
     workers: usize,
-    empty: Receiver<Block>,
+    (empty, help): (Receiver<Block>, Option<Help<'s>>),
 ) -> Result<Next<'s>, Failure> {
     let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
     for _ in 0..workers {
         let (raw, work) = mpsc::sync_channel(WAITING_BLOCKS);
         let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
         let hashing = hashing.clone();
-        start(scope, "keys", move || hash_only(hashing, &work, &full))?;
+        start(scope, "keys", move || hash_only(hashing, &work, &full, help))?;
         to_workers.push(raw);
         from_workers.push(blocks);
     }
     let next = move || read(&mut reader, &empty);
-    start(scope, "reader", move || pass_on(next, to_workers.iter()))?;
+    start(scope, "reader", move || pass_on(next, to_workers.iter(), None))?;
     let mut turn = 0;
     Ok(Box::new(move |wait| {
         let coming = Coming::from(&from_workers[turn], wait);

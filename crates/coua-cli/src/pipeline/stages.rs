@@ -1,14 +1,14 @@
 //! What each thread does.
 
 use super::ahead::{Next, answer_all};
-use super::{Answer, Deliver, Flow, Passed};
+use super::{Answer, Deliver, Flow, Help, Passed};
 use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
 use crate::message::Failure;
 use crate::output::Settled;
 use std::panic;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
 use std::thread::ScopedJoinHandle;
 
 /// What goes to the writing thread.
@@ -51,22 +51,42 @@ pub(super) fn prepared(mut passed: Passed, prepare: &mut dyn FnMut(&mut Block)) 
 pub(super) fn pass_on<'a>(
     mut next: impl FnMut() -> Option<Passed>,
     receivers: impl Iterator<Item = &'a SyncSender<Passed>> + Clone,
+    help: Option<Help<'_>>,
 ) {
     for receiver in receivers.cycle() {
         let Some(passed) = next() else { return };
         let last = passed.as_ref().map_or(true, |block| block.failure.is_some());
-        if receiver.send(passed).is_err() || last {
+        if !is_sent(receiver, passed, help) || last {
             return;
         }
     }
 }
 
-pub(super) fn hash_only(mut hashing: Hashing, work: &Receiver<Passed>, full: &SyncSender<Passed>) {
+/// Sends a block on, with help if it has to wait. False if nobody takes it.
+fn is_sent(receiver: &SyncSender<Passed>, passed: Passed, help: Option<Help<'_>>) -> bool {
+    match receiver.try_send(passed) {
+        Ok(()) => true,
+        Err(TrySendError::Disconnected(_)) => false,
+        Err(TrySendError::Full(mut passed)) => {
+            if let (Ok(block), Some(help)) = (&mut passed, help) {
+                help(block);
+            }
+            receiver.send(passed).is_ok()
+        }
+    }
+}
+
+pub(super) fn hash_only(
+    mut hashing: Hashing,
+    work: &Receiver<Passed>,
+    full: &SyncSender<Passed>,
+    help: Option<Help<'_>>,
+) {
     for mut passed in work {
         if let Ok(block) = &mut passed {
             hashing.hash(block);
         }
-        if full.send(passed).is_err() {
+        if !is_sent(full, passed, help) {
             return;
         }
     }
@@ -146,4 +166,30 @@ pub(super) fn write(
 fn deliver_block(block: &mut Block, deliver: &mut impl Deliver) -> Result<(), Failure> {
     deliver.deliver(block)?;
     if block.drained { deliver.flush() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn who_would_have_to_wait_helps() {
+        let (full, blocks) = mpsc::sync_channel(1);
+        let (helped, has_helped) = mpsc::sync_channel(1);
+        let help = |block: &mut Block| {
+            block.is_looked_up = true;
+            helped.send(()).unwrap();
+        };
+        assert!(is_sent(&full, Ok(Block::default()), Some(&help)));
+        thread::scope(|scope| {
+            let second = scope.spawn(|| is_sent(&full, Ok(Block::default()), Some(&help)));
+            has_helped.recv().unwrap();
+            let is_looked_up = || blocks.recv().unwrap().unwrap().is_looked_up;
+            assert_eq!([is_looked_up(), is_looked_up()], [false, true]);
+            assert!(second.join().unwrap());
+        });
+        drop(blocks);
+        assert!(!is_sent(&full, Ok(Block::default()), Some(&help)));
+    }
 }

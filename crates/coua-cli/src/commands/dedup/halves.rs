@@ -13,7 +13,7 @@ use crate::input::Survey;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Outputs;
-use crate::pipeline::{Answer, Flow};
+use crate::pipeline::{Answer, Early, Flow};
 use crate::session::Session;
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
 use std::mem;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, reading: Reading, inputs: &Survey) -> Result<Exit
     let tally = Tally::new(session, Counts::default(), &args.output);
     let mut dedup = Halved { second, outcomes: Vec::new(), tally };
     let mut prepare = |block: &mut Block| first.answer_first(block);
-    let read = pipeline.run_prepared(Some(&mut prepare), &mut dedup, &mut outputs);
+    let read = pipeline.run_early(Early::Prepare(&mut prepare), &mut dedup, &mut outputs);
     dedup.tally.session.end();
     read?;
     let Halved { second, mut tally, .. } = dedup;
