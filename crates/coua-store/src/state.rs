@@ -3,6 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use coua::{Generations, LoadError};
 
@@ -197,7 +198,8 @@ pub(crate) fn view_of(
     let (expected, logged) = (options.expected.unwrap_or(0), logged / 8);
     let (access, bytes) = (options.access, snapshot.bytes);
     let missing = Missing::of(file, bytes);
-    let mut memory = Memory { access, bytes, missing, is_mapped: true, touch, touched: 0 };
+    let touched = AtomicU64::new(0);
+    let mut memory = Memory { access, bytes, missing, is_mapped: true, touch, touched };
     memory.is_mapped = memory.is_enough(expected.saturating_add(logged));
     let mut filter = memory.bring_in(file, options.key).map_err(unreadable)?;
     let keys = in_generations(&filter, expected).saturating_add(logged);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Seek;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::{Generations, KeyHash, LoadError};
 
@@ -24,7 +25,7 @@ pub struct View {
 }
 
 /// Where the filter's memory is, and how much of it is used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) access: Access,
     /// Bytes of the snapshot.
@@ -35,7 +36,7 @@ pub(crate) struct Memory {
     /// What is done to it.
     pub(crate) touch: Touch,
     /// How often since it was opened, each key in [every generation](in_generations).
-    pub(crate) touched: u64,
+    pub(crate) touched: AtomicU64,
 }
 
 /// Keys, counted in each generation that there is.
@@ -47,7 +48,7 @@ impl Memory {
     /// Of a filter that is in no file yet.
     pub(crate) fn without_a_file(access: Access) -> Self {
         let (missing, touch) = (Missing::NONE, Touch::Change);
-        Self { access, bytes: 0, missing, is_mapped: false, touch, touched: 0 }
+        Self { access, bytes: 0, missing, is_mapped: false, touch, touched: AtomicU64::new(0) }
     }
 
     /// The filter in a snapshot.
@@ -69,11 +70,19 @@ impl Memory {
         self.access.maps(self.bytes, self.missing, (self.touch, keys))
     }
 
-    /// Goes over to memory with large pages once so much is touched that it pays.
+    fn count(&self, filter: &Generations, keys: u64) {
+        self.touched.fetch_add(in_generations(filter, keys), Ordering::Relaxed);
+    }
+
+    /// Whether so much of a mapped filter was touched that it pays to go over to memory with large pages.
+    fn is_outgrown(&self) -> bool {
+        self.is_mapped && !self.is_enough(self.touched.load(Ordering::Relaxed))
+    }
+
+    /// Counts keys, goes over to memory once that pays, and has the keys' pages fetched if that is needed.
     pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
-        let more = in_generations(filter, hashes.len() as u64);
-        self.touched = self.touched.saturating_add(more);
-        if self.is_mapped && !self.is_enough(self.touched) {
+        self.count(filter, hashes.len() as u64);
+        if self.is_outgrown() {
             self.is_mapped = false;
             // Without the memory it stays mapped, which is slower but not wrong.
             if let Ok(copy) = filter.try_clone() {
@@ -107,9 +116,13 @@ impl View {
         &self.filter
     }
 
-    /// Whether answers wait for no disk: then `asked` has nothing to fetch, and threads may ask the filter
-    /// before that.
-    pub fn is_at_hand(&self) -> bool {
-        !self.memory.is_fetched()
+    /// The filter, to be asked about so many keys by one of several threads; none if it must be
+    /// [`asked`](Self::asked) by one, because keys wait for a disk or it is to be read into memory first.
+    pub fn asked_beside(&self, keys: u64) -> Option<&Generations> {
+        if self.memory.is_fetched() || self.memory.is_outgrown() {
+            return None;
+        }
+        self.memory.count(&self.filter, keys);
+        Some(&self.filter)
     }
 }

@@ -5,10 +5,10 @@ use crate::filter_file;
 use crate::input::block::Block;
 use coua::Generations;
 use coua_store::View;
-use std::sync::{RwLock, RwLockReadGuard};
+use std::sync::RwLock;
 
 /// What is noted in a block about its keys.
-pub(crate) type Note = fn(&Generations, &mut Block);
+type Note = fn(&Generations, &mut Block);
 
 /// A filter that is asked and not changed.
 #[derive(Debug)]
@@ -26,32 +26,36 @@ impl Lookup {
         Self { view: RwLock::new(view), now, note }
     }
 
-    fn view(&self) -> RwLockReadGuard<'_, View> {
-        self.view.read().expect(UNPOISONED)
-    }
-
-    /// Looks the keys of a block up before its turn. Not if the present matters, which is that of the
-    /// block's turn; nor if pages come from a disk, which are fetched together then.
+    /// Looks the keys of a block up before its turn, if that is possible.
     pub(crate) fn help(&self, block: &mut Block) {
-        let view = self.view();
-        if view.filter.window().is_none() && view.is_at_hand() {
-            (self.note)(&view.filter, block);
-            block.is_looked_up = true;
+        // Locked, it is changed in turn: that is not waited for.
+        if let Ok(view) = self.view.try_read() {
+            block.is_looked_up = self.look_up_beside(&view, block);
         }
     }
 
     /// Looks the keys of a block up in its turn, if nobody has; the load of the filter.
     pub(crate) fn look_up(&self, block: &mut Block) -> f64 {
+        let view = self.view.read().expect(UNPOISONED);
+        if block.is_looked_up || self.look_up_beside(&view, block) {
+            return view.filter.load();
+        }
+        drop(view);
         let mut view = self.view.write().expect(UNPOISONED);
         filter_file::tell(self.now, &mut view.filter);
-        view.asked(&block.hashes);
-        drop(view);
-        let view = self.view();
-        if !block.is_looked_up {
-            (self.note)(&view.filter, block);
-            block.is_looked_up = true;
+        let filter = view.asked(&block.hashes);
+        (self.note)(filter, block);
+        filter.load()
+    }
+
+    /// False where it must be done in turn: where the present matters, or the file is not at hand.
+    fn look_up_beside(&self, view: &View, block: &mut Block) -> bool {
+        if view.filter.window().is_some() {
+            return false;
         }
-        view.filter.load()
+        let Some(filter) = view.asked_beside(block.hashes.len() as u64) else { return false };
+        (self.note)(filter, block);
+        true
     }
 
     pub(crate) fn into_filter(self) -> Generations {

@@ -126,6 +126,33 @@ fn what_is_in_the_cache_is_mapped_for_more_work() {
     assert!(!opens(more));
 }
 
+/// Several threads ask a file in the cache, until so much was asked that it is to be read.
+#[test]
+fn questions_of_threads_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    saved(&large(), &path);
+    let bytes = path.metadata().unwrap().len();
+    let mut view = Options::new().read(&path).unwrap();
+    let (old, new) = (hashes(2, 1_000), hashes(77, 1_000));
+    let is_right = |filter: &Generations| {
+        let mut present = Vec::new();
+        filter.contains_hash_batch(&old, &mut present);
+        let all = present.iter().all(|is_present| *is_present);
+        filter.contains_hash_batch(&new, &mut present);
+        all && present.iter().filter(|is_present| **is_present).count() < 10
+    };
+    if tells(&path) {
+        // Each is asked of five generations, at eight bytes.
+        let most = bytes.div_ceil(8 * 5);
+        assert!(view.asked_beside(most - 1).is_some_and(is_right));
+        assert!(view.asked_beside(1).is_some_and(is_right), "what is under way is not stopped");
+    }
+    assert!(view.asked_beside(1).is_none(), "it must be fetched, or read");
+    assert!(is_right(view.asked(&old)));
+    assert!(view.asked_beside(1).is_some_and(is_right), "now it is in memory");
+}
+
 #[test]
 fn work_that_turns_out_large_leaves_the_mapping() {
     let folder = tempfile::tempdir().unwrap();
