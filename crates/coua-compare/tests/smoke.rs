@@ -65,6 +65,20 @@ fn lines(sheet: &Value) -> BTreeMap<&str, &Value> {
 }
 
 #[test]
+fn what_was_not_measured_has_no_table() {
+    let out = tempfile::tempdir().unwrap();
+    let words = ["filters", "--items", "2000", "--rounds", "1", "--only", "qfilter"];
+    for part in ["life", "unique"] {
+        let text = run(&[&words[..], &["--parts", part]].concat(), out.path());
+        let mut heads = text.lines().filter(|line| line.starts_with("| contestant"));
+        assert!(
+            heads.clone().count() > 0 && heads.all(|head| head.matches('|').count() > 2),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn filters_print_a_table_and_leave_json_and_plots() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();

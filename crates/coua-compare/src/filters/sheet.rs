@@ -150,13 +150,16 @@ const AGAINST_MACHINE: [Step; 5] =
     [Step::Insert, Step::Present, Step::Absent, Step::Half, Step::Remove];
 
 impl Sheet {
-    /// Times of those steps that were measured, of those contestants that have them.
-    fn times(&self, steps: &[Step]) -> Table {
+    /// Times of those steps that were measured, if any, of those contestants that have them.
+    fn times(&self, steps: &[Step]) -> Option<Table> {
         let measured = |step: &&Step| {
             let has = |line: &Line| line.nanoseconds.contains_key(step);
             self.lines.iter().any(has)
         };
         let steps: Vec<&Step> = steps.iter().filter(measured).collect();
+        if steps.is_empty() {
+            return None;
+        }
         let heads = steps.iter().map(ToString::to_string);
         let mut table = Table::new(std::iter::once("contestant".to_owned()).chain(heads));
         for line in &self.lines {
@@ -165,7 +168,7 @@ impl Sheet {
                 table.row(std::iter::once(line.name.clone()).chain(times));
             }
         }
-        table
+        Some(table)
     }
 
     /// Coua's times against the machine's.
@@ -221,8 +224,8 @@ impl fmt::Display for Sheet {
             write!(out, " {what} {};", cell(Some(time)))?;
         }
         writeln!(out, "\n")?;
-        for steps in TABLES {
-            writeln!(out, "{}", self.times(steps))?;
+        for table in TABLES.iter().filter_map(|steps| self.times(steps)) {
+            writeln!(out, "{table}")?;
         }
         // Without a filter's whole life neither is known.
         if self.lines.iter().any(|line| line.nanoseconds.contains_key(&Step::Insert)) {
