@@ -49,15 +49,16 @@ impl Touch {
 const FETCH: u64 = 8 * PAGE;
 
 impl Access {
-    /// Whether a snapshot of `bytes` bytes, some of which are not in the cache, is to be mapped for so
-    /// many keys, each in one generation.
-    pub(crate) fn maps(self, bytes: u64, missing: Missing, (touch, keys): (Touch, u64)) -> bool {
+    /// Whether a snapshot of `bytes` bytes, some of which are not in the cache, is to be mapped for this
+    /// work: so many keys, each in one generation.
+    pub(crate) fn maps(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> bool {
         match self {
             Self::Map => true,
             Self::Load => false,
             Self::BySize => {
-                let cost = PAGES * (missing.share_of(FETCH) + touch.cost());
-                bytes >= LEAST_MAPPED && keys.saturating_mul(cost) < bytes
+                let cost = |touch: Touch| PAGES * (missing.share_of(FETCH) + touch.cost());
+                let costs = work.iter().map(|&(touch, keys)| keys.saturating_mul(cost(touch)));
+                bytes >= LEAST_MAPPED && costs.fold(0, u64::saturating_add) < bytes
             }
         }
     }
@@ -65,7 +66,7 @@ impl Access {
     /// Memory of its own that a filter takes at most to which so many changes are made.
     pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
         let touched = changes.saturating_mul(PAGES * PAGE);
-        if self.maps(bytes, Missing::ALL, (Touch::Change, changes)) {
+        if self.maps(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
             touched.min(bytes)
         } else {
             bytes
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn small_work_on_a_large_filter_maps() {
-        let maps = |bytes, missing, work| Access::BySize.maps(bytes, missing, work);
+        let maps = |bytes, missing, work| Access::BySize.maps(bytes, missing, &[work]);
         let (ask, change) = (|keys| (Touch::Ask, keys), |keys| (Touch::Change, keys));
         for few in [ask(10_000), change(10_000)] {
             assert!(maps(5 << 30, Missing::ALL, few) && maps(5 << 30, Missing::NONE, few));
@@ -91,8 +92,19 @@ mod tests {
         assert!(maps(5 << 30, Missing::NONE, ask(100_000_000)));
         assert!(!maps(5 << 30, Missing::NONE, change(100_000_000)));
         assert!(!maps(u64::MAX, Missing::NONE, ask(u64::MAX)));
-        let most = ask(u64::MAX);
-        assert!(Access::Map.maps(0, Missing::ALL, most));
-        assert!(!Access::Load.maps(u64::MAX, Missing::NONE, ask(0)));
+        assert!(Access::Map.maps(0, Missing::ALL, &[ask(u64::MAX)]));
+        assert!(!Access::Load.maps(u64::MAX, Missing::NONE, &[ask(0)]));
+    }
+
+    /// A journal is done again before the filter is asked.
+    #[test]
+    fn all_of_the_work_is_counted() {
+        let maps = |asked, changed| {
+            let work = [(Touch::Ask, asked), (Touch::Change, changed)];
+            Access::BySize.maps(8 << 20, Missing::NONE, &work)
+        };
+        assert!(maps(1 << 19, (1 << 10) - 1));
+        assert!(!maps(1 << 20, 1) && !maps(1, 1 << 11) && !maps(1 << 19, 1 << 10));
+        assert!(!maps(u64::MAX, u64::MAX));
     }
 }

@@ -200,10 +200,10 @@ pub(crate) fn view_of(
     let missing = Missing::of(file, bytes);
     let touched = AtomicU64::new(0);
     let mut memory = Memory { access, bytes, missing, is_mapped: true, touch, touched };
-    memory.is_mapped = memory.is_enough(expected.saturating_add(logged));
+    memory.is_mapped = memory.is_enough(expected, logged);
     let mut filter = memory.bring_in(file, options.key).map_err(unreadable)?;
-    let keys = in_generations(&filter, expected).saturating_add(logged);
-    if memory.is_mapped && !memory.is_enough(keys) {
+    let keys = in_generations(&filter, expected);
+    if memory.is_mapped && !memory.is_enough(keys, logged) {
         // Each generation would be asked.
         memory.is_mapped = false;
         filter = memory.bring_in(file, options.key).map_err(unreadable)?;

@@ -65,9 +65,10 @@ impl Memory {
         }
     }
 
-    /// Whether the snapshot is to be mapped for so many keys.
-    pub(crate) fn is_enough(&self, keys: u64) -> bool {
-        self.access.maps(self.bytes, self.missing, (self.touch, keys))
+    /// Whether the snapshot is to be mapped for so many keys, and for so many changes that a journal has.
+    pub(crate) fn is_enough(&self, keys: u64, logged: u64) -> bool {
+        let work = [(self.touch, keys), (Touch::Change, logged)];
+        self.access.maps(self.bytes, self.missing, &work)
     }
 
     fn count(&self, filter: &Generations, keys: u64) {
@@ -76,7 +77,7 @@ impl Memory {
 
     /// Whether so much of a mapped filter was touched that it pays to go over to memory with large pages.
     fn is_outgrown(&self) -> bool {
-        self.is_mapped && !self.is_enough(self.touched.load(Ordering::Relaxed))
+        self.is_mapped && !self.is_enough(self.touched.load(Ordering::Relaxed), 0)
     }
 
     /// Counts keys, goes over to memory once that pays, and has the keys' pages fetched if that is needed.

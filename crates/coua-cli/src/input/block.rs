@@ -23,7 +23,7 @@ pub(crate) struct Block {
     pub(crate) keyless: Vec<Keyless>,
     /// What was found out before the block's turn to be answered.
     pub(crate) first_half: FirstHalf,
-    /// The keys have been looked up, before or in the block's turn.
+    /// A thread that would have had to wait has looked the keys up before the block's turn.
     pub(crate) is_looked_up: bool,
     /// Whether each key is there.
     pub(crate) present: Vec<bool>,

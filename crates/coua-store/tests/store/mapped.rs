@@ -100,6 +100,35 @@ fn work_for_all_generations_is_counted() {
     assert!(reads(most(8)) && !reads(most(8) + 1), "little for each to be looked at");
 }
 
+/// Whoever only asks does the journal's changes again first.
+#[test]
+fn a_journal_is_counted_as_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    saved(&large(), &path);
+    let most = path.metadata().unwrap().len() / 4096;
+    let mut store = Options::new().expecting(10).write(&path).unwrap();
+    store.insert_hash_batch(&hashes(7, most / 2)).unwrap();
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    let spoil = || {
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+    };
+    let is_mapped = || Options::new().expecting(0).read(&path).is_ok();
+    spoil();
+    assert_eq!(is_mapped(), tells(&path), "half of the line");
+    spoil();
+    let mut store = Options::new().expecting(10).write(&path).unwrap();
+    store.insert_hash_batch(&hashes(8, most)).unwrap();
+    store.commit(&progress(2)).unwrap();
+    drop(store);
+    spoil();
+    assert!(!is_mapped(), "it was read: the damage was seen");
+}
+
 /// What a disk must fetch costs more than what is in the cache.
 #[cfg(target_os = "linux")]
 #[test]
