@@ -98,14 +98,6 @@ pub(crate) struct Probe {
     pub(crate) value: u64,
 }
 
-/// An item's place in a half of its segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Half {
-    pub(crate) is_upper: bool,
-    pub(crate) primary: u64,
-    pub(crate) value: u64,
-}
-
 /// Choice bit of a slot value.
 pub(crate) const PARTNER: u64 = 1;
 
@@ -222,34 +214,35 @@ impl Shape {
         Probe { segment, primary, partner, value: fingerprint << self.lanes.tag_bits }
     }
 
-    /// The place of a key from its primary bucket and the value there.
-    #[inline(always)]
-    pub(crate) fn probe(&self, segment: u32, primary: u64, value: u64) -> Probe {
-        let partner = self.wrapped(primary + self.offset(value >> self.lanes.tag_bits));
-        Probe { segment, primary, partner, value }
-    }
-
     /// A bucket number below twice the number of buckets, modulo that number.
     #[inline(always)]
     fn wrapped(&self, bucket: u64) -> u64 {
         bucket - select_unpredictable(bucket >= self.buckets, self.buckets, 0)
     }
 
-    /// The same item in the half of its segment that it belongs to, one level deeper. Bucket and top
-    /// bits are one number in order of the hash: its upper half is the upper segment.
+    /// The same item one level deeper, in the halves of its segment, whose buckets are counted through: its
+    /// primary bucket and the value there.
     #[inline(always)]
-    pub(crate) fn half_of(&self, bucket: u64, value: u64) -> Half {
+    pub(crate) fn in_halves(&self, bucket: u64, value: u64) -> (u64, u64) {
         let (other, _) = self.other_place(bucket, value);
         let primary = select_unpredictable(value & PARTNER == 0, bucket, other);
-        let top_bits = self.top_bits - 1;
-        let half = self.buckets << top_bits;
-        let low_end = self.low_bits + self.lanes.tag_bits;
-        let place = (primary << self.top_bits) | (value >> low_end);
-        let is_upper = place >= half;
-        let place = place - if is_upper { half } else { 0 };
-        let top = place & ((1 << top_bits) - 1);
-        let low = value & ((1 << low_end) - 1) & !PARTNER;
-        Half { is_upper, primary: place >> top_bits, value: (top << low_end) | low }
+        self.at_home_in_halves(primary, value & !PARTNER)
+    }
+
+    /// [`in_halves`](Self::in_halves) for an item in its primary bucket. Bucket and top bits are one number
+    /// in order of the hash: the first of these bits goes to the bucket.
+    #[inline(always)]
+    pub(crate) fn at_home_in_halves(&self, primary: u64, value: u64) -> (u64, u64) {
+        let first = self.lanes.slot_bits - 1;
+        ((primary << 1) | (value >> first), value & ((1 << first) - 1))
+    }
+
+    /// The partner of a bucket, where those of two segments of this shape are counted through.
+    #[inline(always)]
+    pub(crate) fn partner_in_halves(&self, primary: u64, value: u64) -> u64 {
+        let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
+        let offset = self.offset(value >> self.lanes.tag_bits);
+        first + self.wrapped(primary - first + offset)
     }
 
     /// Distance from primary to partner: a mix of the whole fingerprint, below `buckets`.
@@ -294,14 +287,18 @@ impl Shape {
 
     /// Calls `visit` with the bucket and the value of every slot in use.
     #[inline(always)]
-    pub(crate) fn for_each_value(&self, segment: &Segment, visit: impl FnMut(u64, u64)) {
-        self.for_each_value_in(segment, 0..self.slots(), visit);
+    pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
+        self.for_each_slot_in(segment, 0..self.slots(), |bucket, value| {
+            if value != 0 {
+                visit(bucket, value);
+            }
+        });
     }
 
-    /// [`for_each_value`](Self::for_each_value) of these slots; where buckets do not overlap, of whole
-    /// ones.
+    /// Calls `visit` with the bucket and the value of each of these slots, 0 where it is free; where buckets
+    /// do not overlap, of whole ones.
     #[inline(always)]
-    pub(crate) fn for_each_value_in(
+    pub(crate) fn for_each_slot_in(
         &self,
         segment: &Segment,
         slots: Range<u64>,
@@ -311,10 +308,8 @@ impl Shape {
             let bucket = self.lanes.read(segment, number);
             for position in positions {
                 let stored = self.lanes.stored(segment, &bucket, position);
-                if stored != 0 {
-                    let (own, value) = self.lanes.own_bucket(number, position, stored);
-                    visit(own, value);
-                }
+                let (own, value) = self.lanes.own_bucket(number, position, stored);
+                visit(own, value);
             }
         }
     }
@@ -451,12 +446,11 @@ mod tests {
                     assert_eq!(prefix_of(found, child.depth), prefix_of(hash, child.depth));
                     assert_eq!(place(child, found), place(child, hash));
                     for (bucket, value) in [(primary, value), (partner, value | PARTNER)] {
-                        let half = parent.half_of(bucket, value);
-                        assert_eq!(half.is_upper, prefix_of(hash, child.depth) != prefix);
-                        let probe = child.probe(0, half.primary, half.value);
-                        let (primary, partner, value) = place(child, hash);
-                        assert_eq!((probe.primary, probe.partner), (primary, partner));
-                        assert_eq!(probe.value, value);
+                        let (primary, value) = parent.in_halves(bucket, value);
+                        let partner = child.partner_in_halves(primary, value);
+                        let is_upper = prefix_of(hash, child.depth) != prefix;
+                        let first = if is_upper { child.buckets } else { 0 };
+                        assert_eq!((primary - first, partner - first, value), place(child, hash));
                     }
                 }
             }

@@ -232,9 +232,19 @@ impl Segment {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
+    /// All of its bytes.
+    pub(crate) fn all_bytes(&self) -> &[u8] {
+        self.bytes(self.len())
+    }
+
+    /// All of its bytes, to be filled.
+    pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes_mut(self.len())
+    }
+
     /// Empties the segment; place and depth stay.
     pub(crate) fn clear(&mut self) {
-        self.bytes_mut(self.len()).fill(0);
+        self.all_bytes_mut().fill(0);
         self.occupied = 0;
         self.spilled = false;
         self.overfull = false;

@@ -10,6 +10,7 @@
 
 #![expect(unsafe_code, reason = "vector instructions; this is the only module with them")]
 
+mod fields;
 mod foresee;
 mod look;
 mod split;
@@ -83,7 +84,7 @@ pub(crate) fn locate_vector(
 }
 
 pub(crate) use foresee::{find, foresee};
-pub(crate) use split::divide_vectors;
+pub(crate) use split::{divide_vectors, keep_vectors, pack_vectors};
 pub(crate) use ways::{find_ways, look_along_ways};
 
 /// Keys in a vector.

@@ -110,10 +110,7 @@ impl Vectorized<'_> {
         if !self.shape.lanes.overlap() {
             return Residents { own: number, value: stored };
         }
-        let stored_position = _mm512_srli_epi64::<1>(_mm512_and_epi64(stored, splat(POSITION)));
-        let slot = _mm512_add_epi64(number, position);
-        let value = _mm512_andnot_epi64(splat(POSITION), stored);
-        Residents { own: _mm512_sub_epi64(slot, stored_position), value }
+        in_windows(_mm512_add_epi64(number, position), stored)
     }
 
     /// [`Shape::other_place`], eight times: the buckets.
@@ -131,6 +128,14 @@ impl Vectorized<'_> {
         // The smaller of the two, for what is not below `buckets` wraps when that is taken off.
         _mm512_min_epu64(other, _mm512_sub_epi64(other, buckets))
     }
+}
+
+/// What slots of windows hold belongs to.
+#[target_feature(enable = "avx512f")]
+pub(super) fn in_windows(slot: __m512i, stored: __m512i) -> Residents {
+    let position = _mm512_srli_epi64::<1>(_mm512_and_epi64(stored, splat(POSITION)));
+    let value = _mm512_andnot_epi64(splat(POSITION), stored);
+    Residents { own: _mm512_sub_epi64(slot, position), value }
 }
 
 #[cfg(test)]

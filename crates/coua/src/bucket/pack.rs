@@ -7,16 +7,18 @@ use super::{Form, LOAD_BITS, Lanes};
 use crate::table::Segment;
 
 impl Lanes {
-    /// Writes the buckets of an empty segment from the first on: `values` has those of each side by side,
-    /// 0 where a slot is free. For disjoint buckets of 4 or 8.
+    /// Writes the slots of an empty segment from the first on: `values` has what is stored in them, 0 where
+    /// one is free.
     #[inline(always)]
     pub(crate) fn pack(&self, segment: &mut Segment, values: &[u64]) {
-        debug_assert!(!self.overlap() && matches!(self.slots, 4 | 8));
         let mut stream = Stream { segment, bit: 0, word: 0 };
-        if self.slots == 4 {
-            self.pack_buckets(&mut stream, values.as_chunks::<4>().0);
-        } else {
-            self.pack_buckets(&mut stream, values.as_chunks::<8>().0);
+        match self.slots {
+            4 => self.pack_buckets(&mut stream, values.as_chunks::<4>().0),
+            8 => self.pack_buckets(&mut stream, values.as_chunks::<8>().0),
+            2 if self.form == Form::Wide => {
+                self.pack_buckets(&mut stream, values.as_chunks::<2>().0);
+            }
+            _ => values.iter().for_each(|&value| stream.append(value, self.slot_bits)),
         }
     }
 
@@ -84,22 +86,29 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             state ^ (state >> 31)
         };
-        for (_, lanes) in all_lanes().filter(|(_, lanes)| !lanes.overlap() && lanes.slots >= 4) {
+        for (_, lanes) in all_lanes() {
             let values: Vec<u64> = (0..37 * lanes.slots)
                 .map(|_| if random() % 4 == 0 { 0 } else { random() >> (64 - lanes.slot_bits) })
                 .collect();
             let bytes =
                 (lanes.segment_bits(values.len() as u64).div_ceil(8) + 8).next_multiple_of(64);
             let [mut filled, mut packed] = [(); 2].map(|()| Table::new(0, bytes).unwrap());
-            for (bucket, values) in (0u64..).zip(values.chunks(lanes.slots as usize)) {
-                for (position, &value) in (0..).zip(values) {
-                    let read = lanes.read(&filled.segments[0], bucket);
-                    lanes.fill(&mut filled.segments[0], &read, position, value);
-                }
+            let places = lanes.runs(0..values.len() as u64);
+            let places = places.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
+            for ((bucket, position), &value) in places.zip(&values) {
+                let read = lanes.read(&filled.segments[0], bucket);
+                lanes.fill(&mut filled.segments[0], &read, position, value);
             }
             lanes.pack(&mut packed.segments[0], &values);
             let all = bytes as usize;
             assert!(filled.segments[0].bytes(all) == packed.segments[0].bytes(all), "{lanes:?}");
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                let mut packed = Table::new(0, bytes).unwrap();
+                let is_able = crate::arch::pack_vectors(&lanes, &mut packed.segments[0], &values);
+                let same = filled.segments[0].bytes(all) == packed.segments[0].bytes(all);
+                assert!(!is_able || same, "{lanes:?}");
+            }
         }
     }
 }
