@@ -54,8 +54,8 @@ pub fn avoid_huge_pages() {
 enum Arena {
     /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
     Heap(NonNull<[CacheLine]>),
-    /// `len` bytes of a mapping, which ends with a whole page.
-    Mapped { map: MmapMut, len: usize },
+    /// `len` bytes of a mapping from `begin` on. It ends with a whole page.
+    Mapped { map: MmapMut, begin: usize, len: usize },
 }
 
 impl Drop for Arena {
@@ -81,9 +81,8 @@ impl Arena {
             lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
             return Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))));
         }
-        // Linux lets mappings of whole huge pages begin with one.
         let pages = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or(refused)?;
-        let map = MmapMut::map_anon(pages).map_err(|_| refused)?;
+        let (map, begin) = map_aligned(pages).ok_or(refused)?;
         #[cfg(target_os = "linux")]
         {
             use memmap2::Advice;
@@ -91,10 +90,10 @@ impl Arena {
             let rest = if huge { bytes / HUGE_PAGE * HUGE_PAGE } else { 0 };
             // Advice only: without huge pages the table is slower, not wrong. The last of them would be
             // larger than what is needed of it, also where the system gives them to whoever does not ask.
-            drop(map.advise_range(Advice::HugePage, 0, rest));
-            drop(map.advise_range(Advice::NoHugePage, rest, map.len() - rest));
+            drop(map.advise_range(Advice::HugePage, begin, rest));
+            drop(map.advise_range(Advice::NoHugePage, begin + rest, pages - rest));
         }
-        Ok(Self::Mapped { map, len: bytes })
+        Ok(Self::Mapped { map, begin, len: bytes })
     }
 
     /// Bytes of a file from `begin` on, as private memory: what is written here never reaches the file,
@@ -113,7 +112,7 @@ impl Arena {
             // Advice only: keys lie anywhere, so what lies beside a page is not worth reading.
             drop(map.advise(memmap2::Advice::Random));
         }
-        Ok(Self::Mapped { map, len: bytes })
+        Ok(Self::Mapped { map, begin: 0, len: bytes })
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
@@ -121,15 +120,16 @@ impl Arena {
     #[cfg(unix)]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     fn discard_before(&mut self, address: *const u8) {
-        let Self::Mapped { map, len } = self else { return };
-        let used = (address as usize).wrapping_sub(map.as_ptr() as usize);
+        let Self::Mapped { map, begin, len } = self else { return };
+        let used = (address as usize).wrapping_sub(map.as_ptr() as usize + *begin);
         if used < *len {
             let pages = used / DISCARD_STEP * DISCARD_STEP;
             let last = pages.saturating_sub(DISCARD_STEP);
             // SAFETY: the range lies in the mapping, which is private, and holds only segments that
             // the caller does not read again. Failure leaves the memory as it is.
             unsafe {
-                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, last, pages - last)
+                let from = *begin + last;
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, pages - last)
             }
             .ok();
         }
@@ -141,7 +141,7 @@ impl Arena {
     fn base(&mut self) -> NonNull<u8> {
         match self {
             Self::Heap(lines) => lines.cast(),
-            Self::Mapped { map, .. } => NonNull::from(&mut **map).cast(),
+            Self::Mapped { map, begin, .. } => NonNull::from(&mut map[*begin..]).cast(),
         }
     }
 
@@ -151,6 +151,25 @@ impl Arena {
             Self::Mapped { len, .. } => *len,
         }
     }
+}
+
+/// A new mapping, and where in it as many bytes as wanted begin with a huge page. Linux lets mappings of
+/// whole huge pages begin with one from 6.7 on; elsewhere they need room to begin later.
+fn map_aligned(bytes: usize) -> Option<(MmapMut, usize)> {
+    let map = MmapMut::map_anon(bytes).ok()?;
+    if first_page(&map) == 0 { Some((map, 0)) } else { map_with_room(bytes) }
+}
+
+/// [`map_aligned`] wherever the mapping comes to lie.
+fn map_with_room(bytes: usize) -> Option<(MmapMut, usize)> {
+    let map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
+    let begin = first_page(&map);
+    Some((map, begin))
+}
+
+/// Where a mapping's first whole huge page begins.
+fn first_page(map: &MmapMut) -> usize {
+    (map.as_ptr() as usize).wrapping_neg() % HUGE_PAGE
 }
 
 /// An independent run of buckets: both buckets of a key lie in one segment.
@@ -233,6 +252,7 @@ impl Segment {
     }
 
     /// All of its bytes.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn all_bytes(&self) -> &[u8] {
         self.bytes(self.len())
     }
@@ -439,5 +459,40 @@ impl Arena {
         assert!(offset <= self.len());
         // SAFETY: the offset lies within the allocation.
         unsafe { self.base().add(offset) }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arenas_begin_with_a_huge_page() {
+        let mut arena = Arena::new(3 * HUGE_PAGE + 5).unwrap();
+        assert_eq!(arena.base().as_ptr() as usize % HUGE_PAGE, 0);
+        // Mappings may begin with one by themselves, or by chance.
+        for bytes in [HUGE_PAGE, 3 * HUGE_PAGE] {
+            let (map, begin) = map_with_room(bytes).unwrap();
+            let len = map.len();
+            let mut arena = Arena::Mapped { map, begin, len: bytes };
+            assert_eq!(arena.base().as_ptr() as usize % HUGE_PAGE, 0);
+            assert!(begin + bytes <= len);
+        }
+    }
+
+    #[test]
+    fn memory_is_given_back_wherever_the_mapping_begins() {
+        let map = MmapMut::map_anon(3 * DISCARD_STEP).unwrap();
+        let begin = HUGE_PAGE;
+        let mut arena = Arena::Mapped { map, begin, len: 3 * DISCARD_STEP - begin };
+        let Arena::Mapped { map, .. } = &mut arena else { panic!("it is mapped") };
+        map.fill(1);
+        let address = arena.base().as_ptr().wrapping_add(DISCARD_STEP);
+        arena.discard_before(address);
+        let Arena::Mapped { map, .. } = &arena else { panic!("it is mapped") };
+        let given_back = cfg!(target_os = "linux");
+        assert!(map[..begin].iter().all(|byte| *byte == 1), "what lies before is not its own");
+        assert!(map[begin..begin + DISCARD_STEP].iter().all(|byte| (*byte == 0) == given_back));
+        assert!(map[begin + DISCARD_STEP..].iter().all(|byte| *byte == 1));
     }
 }

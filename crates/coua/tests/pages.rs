@@ -12,11 +12,16 @@ const HUGE_PAGE: usize = 2 << 20;
 fn advised() -> (usize, usize) {
     let mappings = std::fs::read_to_string("/proc/self/smaps").expect("mappings");
     let (mut asked, mut refused, mut bytes) = (0, 0, 0);
+    let mut begin = 0;
     for line in mappings.lines() {
-        if let Some(size) = line.strip_prefix("Size:") {
+        let hex = line.split_once('-').map(|(begin, _)| usize::from_str_radix(begin, 16));
+        if let Some(Ok(address)) = hex {
+            begin = address;
+        } else if let Some(size) = line.strip_prefix("Size:") {
             bytes = size.trim().trim_end_matches(" kB").parse::<usize>().expect("a size") << 10;
         } else if let Some(flags) = line.strip_prefix("VmFlags:") {
             let has = |wanted| flags.split_whitespace().any(|flag| flag == wanted);
+            assert!(!has("hg") || begin % HUGE_PAGE == 0, "{begin:x}");
             asked += if has("hg") { bytes } else { 0 };
             refused += if has("nh") { bytes } else { 0 };
         }
