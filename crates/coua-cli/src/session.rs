@@ -81,6 +81,7 @@ impl Session {
             keys: reading.keys,
             hasher,
             on_missing: reading.on_missing,
+            shard: reading.shard,
             wanted: Wanted::default(),
         };
         Pipeline { reader, hashing, threads: self.threads, stop: self.stop.clone() }
@@ -102,6 +103,7 @@ impl Session {
         self.bytes += block.size() as u64;
         for keyless in &block.keyless {
             let Why::Missing(missing) = &keyless.why else {
+                // No record of this run.
                 self.records -= 1;
                 continue;
             };
@@ -114,9 +116,11 @@ impl Session {
 
     /// Takes back what was noted about the records from `place` on: they were not answered for.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        let without_key = block.keyless.iter().filter(|keyless| keyless.record >= place).count();
-        self.records -= (block.len() - place) as u64;
-        self.without_key -= without_key as u64;
+        let from_there = block.keyless.iter().filter(|keyless| keyless.record >= place);
+        let (without_key, others): (Vec<_>, Vec<_>) =
+            from_there.partition(|keyless| matches!(keyless.why, Why::Missing(_)));
+        self.records -= (block.len() - place - others.len()) as u64;
+        self.without_key -= without_key.len() as u64;
         self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 

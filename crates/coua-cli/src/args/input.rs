@@ -4,6 +4,7 @@ use crate::args::value;
 use crate::clock::{Now, TimeFormat};
 use crate::input::{Coding, Inputs, Survey};
 use crate::key::csv::Column;
+use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
@@ -107,6 +108,14 @@ struct KeyArgs {
     /// What to do with a record that has no key, or is broken
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_missing: OnMissing,
+
+    /// Only the records of shard I of N, as if there were no others; shards are counted from 1
+    ///
+    /// Keys are divided by their hashes, so that N runs, on as many machines, can share the work: their
+    /// outputs may be concatenated, and their filters merged. The runs need the same other options.
+    /// Records without a key, and the header of CSV records, are in shard 1.
+    #[arg(long, value_name = "I/N", value_parser = Shard::parse)]
+    shard: Option<Shard>,
 }
 
 /// What to do with a record without a key.
@@ -151,6 +160,8 @@ pub(crate) struct Reading {
     pub(crate) format: Format,
     pub(crate) keys: Keys,
     pub(crate) on_missing: OnMissing,
+    /// Records of others are not there.
+    pub(crate) shard: Option<Shard>,
 }
 
 impl Reading {
@@ -189,6 +200,7 @@ impl InputArgs {
             format: Format { separator: self.separator(&keys), crlf: self.records.crlf },
             keys,
             on_missing: self.keys.on_missing,
+            shard: self.keys.shard,
         })
     }
 

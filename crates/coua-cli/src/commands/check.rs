@@ -124,12 +124,13 @@ impl Findings {
         let passes = |why: &Why| match why {
             Why::Header(header) => *header == Header::First,
             Why::Missing(_) => keyless_pass,
+            Why::OtherShard => false,
         };
         block.select(present.map(|present| present == wanted), passes);
         let printed = block.selected.iter().filter(|selected| **selected).count();
         // The header is printed, but is no record.
-        let header = usize::from(block.header == Some(Header::First));
-        self.printed += (printed - header) as u64;
+        let headers = block.keyless.iter().filter(|it| it.why == Why::Header(Header::First));
+        self.printed += (printed - headers.count()) as u64;
         if self.printing.quiet && self.printed > 0 { Flow::Enough } else { Flow::Continue }
     }
 

@@ -102,7 +102,7 @@ impl Deliver for Lines {
         for (place, record) in block.records().enumerate() {
             let count = match keyless.next_if(|keyless| keyless.record == place) {
                 None => counts.next().copied().unwrap_or(0),
-                Some(without) if without.why.is_header() => continue,
+                Some(without) if !without.why.is_record() => continue,
                 Some(_) if self.on_missing == OnMissing::Keep => 0,
                 Some(_) => continue,
             };

@@ -93,11 +93,14 @@ pub(crate) struct Keyless {
 pub(crate) enum Why {
     Header(Header),
     Missing(Missing),
+    /// It has one, but is another run's (`--shard`).
+    OtherShard,
 }
 
 impl Why {
-    pub(crate) fn is_header(&self) -> bool {
-        matches!(self, Self::Header(_))
+    /// Whether it is a record of this run.
+    pub(crate) fn is_record(&self) -> bool {
+        matches!(self, Self::Missing(_))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::input::OnMissing;
 use crate::input::block::{Block, Ending, Keyless, Why};
+use crate::key::shard::Shard;
 use crate::key::{Keys, Missing, Parts};
 use crate::message::Failure;
 use crate::record::Format;
@@ -14,6 +15,7 @@ pub(crate) struct Hashing {
     pub(crate) keys: Keys,
     pub(crate) hasher: KeyHasher,
     pub(crate) on_missing: OnMissing,
+    pub(crate) shard: Option<Shard>,
     pub(crate) wanted: Wanted,
 }
 
@@ -38,7 +40,7 @@ impl Hashing {
         // The vectors are lent out, because the records borrow the block.
         let mut hashes = std::mem::take(&mut block.hashes);
         let mut times = std::mem::take(&mut block.times);
-        if self.keys.is_whole_record() {
+        if self.keys.is_whole_record() && self.shard.is_none() {
             let hash = |record| self.hasher.hash(self.format.content(record));
             hashes.extend(block.records().map(hash));
             if self.wanted == Wanted::Key {
@@ -77,12 +79,18 @@ impl Hashing {
         }
         for (place, record) in block.records().enumerate() {
             match self.hash_record(block, place, record) {
+                Ok((hash, _)) if self.shard.is_some_and(|shard| !shard.has(hash)) => {
+                    keyless.push(Keyless { record: place, why: Why::OtherShard });
+                }
                 Ok((hash, time)) => {
                     hashes.push(hash);
                     times.extend(time);
                     if self.wanted == Wanted::Key {
                         kept.push(self.keys.last_key());
                     }
+                }
+                Err(_) if self.shard.is_some_and(|shard| !shard.is_first()) => {
+                    keyless.push(Keyless { record: place, why: Why::OtherShard });
                 }
                 Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
                     return Some((place, missing));

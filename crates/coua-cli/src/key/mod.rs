@@ -10,6 +10,7 @@ pub(crate) mod hashing;
 mod json;
 mod normalize;
 mod regex;
+pub(crate) mod shard;
 pub(crate) mod time;
 
 use crate::message::Failure;

@@ -168,6 +168,7 @@ impl Dedup {
         match why {
             Why::Header(header) => *header == Header::First,
             Why::Missing(_) => wanted == Insertion::Inserted && self.work.session.keeps_keyless(),
+            Why::OtherShard => false,
         }
     }
 

@@ -366,6 +366,21 @@ fn the_readmes_pipeline_marks_and_unmarks() {
 }
 
 #[test]
+fn the_readmes_shards() {
+    let folder = Folder::new();
+    folder.file("urls.txt", lines(1000, Repeats::Many));
+    for line in readme_block(5) {
+        let run = shell(folder.path(), &line.replacen("coua ", "\"$COUA\" ", 1));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
+    }
+    let parts = [folder.read("one.txt"), folder.read("two.txt")];
+    assert!(parts.iter().all(|part| !part.is_empty()));
+    let all = folder.join("all.coua");
+    assert_eq!(run(["check", "-v", "-c", &all, &folder.join("urls.txt")]).stdout, b"0\n");
+    assert_eq!(parts.concat().len(), expected(&lines(1000, Repeats::Many)).len());
+}
+
+#[test]
 fn the_readmes_interrupted_run() {
     let folder = Folder::new();
     folder.file("urls.txt", "a\nb\na\n");
@@ -387,4 +402,46 @@ fn help_and_version() {
     let unknown = run(["dedupe"]);
     assert_eq!((unknown.code, unknown.stdout.as_slice()), (Some(2), b"".as_slice()));
     assert_eq!(run([""; 0]).code, Some(2));
+}
+
+/// The names of all fields, at any depth.
+fn field_names(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(fields) => {
+            let inner = fields.values().flat_map(field_names);
+            fields.keys().cloned().chain(inner).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(field_names).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn the_help_tells_every_field_of_json() {
+    let folder = Folder::new();
+    let file = folder.file("lines", "a\nb\na\n\"");
+    let (filter, out) = (folder.join("seen"), folder.join("out"));
+    run(["add", &filter, &file]).good();
+    let commands: [&[&str]; 8] = [
+        &["info", "--json", &filter],
+        &["verify", "--json", &filter],
+        &["verify", "--json", &file],
+        &["plan", "--json", "--items", "1000", "--rate", "0.01"],
+        &["dedup", "--stats=json", "-o", &out, &file],
+        &["dedup", "--stats=json", "--json", "/x", "-o", &out, &file],
+        &["check", "--stats=json", "-q", &filter, &file],
+        &["add", "--stats=json", &filter, &file],
+    ];
+    for command in commands {
+        let help = run([command[0], "--help"]).text();
+        let run = run(command);
+        let printed = String::from_utf8(run.stdout).unwrap();
+        let text = if printed.is_empty() { &run.stderr } else { &printed };
+        let line = &text[text.find('{').unwrap()..];
+        let names = field_names(&json(line));
+        assert!(names.len() > 2, "{command:?}: {text}");
+        for name in names {
+            assert!(help.contains(&format!("`{name}`")), "{command:?} {name}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Filter files: remembered across runs, shared by processes, hostile, full.
 
-use crate::support::{Folder, Repeats, coua, expected, json, lines, run, run_with, shell, wait};
+use crate::support::{
+    Folder, Repeats, coua, expected, json, lines, messages, run, run_with, shell, wait,
+};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -87,6 +89,7 @@ fn many_processes_on_one_file_lose_nothing() {
     let children: Vec<_> = parts.iter().map(start).collect();
     for mut child in children {
         assert!(wait(&mut child).success());
+        assert_eq!(messages(&mut child), "");
     }
     let shown: Vec<u8> = parts.iter().flat_map(|part| fs::read(part).unwrap()).collect();
     assert!(shown == expected(&text), "each line was shown by exactly one of them");

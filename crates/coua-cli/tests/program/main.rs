@@ -12,8 +12,11 @@ mod needs_awk;
 mod outputs;
 mod permissions;
 mod resume;
+mod shards;
 mod signals;
 mod streams;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod together;
 mod windows;

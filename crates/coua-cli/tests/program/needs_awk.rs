@@ -86,6 +86,19 @@ fn whatever_the_number_of_threads() {
     assert!(filters.windows(2).all(|pair| pair[0] == pair[1]), "filters are the same");
 }
 
+/// Without a filter file there are two filters, of half of the keys each.
+#[test]
+fn whatever_the_number_of_threads_without_a_file() {
+    let folder = Folder::new();
+    let text = lines(200_000, Repeats::Few);
+    let file = folder.file("lines", &text);
+    let expected = awk(&text);
+    for threads in ["1", "2", "3", "4", "5", "9"] {
+        assert!(run(["dedup", "-j", threads, &file]).good() == expected, "-j {threads}");
+        assert!(run_with(&text, ["dedup", "-j", threads]).good() == expected, "-j {threads}");
+    }
+}
+
 #[test]
 fn a_filter_depends_on_the_records_alone() {
     let folder = Folder::new();

@@ -33,6 +33,7 @@ fn a_waiting_program_saves_and_dies_by_the_signal() {
             let mut rest = Vec::new();
             stdout.read_to_end(&mut rest).unwrap();
             assert_eq!(rest, b"", "an unfinished record is not read");
+            assert_eq!(messages(&mut child), "");
             assert!(!folder.has("seen.coua.lock"));
             let next =
                 crate::support::run_with(b"first\nunfinished\n", ["dedup", "--filter", &filter]);
@@ -55,6 +56,7 @@ fn a_working_program_loses_and_repeats_nothing() {
         until(|| fs::metadata(&part).is_ok_and(|part| part.len() > 1_000_000));
         send(&child, if round % 2 == 0 { Signal::INT } else { Signal::TERM });
         let status = wait(&mut child);
+        assert_eq!(messages(&mut child), "");
         interrupted += usize::from(status.signal().is_some());
         done.extend_from_slice(&fs::read(&part).unwrap());
         if status.signal().is_none() {

@@ -78,6 +78,7 @@ impl Tally {
         match why {
             Why::Header(header) => *header == Header::First,
             Why::Missing(_) => wanted == Insertion::Inserted && self.session.keeps_keyless(),
+            Why::OtherShard => false,
         }
     }
 

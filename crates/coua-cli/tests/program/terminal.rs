@@ -1,0 +1,84 @@
+//! What is shown on a terminal alone.
+
+use crate::support::{coua, wait};
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, ChildStdin, Stdio};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+/// A terminal: its own side, and the program's.
+fn terminal() -> (File, File) {
+    let own: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&own).unwrap();
+    unlockpt(&own).unwrap();
+    let name = ptsname(&own, Vec::new()).unwrap();
+    let program = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, 0o600.into()).unwrap();
+    rustix::termios::tcsetwinsize(
+        &own,
+        rustix::termios::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 },
+    )
+    .unwrap();
+    (File::from(own), File::from(program))
+}
+
+/// The program with messages on a terminal, and its input.
+fn started(args: &[&str], terminal: File) -> (Child, ChildStdin) {
+    let mut command = coua(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(terminal).env("TERM", "xterm");
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    (child, stdin)
+}
+
+/// What a run shows that is fed a line every now and then.
+fn shown(args: &[&str], pauses: u32) -> String {
+    let (mut own, program) = terminal();
+    let (mut child, mut stdin) = started(args, program);
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        // On Linux the end of a terminal is an error.
+        own.read_to_end(&mut text).ok();
+        String::from_utf8(text).unwrap()
+    });
+    for number in 0..pauses {
+        stdin.write_all(format!("{number}\n").as_bytes()).unwrap();
+        sleep(Duration::from_millis(100));
+    }
+    drop(stdin);
+    assert!(wait(&mut child).success());
+    reader.join().unwrap()
+}
+
+#[test]
+fn progress_comes_after_a_second_and_goes() {
+    let text = shown(&["dedup"], 16);
+    assert!(text.contains(" records, ") && text.contains(" unique, "), "{text:?}");
+    let last_line = text.rsplit(['\r', '\n']).next().unwrap();
+    assert!(!last_line.contains("records"), "taken away: {text:?}");
+    assert_eq!(shown(&["dedup", "--quiet"], 16), "");
+    let start = Instant::now();
+    let text = shown(&["dedup"], 2);
+    assert!(text.is_empty() || start.elapsed() > Duration::from_secs(1), "{text:?}");
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    for (no_color, coloured) in [(None, true), (Some("1"), false)] {
+        let (mut own, program) = terminal();
+        let mut command = coua(["dedup", "--no-such-option"]);
+        command.stderr(program).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.envs(no_color.map(|value| ("NO_COLOR", value)));
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        assert_eq!(wait(&mut child).code(), Some(2));
+        let mut text = Vec::new();
+        own.read_to_end(&mut text).ok();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("--no-such-option"), "{text:?}");
+        assert_eq!(text.contains('\x1b'), coloured, "{text:?}");
+    }
+}
