@@ -12,6 +12,9 @@ use crate::window::change::{Change, Ledger, When};
 use crate::window::stretch::Stretch;
 use crate::window::{Clock, Generations};
 
+/// Fewer items are not worth asking all generations at once.
+const SHORTEST_STRETCH: usize = 16;
+
 impl Generations {
     /// Adds the key at present if it is not remembered, and says which.
     ///
@@ -38,6 +41,9 @@ impl Generations {
     /// A repeat changes nothing: an item's age counts from when it was inserted, not from when it was
     /// last seen. An item too old for the window that is not remembered counts as
     /// [`Insertion::Inserted`] too, but it is not.
+    ///
+    /// O(keys * generations) expected, if the items come in the order of their times. If not, each item of
+    /// another generation than the one before may cost O(generations^2).
     ///
     /// # Errors
     ///
@@ -95,6 +101,8 @@ impl Generations {
     }
 
     /// Adds a copy of many keys that are hashed already, but not of those too old for the window.
+    /// O(keys) expected, and O(generations) wherever an item goes to another generation than the one
+    /// before.
     ///
     /// # Errors
     ///
@@ -159,15 +167,20 @@ impl Generations {
     }
 
     /// Advances to the time of the first item, and gives where the first one follows that is of a later
-    /// generation.
+    /// generation. Where items are the clock that cannot be foretold: then it gives a place soon after, for
+    /// what follows is asked about again.
     fn end_of_stretch(
         &mut self,
         items: Range<usize>,
         when: When<'_>,
         ledger: &mut impl Ledger,
     ) -> usize {
-        let given = self.window().filter(|window| window.clock() == Clock::Given);
-        let (When::Each(times), Some(window)) = (when, given) else { return items.end };
+        let Some(window) = self.window() else { return items.end };
+        if window.clock() == Clock::Count {
+            let soon = self.room().saturating_mul(2).max(SHORTEST_STRETCH);
+            return items.end.min(items.start.saturating_add(soon));
+        }
+        let (When::Each(times), Clock::Given) = (when, window.clock()) else { return items.end };
         self.advance(times[items.start], ledger);
         let present = window.generation_of(self.clock());
         let is_later = |time: &u64| window.generation_of(*time) > present;
