@@ -265,7 +265,7 @@ impl Task {
         if view.memory.is_mapped {
             // Damage must not get a new checksum; and what is read in order need not come page by page.
             io::Seek::rewind(&mut &self.snapshot).map_err(|error| unreadable(error.into()))?;
-            Generations::check_file(&self.snapshot).map_err(unreadable)?;
+            Generations::verify(&self.snapshot).map_err(unreadable)?;
         }
         let scan = Scan::begin(&self.journal, &files.journal)?;
         scan.frames(Mark::FIRST, self.until.at, |at, kind, payload| {

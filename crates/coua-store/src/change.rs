@@ -15,6 +15,18 @@ impl Store {
     /// # Errors
     ///
     /// [`Full`] if there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.insert("a")?;
+    /// assert_eq!(store.filter().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<(), Full> {
         let hash = self.filter.hasher().hash(key.as_ref());
         self.insert_hash_batch(&[hash]).map_err(|stopped| stopped.full)
@@ -25,6 +37,17 @@ impl Store {
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, Insertion};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// assert_eq!(store.insert_unique("a")?, Insertion::Inserted);
+    /// assert_eq!(store.insert_unique("a")?, Insertion::AlreadyPresent);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
         let hash = self.filter.hasher().hash(key.as_ref());
         let mut outcomes = Vec::new();
@@ -34,6 +57,18 @@ impl Store {
     }
 
     /// Takes one copy of the key away; false if there is none.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// assert!(store.remove("a"));
+    /// assert!(!store.remove("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove<K: AsRef<[u8]>>(&mut self, key: K) -> bool {
         let hash = self.filter.hasher().hash(key.as_ref());
         let mut removed = Vec::new();
@@ -46,6 +81,17 @@ impl Store {
     /// # Errors
     ///
     /// [`BatchFull`] at the first key without room: it tells how many are in.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert_hash_batch(&[KeyHash::from_u64(1), KeyHash::from_u64(1)])?;
+    /// assert_eq!(store.filter().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
         self.insert_hash_batch_at(hashes, When::Now)
     }
@@ -55,6 +101,19 @@ impl Store {
     /// # Errors
     ///
     /// [`BatchFull`] at the first key without room.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
+    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
+    /// let hashes = [1, 2].map(KeyHash::from_u64);
+    /// store.insert_hash_batch_at(&hashes, When::Each(&[5_000, 90_000]))?;
+    /// assert!(!store.filter().contains_hash(hashes[0]) && store.filter().contains_hash(hashes[1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_hash_batch_at(
         &mut self,
         hashes: &[KeyHash],
@@ -71,6 +130,18 @@ impl Store {
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, Insertion, KeyHash};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut outcomes = Vec::new();
+    /// store.insert_unique_hash_batch(&[7, 7].map(KeyHash::from_u64), &mut outcomes)?;
+    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_unique_hash_batch(
         &mut self,
         hashes: &[KeyHash],
@@ -85,6 +156,20 @@ impl Store {
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
+    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
+    /// let (hashes, mut outcomes) = ([7, 7, 7].map(KeyHash::from_u64), Vec::new());
+    /// let when = When::Each(&[5_000, 30_000, 90_000]);
+    /// store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes)?;
+    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent, Insertion::Inserted]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_unique_hash_batch_at(
         &mut self,
         hashes: &[KeyHash],
@@ -103,6 +188,19 @@ impl Store {
 
     /// [`remove`](Self::remove) for many keys that are hashed already; `removed` is cleared and then
     /// holds one answer each.
+    ///
+    /// ```
+    /// # use coua::{CuckooFilter, KeyHash};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let (hash, mut removed) = (KeyHash::from_u64(7), Vec::new());
+    /// store.insert_hash_batch(&[hash])?;
+    /// store.remove_hash_batch(&[hash, hash], &mut removed);
+    /// assert_eq!(removed, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         let mut of_piece = Vec::new();
@@ -115,6 +213,19 @@ impl Store {
     }
 
     /// Tells a filter that forgets the time: what its window has left goes.
+    ///
+    /// ```
+    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let minute = Window::new(Clock::Arrival, 60_000, 6)?;
+    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
+    /// store.insert("a")?;
+    /// store.advance(70_000);
+    /// assert!(!store.filter().contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
         let log = (self.need == Need::Journal).then_some(&mut self.log);
@@ -123,6 +234,18 @@ impl Store {
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
     /// writes a new snapshot.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.rewrite(|filter| filter.endless_mut().map(CuckooFilter::clear));
+    /// assert!(store.filter().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
         let result = change(&mut self.filter);
         self.outgrow();

@@ -25,6 +25,20 @@ impl Store {
     /// [`StoreError`] if the disk refused. Unless it was the very last step that failed, the state on
     /// disk is that of the commit before; the changes are still here, and the next commit tries again.
     /// What goes wrong with a snapshot beside the work is an error of the commit after it.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Progress, Store};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.commit(&Progress { records: 1, ..Progress::default() })?;
+    /// let view = Store::read(&path)?;
+    /// assert!(view.filter.contains("a"));
+    /// assert_eq!(view.progress.map(|progress| progress.records), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit(&mut self, progress: &Progress) -> Result<(), StoreError> {
         self.is_piecemeal |= progress.records > 0;
         if !self.has_changes() && self.progress.as_ref() == Some(progress) {
@@ -71,6 +85,18 @@ impl Store {
     /// # Errors
     ///
     /// As [`commit`](Self::commit).
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Progress, Store};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.commit_snapshot(&Progress::default())?;
+    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit_snapshot(&mut self, progress: &Progress) -> Result<(), StoreError> {
         self.outgrow();
         self.commit(progress)
@@ -107,6 +133,18 @@ impl Store {
     /// # Errors
     ///
     /// As [`commit`](Self::commit).
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Progress, Store};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let progress = Progress { records: 9, ..Progress::default() };
+    /// store.finish_at(&progress)?;
+    /// assert_eq!(Store::open(&path)?.progress(), Some(&progress));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish_at(mut self, progress: &Progress) -> Result<Generations, StoreError> {
         self.end(progress)?;
         Ok(mem::take(&mut self.filter))

@@ -133,6 +133,11 @@ impl StoreError {
     }
 
     /// The file that the message is about.
+    ///
+    /// ```
+    /// let error = coua_store::Store::read("/no/such/seen.coua".as_ref()).unwrap_err();
+    /// assert!(error.path().ends_with("seen.coua"));
+    /// ```
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
@@ -150,6 +155,11 @@ impl StoreError {
 
 impl StoreError {
     /// What is wrong, to be shown after a name of the file that the user knows.
+    ///
+    /// ```
+    /// let error = coua_store::Store::read("/no/such/seen.coua".as_ref()).unwrap_err();
+    /// assert!(error.reason().to_string().starts_with("cannot open"));
+    /// ```
     pub fn reason(&self) -> Reason<'_> {
         Reason(self)
     }

@@ -47,6 +47,16 @@ impl Lock {
     ///
     /// [`StoreError::Busy`] if another process has the lock and `wait` says not to wait;
     /// [`StoreError::Io`] if the folder cannot be written or its file system has no locks.
+    ///
+    /// ```
+    /// use coua_store::{Lock, Wait};
+    /// let folder = tempfile::tempdir()?;
+    /// let lock = Lock::take(&folder.path().join("seen.coua"), Wait::UntilFree)?;
+    /// assert!(folder.path().join("seen.coua.lock").exists());
+    /// drop(lock);
+    /// assert!(!folder.path().join("seen.coua.lock").exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         let target = resolved(path)?;
         let path = beside(&target, ".lock");
@@ -74,6 +84,14 @@ impl Lock {
     }
 
     /// The filter file that is locked, with symbolic links resolved.
+    ///
+    /// ```
+    /// # use coua_store::{Lock, Wait};
+    /// # let folder = tempfile::tempdir()?;
+    /// let lock = Lock::take(&folder.path().join("seen.coua"), Wait::No)?;
+    /// assert!(lock.target().ends_with("seen.coua"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn target(&self) -> &Path {
         &self.target
     }

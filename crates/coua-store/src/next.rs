@@ -61,7 +61,7 @@ impl Store {
     pub(crate) fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
         if let (true, Some(file)) = (self.snapshot.is_unchecked, &mut self.snapshot.file) {
             let checked = io::Seek::rewind(file).map_err(coua::LoadError::Io);
-            let checked = checked.and_then(|()| Generations::check_file(file));
+            let checked = checked.and_then(|()| Generations::verify(file));
             let path = || self.files.snapshot.clone();
             checked.map_err(|source| StoreError::Load { path: path(), source })?;
             self.snapshot.is_unchecked = false;

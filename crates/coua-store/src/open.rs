@@ -83,23 +83,58 @@ impl Default for Options {
 
 impl Options {
     /// As they are if nothing is said.
+    ///
+    /// See the example of [`Options`].
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The filter's secret SipHash key.
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, KeyHasher};
+    /// use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build()?;
+    /// Options::new().create(&path, || keyed)?.finish()?;
+    /// assert!(Options::new().read(&path).is_err());
+    /// assert!(Options::new().key([7; 16]).read(&path).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(mut self, key: [u8; 16]) -> Self {
         self.key = Some(key);
         self
     }
 
     /// Whether to wait for another writer. Default: until it has finished.
+    ///
+    /// ```
+    /// use coua_store::{Lock, Options, StoreError, Wait};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let other = Lock::take(&path, Wait::UntilFree)?;
+    /// let refused = Options::new().wait(Wait::No).write(&path);
+    /// assert!(matches!(refused, Err(StoreError::Busy { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
     /// Whether to map the snapshot or to read it. Default: by the size of the work.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Access, Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # CuckooFilter::new().save_atomically(&path)?;
+    /// let view = Options::new().access(Access::Map).read(&path)?;
+    /// assert!(!view.filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
@@ -108,6 +143,17 @@ impl Options {
     /// How many changes or questions are to come, if that can be said. Then the choice between
     /// mapping and reading is made at once, and space for a snapshot that will not be written is not
     /// taken.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # CuckooFilter::new().save_atomically(&path)?;
+    /// let view = Options::new().expecting(1).read(&path)?;
+    /// assert!(!view.filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn expecting(mut self, changes: u64) -> Self {
         self.expected = Some(changes);
         self
@@ -116,6 +162,18 @@ impl Options {
     /// Bytes of journal beyond which a commit sees to a new snapshot. Default: a quarter of the
     /// snapshot, and at least 1 MiB. While the snapshot is being made the journal grows on, but not beyond
     /// the size of the filter and 256 MiB: then the work has to wait.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Options, Progress};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Options::new().most_journal(0).create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.commit(&Progress::default())?;
+    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn most_journal(mut self, bytes: u64) -> Self {
         self.most_journal = Some(bytes);
         self
@@ -123,6 +181,17 @@ impl Options {
 
     /// Bytes of a filter from which on a new snapshot is made by a thread while the work goes on, if
     /// there is memory for a second filter. Default: 16 MiB.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// // No thread: a commit waits for its snapshot, however large.
+    /// let store = Options::new().beside_from(u64::MAX).create(&path, CuckooFilter::new)?;
+    /// # store.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn beside_from(mut self, bytes: u64) -> Self {
         self.beside_from = bytes;
         self
@@ -134,6 +203,17 @@ impl Options {
     /// # Errors
     ///
     /// [`StoreError`] if there is no filter, or one that cannot be read.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # CuckooFilter::new().save_atomically(&path)?;
+    /// let view = Options::new().read(&path)?;
+    /// assert!(!view.filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read(&self, path: &Path) -> Result<View, StoreError> {
         let files = Files::of(&resolved(path)?);
         match State::of(self, &files, JournalUse::Read)? {
@@ -147,6 +227,19 @@ impl Options {
     /// # Errors
     ///
     /// [`StoreError`] if there is no filter, or one that cannot be read, or it cannot be written.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # CuckooFilter::new().save_atomically(&path)?;
+    /// let mut store = Options::new().write(&path)?;
+    /// store.insert("a")?;
+    /// store.finish()?;
+    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write(&self, path: &Path) -> Result<Store, StoreError> {
         self.write_locked(Lock::take(path, self.wait)?, None::<fn() -> Generations>)
     }
@@ -157,6 +250,19 @@ impl Options {
     /// # Errors
     ///
     /// As [`write`](Self::write), but a missing filter is none.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Options;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// assert!(!path.exists());
+    /// store.finish()?;
+    /// assert!(path.exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create<F: Into<Generations>>(
         &self,
         path: &Path,
@@ -171,6 +277,17 @@ impl Options {
     /// # Errors
     ///
     /// As those.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Lock, Options, Wait};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let lock = Lock::take(&path, Wait::UntilFree)?;
+    /// let store = Options::new().write_locked(lock, Some(CuckooFilter::new))?;
+    /// assert!(store.filter().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write_locked<F: Into<Generations>, B: FnOnce() -> F>(
         &self,
         lock: Lock,

@@ -137,6 +137,8 @@ impl Place {
 
     /// Whether the file is still the one that the position was taken in.
     ///
+    /// See the example of [`of`](Self::of).
+    ///
     /// # Errors
     ///
     /// [`Moved`]: how it differs.

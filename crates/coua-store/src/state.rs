@@ -131,7 +131,7 @@ impl Look {
         if is_turned && contents.turn.as_ref().is_none_or(|turn| turn.next != snapshot) {
             // A damaged snapshot is not itself any more.
             (&file).rewind().map_err(|source| StoreError::io(&files.snapshot, "read", source))?;
-            Generations::check_file(&file).map_err(unreadable)?;
+            Generations::verify(&file).map_err(unreadable)?;
             return Err(StoreError::Foreign { path: files.journal.clone() });
         }
         let journal = Some(Found { file: journal, header, contents, is_turned });

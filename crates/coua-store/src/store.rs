@@ -88,6 +88,21 @@ impl Store {
     /// # Errors
     ///
     /// As [`Options::write`].
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// let mut store = Store::open(&path)?;
+    /// assert!(store.filter().contains("a"));
+    /// store.insert("b")?;
+    /// store.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Options::new().write(path)
     }
@@ -97,6 +112,19 @@ impl Store {
     /// # Errors
     ///
     /// As [`Options::create`].
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.finish()?;
+    /// let store = Store::create(&path, CuckooFilter::new)?;
+    /// assert!(store.filter().contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create<F: Into<Generations>>(
         path: &Path,
         build: impl FnOnce() -> F,
@@ -109,6 +137,18 @@ impl Store {
     /// # Errors
     ///
     /// As [`Options::read`].
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// assert!(Store::read(&path)?.filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read(path: &Path) -> Result<View, StoreError> {
         Options::new().read(path)
     }
@@ -197,16 +237,49 @@ impl Store {
     }
 
     /// The filter with all changes, also those not committed.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// assert!(store.filter().contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn filter(&self) -> &Generations {
         &self.filter
     }
 
     /// What was committed last, if anything was since the file was made.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Progress, Store};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// assert_eq!(store.progress(), None);
+    /// store.commit(&Progress { records: 7, ..Progress::default() })?;
+    /// assert_eq!(store.progress().map(|progress| progress.records), Some(7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref()
     }
 
     /// The filter file, with symbolic links resolved.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let store = Store::create(&path, CuckooFilter::new)?;
+    /// assert!(store.path().ends_with("seen.coua"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn path(&self) -> &Path {
         &self.files.snapshot
     }

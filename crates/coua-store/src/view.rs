@@ -112,6 +112,20 @@ impl Memory {
 impl View {
     /// The filter, to be asked about these keys: what they need of a mapped filter is fetched together,
     /// and after very many of them it is read into memory, where answers are faster.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// let mut view = Store::read(&path)?;
+    /// let hash = view.filter.hasher().hash(b"a");
+    /// assert!(view.asked(&[hash]).contains_hash(hash));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
         self.memory.touch(&mut self.filter, hashes);
         &self.filter
@@ -119,6 +133,20 @@ impl View {
 
     /// The filter, to be asked about so many keys by one of several threads; none if it must be
     /// [`asked`](Self::asked) by one, because keys wait for a disk or it is to be read into memory first.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// let view = Store::read(&path)?;
+    /// let filter = view.asked_beside(1).expect("a small filter is read into memory");
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn asked_beside(&self, keys: u64) -> Option<&Generations> {
         if self.memory.is_fetched() || self.memory.is_outgrown() {
             return None;

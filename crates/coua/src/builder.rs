@@ -20,6 +20,8 @@ const DEFAULT_MAX_RELOCATIONS: u32 = 500;
 /// * a `rate` and `max_items` above `capacity` (or [`WhenFull::ExceedRate`]): it *grows*, and keeps
 ///   the rate up to `max_items`;
 /// * `hash_bits`, or nothing (64): it grows; the rate with n items is n / 2^`hash_bits`.
+///
+/// To describe takes O(1), to build O(segments), and to build from keys O(keys) expected.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {

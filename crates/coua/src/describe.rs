@@ -76,7 +76,7 @@ impl CuckooFilter {
         self.table.segments.len()
     }
 
-    /// Bits of a slot in the segments that were split most.
+    /// Bits of a slot in the segments that were split most. O(segments).
     ///
     /// ```
     /// assert_eq!(coua::CuckooFilter::with_capacity(500, 0.01)?.slot_bits(), 10);

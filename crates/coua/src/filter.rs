@@ -44,8 +44,10 @@ pub(crate) struct Policy {
 /// * Removing a key that was never inserted returns false, but with the false-positive rate's
 ///   probability takes a stranger's copy away: remove only what you inserted.
 ///
-/// All operations on one key take O(1) expected time. Batches are several times faster than single
-/// calls once the table is larger than the processor's caches.
+/// All operations on one key take O(1) expected time, and O(log k) where k keys have more copies than
+/// a bucket has slots. Batches take as much for each key, but are several times faster than single
+/// calls once the table is larger than the processor's caches. Making a filter takes O(segments), and
+/// what describes it O(1) unless it says otherwise.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -297,7 +299,7 @@ impl CuckooFilter {
         self.remove_one(hash)
     }
 
-    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back.
+    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back. O(bytes).
     ///
     /// ```
     /// # let mut filter = coua::CuckooFilter::new();

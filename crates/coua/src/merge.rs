@@ -8,7 +8,7 @@ use crate::prepared::Copies;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
-    /// filters together. O(items of both): on success this filter was copied once, so that a refusal
+    /// filters together. O(slots of both): on success this filter was copied once, so that a refusal
     /// changes nothing.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl CuckooFilter {
     }
 
     /// Adds the items of `other` that are absent: the union of two sets that were filled by
-    /// [`insert_unique`](Self::insert_unique). O(items of both).
+    /// [`insert_unique`](Self::insert_unique). O(slots of both).
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// A copy in memory of its own.
+    /// A copy in memory of its own. O(bytes); segments without items are not copied.
     ///
     /// # Errors
     ///
@@ -113,8 +113,26 @@ impl Clone for CuckooFilter {
 }
 
 impl<K: AsRef<[u8]>> Extend<K> for CuckooFilter {
-    /// Inserts every key. Panics when the filter is full: `extend` has no way to refuse, and nothing
-    /// may be lost silently. Use [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
+    /// Inserts every key. O(1) expected for each.
+    ///
+    /// # Panics
+    ///
+    /// If the filter is full: `extend` has no way to refuse, and nothing may be lost silently. Use
+    /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
+    ///
+    /// ```
+    /// let mut seen = coua::CuckooFilter::new();
+    /// seen.extend(["a", "b"]);
+    /// assert!(seen.contains("b"));
+    /// ```
+    ///
+    /// Here the second key is refused:
+    ///
+    /// ```should_panic
+    /// # let Ok(mut one) = coua::CuckooFilter::with_capacity(1, 0.01) else { return };
+    /// assert_eq!(one.max_items(), 1);
+    /// one.extend(["a", "b"]);
+    /// ```
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for key in keys {
             if let Err(full) = self.insert(key) {
@@ -125,7 +143,17 @@ impl<K: AsRef<[u8]>> Extend<K> for CuckooFilter {
 }
 
 impl<K: AsRef<[u8]>> FromIterator<K> for CuckooFilter {
-    /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit.
+    /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit. O(1)
+    /// expected for each.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for them.
+    ///
+    /// ```
+    /// let seen: coua::CuckooFilter = ["a", "b"].into_iter().collect();
+    /// assert!(seen.contains("a") && !seen.contains("c"));
+    /// ```
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut filter = Self::new();
         filter.extend(keys);

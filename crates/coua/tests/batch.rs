@@ -196,24 +196,45 @@ fn large_filters_to_refusal_and_through_growth() {
     }
 }
 
-#[test]
-fn batches_of_keys_are_batches_of_their_hashes() {
-    let mut by_key = CuckooFilter::new();
-    let mut by_hash = CuckooFilter::new();
-    let keys: Vec<String> = (0..500).map(|number| format!("key {}", number % 300)).collect();
-    let hashes: Vec<KeyHash> =
-        keys.iter().map(|key| by_key.hasher().hash(key.as_bytes())).collect();
-    by_key.insert_batch(&keys).unwrap();
-    by_hash.insert_hash_batch(&hashes).unwrap();
+/// Keys in batches and one by one, not their hashes: the same answers, and after every call that
+/// changes something the same bytes.
+fn check_keys(builder: &CuckooFilterBuilder, size: usize) {
+    let mut pair = Pair::new(builder);
+    // Some keys are there twice; of `more`, some are new.
+    let named = |number| format!("key {}", number % (size * 3 / 5 + 1));
+    let keys: Vec<String> = (0..size).map(named).collect();
+    let more: Vec<String> = keys.iter().flat_map(|key| [key.clone(), format!("{key}!")]).collect();
+    pair.batched.insert_batch(&keys).expect("it grows");
+    for key in &keys {
+        pair.single.insert(key).expect("it grows");
+    }
+    pair.compare();
+
     let (mut outcomes, mut answers, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-    by_key.insert_unique_batch(&keys, &mut outcomes).unwrap();
-    assert!(outcomes.iter().all(|&outcome| outcome == Insertion::AlreadyPresent));
-    by_key.count_batch(&keys, &mut counts);
-    assert!(counts.iter().zip(0..).all(|(&count, at)| count == 1 + u64::from(at % 300 < 200)));
-    by_key.contains_batch(&keys, &mut answers);
-    assert!(answers.iter().all(|&present| present) && by_hash.len() == 500);
-    by_key.remove_batch(&keys, &mut answers);
-    assert!(answers.iter().all(|&removed| removed) && by_key.is_empty());
+    pair.batched.insert_unique_batch(&more, &mut outcomes).expect("it grows");
+    let one_by_one = more.iter().map(|key| pair.single.insert_unique(key));
+    assert!(outcomes.into_iter().map(Ok).eq(one_by_one));
+    pair.compare();
+
+    pair.batched.contains_batch(&more, &mut answers);
+    assert!(answers.iter().all(|&present| present) && answers.len() == more.len());
+    pair.batched.count_batch(&keys, &mut counts);
+    assert!(counts.into_iter().eq(keys.iter().map(|key| pair.single.count(key))));
+
+    let gone = &more[..=size];
+    pair.batched.remove_batch(gone, &mut answers);
+    assert!(answers.into_iter().eq(gone.iter().map(|key| pair.single.remove(key))));
+    pair.compare();
+}
+
+#[test]
+fn batches_of_keys_are_single_keys() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        for size in [1, 2, 63, 64, 65, 500, 1000] {
+            check_keys(&builder.clone().capacity(100).hash_bits(40), size);
+        }
+    }
 }
 
 #[test]

@@ -415,6 +415,23 @@ fn sorted_hashes_are_held_as_others_are() {
     assert!(sorted.memory_bytes() < 16_000_000, "{sorted:?}");
 }
 
+/// Twice the memory at once, as filters of a power of two of slots take it, would be the usual way.
+#[test]
+fn a_filter_that_grows_takes_no_large_step_in_memory() {
+    for (layout, slots) in LAYOUTS {
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        let mut filter = builder.build().unwrap();
+        let mut before = filter.memory_bytes();
+        for number in 0..700_000 {
+            filter.insert_hash(KeyHasher::default().hash_u64(number)).unwrap();
+            let now = filter.memory_bytes();
+            assert!(now <= before + before / 100 + (2 << 20), "{before} to {now}: {filter:?}");
+            before = now;
+        }
+        assert!(before > 3 << 20, "{filter:?}");
+    }
+}
+
 #[test]
 fn a_small_filter_takes_in_a_large_one() {
     let large: CuckooFilter = (0..1_000_000u64).map(u64::to_le_bytes).collect();

@@ -9,11 +9,15 @@ use coua::{Conversion, CuckooFilter, Insertion, Layout, WhenFull};
 use layouts::LAYOUTS;
 use random::Random;
 
-/// Asks for hashes that were never inserted, and compares the share of "yes" with the law.
+/// Asks for hashes that were never inserted, and compares the share of "yes" with the law. At least so
+/// many, and enough to expect 25 times "yes".
 ///
 /// Two of n items may fall together, so that the exact share is 1 - (1 - 2^-H)^n; n / 2^H is its
 /// first term, and its upper bound.
 fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
+    let share = filter.len() as f64 / filter.hash_bits().exp2();
+    let exact = -(-share).exp_m1();
+    let queries = queries.max((25.0 / exact) as u64);
     let random = &mut Random::new(0xfeed);
     let mut wrong = 0;
     let (mut hashes, mut answers) = (Vec::new(), Vec::new());
@@ -24,8 +28,6 @@ fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
         wrong += answers.iter().filter(|&&present| present).count() as u64;
     }
     let asked = (queries.div_ceil(4096) * 4096) as f64;
-    let share = filter.len() as f64 / filter.hash_bits().exp2();
-    let exact = -(-share).exp_m1();
     // Chance in the queries, and in how many of the items fall together.
     let cells = filter.hash_bits().exp2();
     let together = cells * ((-share).exp() - (1.0 + share) * (-2.0 * share).exp());
@@ -79,18 +81,24 @@ fn the_rate_of_a_planned_filter_is_the_stated_one() {
 #[test]
 fn the_rate_stays_with_the_hash_bits_through_growth() {
     for (layout, slots) in LAYOUTS {
-        for (bits, most) in [(22, 15_000), (28, 920_000), (31, 920_000)] {
+        // Above `most` the fingerprints would be at their narrowest; below `fewest` "yes" is too rare.
+        for (bits, fewest, most) in [(22, 0, 15_000), (28, 900, 920_000), (31, 15_000, 920_000)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(1_000).hash_bits(bits).build().unwrap();
             let random = &mut Random::new(u64::from(bits));
-            // Before growth, and after 1, 4 and 10 doublings.
-            for items in [900, 1_800, 15_000, 920_000] {
+            let start = filter.slots();
+            // Before growth, and after at least so many doublings.
+            for (items, doublings) in [(900, 0), (1_800, 1), (15_000, 3), (920_000, 9)] {
                 if items > most {
-                    break; // the fingerprints would be at their narrowest
+                    break;
                 }
                 let more = items - filter.len();
                 fill(&mut filter, random, more);
-                check_rate(&filter, 400_000, "growth");
+                assert!(filter.slots() >= start << doublings, "{items}: {filter:?}");
+                assert!(doublings > 0 || filter.slots() == start, "{items}: {filter:?}");
+                if items >= fewest {
+                    check_rate(&filter, 400_000, "growth");
+                }
             }
         }
     }
@@ -279,9 +287,13 @@ fn the_rate_holds_in_large_filters_and_through_many_doublings() {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(1_000).hash_bits(34).build().unwrap();
         let random = &mut Random::new(6);
-        for items in [10_000_000, 20_000_000, 40_000_000] {
+        let start = filter.slots();
+        for (items, doublings) in [(10_000_000, 13), (20_000_000, 14), (40_000_000, 15)] {
             let more = items - filter.len();
             fill(&mut filter, random, more);
+            assert!(filter.slots() >= start << doublings, "{items}: {filter:?}");
+            // The first few doublings only made the one segment larger.
+            assert!(filter.segments() >= 1 << (doublings - 3), "{items}: {filter:?}");
             check_rate(&filter, 20_000_000, "growth");
         }
     }

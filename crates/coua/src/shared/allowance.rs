@@ -6,8 +6,16 @@
 //! reason may be another's leave that will not be used; so it waits until it is alone and nothing is
 //! on loan. A refusal is therefore always true: `max_items` items were stored at that moment.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+#[cfg(all(loom, test))]
+use loom::sync::{
+    RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
+#[cfg(not(all(loom, test)))]
+use std::sync::{
+    RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// The count of items stored or on loan, with its limit.
 pub(super) struct Allowance {
@@ -93,7 +101,7 @@ impl Drop for Grant<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -128,5 +136,43 @@ mod tests {
         });
         assert!(!refused);
         assert_eq!(allowance.grant(100).items(), 10);
+    }
+}
+
+/// In every order that threads can have.
+#[cfg(all(test, loom))]
+mod orders {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// What threads store that ask for leave for `wanted` items each, and store no more than `used`.
+    fn stored(max_items: u64, wanted: u64, used: u64, threads: usize) -> Vec<u64> {
+        let allowance = Arc::new(Allowance::new(max_items, 0));
+        let store = || {
+            let allowance = Arc::clone(&allowance);
+            move || {
+                let mut grant = allowance.grant(wanted);
+                let items = used.min(grant.items());
+                grant.spend(items);
+                items
+            }
+        };
+        let others: Vec<_> = (1..threads).map(|_| thread::spawn(store())).collect();
+        let mut stored = vec![store()()];
+        stored.extend(others.into_iter().map(|thread| thread.join().unwrap()));
+        assert_eq!(allowance.taken.load(Ordering::Relaxed), stored.iter().sum::<u64>());
+        stored
+    }
+
+    #[test]
+    fn the_limit_is_kept_and_reached() {
+        loom::model(|| assert_eq!(stored(3, 2, 2, 2).iter().sum::<u64>(), 3));
+        loom::model(|| assert_eq!(stored(5, 2, 2, 3).iter().sum::<u64>(), 5));
+    }
+
+    #[test]
+    fn nobody_is_refused_for_what_others_do_not_use() {
+        loom::model(|| assert_eq!(stored(4, 3, 2, 2), [2, 2]));
     }
 }

@@ -141,7 +141,7 @@ impl SharedCuckooFilter {
     }
 
     /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer for
-    /// each, in order.
+    /// each, in order. O(keys); 8 bytes a key are taken for their hashes.
     ///
     /// ```
     /// let seen = coua::SharedCuckooFilter::new();
@@ -155,7 +155,7 @@ impl SharedCuckooFilter {
         self.contains_hash_batch(&self.hash_all(keys), present);
     }
 
-    /// [`contains_batch`](Self::contains_batch) for keys that are hashed already.
+    /// [`contains_batch`](Self::contains_batch) for keys that are hashed already. O(keys).
     ///
     /// ```
     /// # use coua::{KeyHash, SharedCuckooFilter};
@@ -168,6 +168,7 @@ impl SharedCuckooFilter {
     }
 
     /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
+    /// O(keys); 8 bytes a key are taken for their hashes.
     ///
     /// ```
     /// let seen = coua::SharedCuckooFilter::new();
@@ -181,7 +182,7 @@ impl SharedCuckooFilter {
         self.count_hash_batch(&self.hash_all(keys), counts);
     }
 
-    /// [`count_batch`](Self::count_batch) for keys that are hashed already.
+    /// [`count_batch`](Self::count_batch) for keys that are hashed already. O(keys).
     ///
     /// ```
     /// # use coua::{KeyHash, SharedCuckooFilter};
@@ -214,6 +215,7 @@ impl SharedCuckooFilter {
     }
 
     /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
+    /// O(keys); 8 bytes a key are taken for their hashes.
     ///
     /// ```
     /// let seen = coua::SharedCuckooFilter::new();
@@ -227,7 +229,7 @@ impl SharedCuckooFilter {
         self.remove_hash_batch(&self.hash_all(keys), removed);
     }
 
-    /// [`remove_batch`](Self::remove_batch) for keys that are hashed already.
+    /// [`remove_batch`](Self::remove_batch) for keys that are hashed already. O(keys).
     ///
     /// ```
     /// # use coua::{KeyHash, SharedCuckooFilter};
@@ -252,7 +254,8 @@ impl SharedCuckooFilter {
         });
     }
 
-    /// [`insert`](Self::insert) for many keys, repeats included. Every key is tried.
+    /// [`insert`](Self::insert) for many keys, repeats included. Every key is tried. O(keys)
+    /// expected, growth included; 8 bytes a key are taken for their hashes.
     ///
     /// # Errors
     ///
@@ -268,7 +271,8 @@ impl SharedCuckooFilter {
         self.insert_hash_batch(&self.hash_all(keys))
     }
 
-    /// [`insert_batch`](Self::insert_batch) for keys that are hashed already.
+    /// [`insert_batch`](Self::insert_batch) for keys that are hashed already. O(keys) expected, and
+    /// O(r log r) more if r of them are refused.
     ///
     /// # Errors
     ///
@@ -291,7 +295,7 @@ impl SharedCuckooFilter {
 
     /// [`insert_unique`](Self::insert_unique) for many keys; of repeats inside the batch the first is
     /// inserted. `outcomes` is cleared and then holds one answer, in order, for each key that was not
-    /// refused.
+    /// refused. O(keys) expected, growth included; 8 bytes a key are taken for their hashes.
     ///
     /// # Errors
     ///
@@ -313,7 +317,8 @@ impl SharedCuckooFilter {
         self.insert_unique_hash_batch(&self.hash_all(keys), outcomes)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that are hashed already.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that are hashed already. O(keys)
+    /// expected, and O(r log r) more if r of them are refused.
     ///
     /// # Errors
     ///

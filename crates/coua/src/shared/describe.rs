@@ -22,7 +22,7 @@ impl SharedCuckooFilter {
         self.sum(CuckooFilter::len)
     }
 
-    /// Whether no item is stored.
+    /// Whether no item is stored. O(1), as [`len`](Self::len).
     ///
     /// ```
     /// assert!(coua::SharedCuckooFilter::new().is_empty());
@@ -31,7 +31,7 @@ impl SharedCuckooFilter {
         self.len() == 0
     }
 
-    /// Items the memory taken so far is planned for.
+    /// Items the memory taken so far is planned for. O(1), as [`len`](Self::len).
     ///
     /// ```
     /// assert!(coua::SharedCuckooFilter::with_capacity(500, 0.01)?.capacity() >= 500);
@@ -53,7 +53,7 @@ impl SharedCuckooFilter {
         self.policy.max_items
     }
 
-    /// Slots in use, 0..=1.
+    /// Slots in use, 0..=1. O(1), as [`len`](Self::len).
     ///
     /// ```
     /// assert_eq!(coua::SharedCuckooFilter::new().load(), 0.0);
@@ -73,7 +73,8 @@ impl SharedCuckooFilter {
         self.geometry.cells().log2()
     }
 
-    /// Probability that `contains` is true for a key that is absent, with the items stored now.
+    /// Probability that `contains` is true for a key that is absent, with the items stored now. O(1),
+    /// as [`len`](Self::len).
     ///
     /// ```
     /// assert_eq!(coua::SharedCuckooFilter::new().false_positive_rate(), 0.0);
@@ -83,7 +84,7 @@ impl SharedCuckooFilter {
         (stored as f64 / self.geometry.cells()).min(1.0)
     }
 
-    /// Bytes of memory: tables, directories, side tables, and the locks.
+    /// Bytes of memory: tables, directories, side tables, and the locks. O(1), as [`len`](Self::len).
     ///
     /// ```
     /// assert!(coua::SharedCuckooFilter::new().memory_bytes() < 2 << 20);

@@ -43,6 +43,11 @@ use crate::hash::{KeyHash, KeyHasher};
 /// along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
 /// depend on the number of parts.
 ///
+/// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
+/// thread changes the key's part; changes also wait while others ask there. Batches take as much for each
+/// key. Making a filter takes O(segments). What describes it takes O(1); where it is a sum, it looks at
+/// one part after the other, and waits while that is changed.
+///
 /// ```
 /// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};
 ///
@@ -97,7 +102,7 @@ impl Default for SharedCuckooFilter {
 }
 
 impl CuckooFilterBuilder {
-    /// Builds the filter for many threads.
+    /// Builds the filter for many threads. O(segments).
     ///
     /// # Errors
     ///
@@ -284,6 +289,7 @@ impl SharedCuckooFilter {
     }
 
     /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
+    /// O(bytes).
     ///
     /// ```
     /// let seen = coua::SharedCuckooFilter::new();
@@ -320,6 +326,7 @@ impl SharedCuckooFilter {
     }
 
     /// Writes a [`snapshot`](Self::snapshot) to `path` as [`CuckooFilter::save_atomically`] does.
+    /// O(bytes).
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ impl CuckooFilter {
         Self::read_path(path, None)
     }
 
-    /// Reads the snapshot of a filter with a secret SipHash key.
+    /// Reads the snapshot of a filter with a secret SipHash key. O(bytes).
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl CuckooFilter {
     }
 
     /// [`read`](Self::read) for a file that is open already, from where it stands; `key` is the
-    /// secret SipHash key, if it has one.
+    /// secret SipHash key, if it has one. O(bytes).
     ///
     /// # Errors
     ///
@@ -74,7 +74,8 @@ impl CuckooFilter {
         if metadata.is_file() { load(file, metadata.len(), key) } else { read_unsized(file, key) }
     }
 
-    /// Reads a snapshot from a stream, to its end.
+    /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter
+    /// until it is done.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl CuckooFilter {
         read_unsized(input, None)
     }
 
-    /// [`read_from`](Self::read_from) for a filter with a secret SipHash key.
+    /// [`read_from`](Self::read_from) for a filter with a secret SipHash key. O(bytes).
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl CuckooFilter {
         read_unsized(input, Some(key))
     }
 
-    /// Reads a snapshot from memory.
+    /// Reads a snapshot from memory. O(bytes).
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl CuckooFilter {
         load(bytes, bytes.len() as u64, None)
     }
 
-    /// [`from_bytes`](Self::from_bytes) for a filter with a secret SipHash key.
+    /// [`from_bytes`](Self::from_bytes) for a filter with a secret SipHash key. O(bytes).
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ impl CuckooFilter {
     /// Growth takes ordinary memory.
     ///
     /// Header, segment table, side table and trailer are checked as in [`read`](Self::read). The
-    /// segments are not: their checksums are what `read` and [`check_file`](Self::check_file) look at.
+    /// segments are not: their checksums are what `read` and [`verify`](Self::verify) look at.
     /// Damage there gives wrong answers, and a wrong number of items, where `read` would give an
     /// error; no access leaves the mapping, and no operation does unbounded work. Check a file of
     /// doubtful origin first.
@@ -134,10 +134,10 @@ impl CuckooFilter {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
     /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::CuckooFilter::check_file(&std::fs::File::open(&path)?)?;
+    /// coua::CuckooFilter::verify(&std::fs::File::open(&path)?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_file(file: &File) -> Result<(), LoadError> {
+    pub fn verify(file: &File) -> Result<(), LoadError> {
         let mut input = BufReader::with_capacity(CHECK_STEP, file);
         let front = Front::read(&mut input, file.metadata()?.len())?;
         let mut piece = vec![0; CHECK_STEP];

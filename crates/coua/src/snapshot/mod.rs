@@ -121,6 +121,7 @@ impl CuckooFilter {
 
     /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
     /// file or the new one, whole: a temporary file beside it is written, synced and renamed.
+    /// O(bytes), and waits until they are on the disk.
     ///
     /// A symbolic link is followed. A file that is there keeps its permissions.
     ///

@@ -23,7 +23,8 @@ impl Generations {
     }
 
     /// [`contains`](Self::contains) for many keys that are hashed already: `present` is cleared and
-    /// then holds one answer for each, in order.
+    /// then holds one answer for each, in order. O(keys * generations): a key is asked for until one
+    /// has it.
     ///
     /// ```
     /// let mut present = Vec::new();
@@ -57,6 +58,7 @@ impl Generations {
     }
 
     /// How many copies of each key are remembered, in all generations; `counts` is cleared first.
+    /// O(keys * generations).
     ///
     /// ```
     /// let mut counts = Vec::new();

@@ -42,6 +42,7 @@ pub enum When<'a> {
 impl Generations {
     /// Tells the time. What the window has left is forgotten whole: no item is looked at, and the memory is
     /// given back. A time before the present changes nothing; nor does one where items are counted.
+    /// O(generations).
     ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, Window};
@@ -78,7 +79,7 @@ impl Generations {
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock as a [`Ledger`] noted it; it never goes back.
+    /// Sets the clock as a [`Ledger`] noted it; it never goes back. O(generations).
     ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, Window};
@@ -118,7 +119,7 @@ impl Generations {
     }
 
     /// Does again what a [`Ledger`] noted. A generation that the window does not reach needs no
-    /// changes, and gets none.
+    /// changes, and gets none. O(keys) expected.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl Generations {
     }
 
     /// Takes one copy of each key away, the newest; `removed` is cleared and then holds one answer
-    /// each.
+    /// each. O(keys * generations).
     ///
     /// ```
     /// let mut removed = Vec::new();

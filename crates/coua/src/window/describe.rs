@@ -71,7 +71,7 @@ impl Generations {
         self.sum(CuckooFilter::slots)
     }
 
-    /// Bits of a slot in the segments that were split most.
+    /// Bits of a slot in the segments that were split most. O(segments).
     ///
     /// ```
     /// assert!(coua::Generations::default().slot_bits() > 40);

@@ -21,7 +21,7 @@ use crate::window::read::{is_generations, load, map, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
-    /// only on the history of operations.
+    /// only on the history of operations. O(bytes).
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Generations {
     }
 
     /// Reads a snapshot from a file that is open and stands at its beginning, and checks every byte;
-    /// `key` is the secret `SipHash` key, if it has one.
+    /// `key` is the secret `SipHash` key, if it has one. O(bytes).
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Generations {
 
     /// As [`read_file`](Self::read_file), but what can be mapped is used where it lies, each generation as
     /// [`CuckooFilter::map`] does: opening costs what stands beside the segments, and damage in those is
-    /// left to [`check_file`](Self::check_file).
+    /// left to [`verify`](Self::verify). O(segments + side tables).
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Generations {
     }
 
     /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory,
-    /// and without the key.
+    /// and without the key. O(bytes).
     ///
     /// # Errors
     ///
@@ -114,19 +114,19 @@ impl Generations {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
     /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::Generations::check_file(&std::fs::File::open(&path)?)?;
+    /// coua::Generations::verify(&std::fs::File::open(&path)?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_file(mut file: &File) -> Result<(), LoadError> {
+    pub fn verify(mut file: &File) -> Result<(), LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::check_file(file);
+            return CuckooFilter::verify(file);
         }
         walk(&mut file, metadata.len(), |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
             .map(drop)
     }
 
-    /// Reads a snapshot from memory.
+    /// Reads a snapshot from memory. O(bytes).
     ///
     /// # Errors
     ///

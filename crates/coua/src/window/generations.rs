@@ -9,6 +9,11 @@ use crate::window::Window;
 ///
 /// Time is told to it: it has no clock. It never goes back.
 ///
+/// With g generations alive (at most one more than the window has; one without a window) an operation
+/// on one key takes O(g) expected time, and so does each key of a batch. The first item of a generation
+/// makes a copy of the mould: O(segments) of that. What describes it takes O(g). What may take longer
+/// says so.
+///
 /// ```
 /// use coua::{Clock, CuckooFilter, Generations, Window};
 /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;

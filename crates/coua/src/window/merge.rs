@@ -5,7 +5,7 @@ use crate::window::generations::{Aging, Live};
 use crate::window::{Clock, Generations, WindowMergeError};
 
 impl Generations {
-    /// Gives memory back after removals, in every generation.
+    /// Gives memory back after removals, in every generation. O(slots).
     ///
     /// ```
     /// coua::Generations::default().compact();
@@ -14,7 +14,7 @@ impl Generations {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
 
-    /// A copy, unless memory lacks.
+    /// A copy, unless memory lacks. O(bytes).
     ///
     /// # Errors
     ///
@@ -37,7 +37,8 @@ impl Generations {
         })
     }
 
-    /// Adds all items of `other`, each to the generation of its time; the later clock counts.
+    /// Adds all items of `other`, each to the generation of its time; the later clock counts. O(slots
+    /// of both).
     ///
     /// # Errors
     ///

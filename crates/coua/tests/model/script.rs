@@ -7,12 +7,13 @@ use coua::{
 };
 
 use crate::case::{Case, Size};
+use crate::counts::{Counts, Event};
 use crate::random::Random;
 use crate::twin::{Twin, bytes_of};
 
-/// Runs a case; returns the number of operations, or 0 if there is no such filter.
-pub(crate) fn run(case: &Case) -> u64 {
-    let Some(filter) = case.build() else { return 0 };
+/// Runs a case; returns what happened: nothing if there is no such filter.
+pub(crate) fn run(case: &Case) -> Counts {
+    let Some(filter) = case.build() else { return Counts::default() };
     let mut random = Random::new(!case.seed);
     let pool = Rc::new(case.hashes(&mut random));
     let mut twin = Twin::new(filter, pool);
@@ -26,7 +27,7 @@ pub(crate) fn run(case: &Case) -> u64 {
     }
     twin.check_all();
     Script::empty(&mut twin);
-    twin.operations
+    twin.counts
 }
 
 struct Script<'a> {
@@ -49,6 +50,7 @@ impl Script<'_> {
         } else {
             self.batch(twin);
         }
+        twin.note_growth();
     }
 
     /// A key of the pool; some keys are drawn again and again.
@@ -97,6 +99,7 @@ impl Script<'_> {
                 let slots = twin.filter.slots();
                 twin.filter.compact();
                 assert!(twin.filter.slots() <= slots, "compacting took more room");
+                twin.counts.add(Event::Compaction, u64::from(twin.filter.slots() < slots));
             }
             10..12 => self.convert(twin),
             12..15 => self.reload(twin),
@@ -106,7 +109,7 @@ impl Script<'_> {
                 twin.replace(copy);
             }
         }
-        twin.operations += 1;
+        twin.counts.add(Event::Whole, 1);
         twin.check_all();
     }
 
@@ -148,21 +151,30 @@ impl Script<'_> {
         let unique = self.random.once_in(2);
         let merged =
             if unique { twin.filter.merge_unique(&other) } else { twin.filter.merge(&other) };
-        match merged {
-            Ok(()) if unique => twin.absorb_unique(&keys[..done]),
-            Ok(()) => twin.absorb(&keys[..done]),
+        let event = match merged {
+            Ok(()) => {
+                if unique {
+                    twin.absorb_unique(&keys[..done]);
+                } else {
+                    twin.absorb(&keys[..done]);
+                }
+                Event::Merge
+            }
             Err(MergeError::Full(_)) => {
                 assert!(before == bytes_of(&twin.filter), "a refused merge changed the filter");
+                Event::RefusedMerge
             }
             Err(error) => panic!("{error}"),
-        }
-        twin.operations += items;
+        };
+        twin.counts.add(event, 1);
+        twin.counts.add(Event::Change, items);
     }
 
     fn convert(&mut self, twin: &mut Twin) {
         let bits = twin.filter.hash_bits();
         let (layout, slots_per_bucket) = self.random.pick(&[
             (Layout::Buckets, 1),
+            (Layout::Buckets, 2),
             (Layout::Buckets, 4),
             (Layout::Buckets, 8),
             (Layout::Windows, 2),
@@ -179,6 +191,7 @@ impl Script<'_> {
                     assert!(filter.false_positive_rate() <= rate, "{to:?} {filter:?}");
                 }
                 twin.replace(filter);
+                twin.counts.add(Event::Conversion, 1);
             }
             Err(
                 ConvertError::Finer { .. } | ConvertError::FinerRate { .. } | ConvertError::Full(_),
@@ -223,5 +236,6 @@ impl Script<'_> {
         let [left, right] = pair.map(|filter| bytes_of(&filter));
         assert!(left == right, "a loaded filter goes on otherwise");
         twin.replace(loaded);
+        twin.counts.add(Event::Reload, 1);
     }
 }

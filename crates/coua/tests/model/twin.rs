@@ -5,6 +5,14 @@ use std::rc::Rc;
 
 use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, WhenFull};
 
+use crate::counts::{Counts, Event};
+
+/// A call that inserts one key.
+type Insert = fn(&mut CuckooFilter, KeyHash) -> Result<Insertion, Full>;
+
+const ANY: Insert = |filter, hash| filter.insert_hash(hash).map(|()| Insertion::Inserted);
+const UNIQUE: Insert = CuckooFilter::insert_unique_hash;
+
 /// The filter and what it must answer for each key of a pool.
 pub(crate) struct Twin {
     pub(crate) filter: CuckooFilter,
@@ -16,7 +24,9 @@ pub(crate) struct Twin {
     /// Copies of each key.
     pub(crate) copies: Vec<u64>,
     pub(crate) len: u64,
-    pub(crate) operations: u64,
+    pub(crate) counts: Counts,
+    /// Slots and segments that the filter had at the most.
+    largest: (u64, usize),
 }
 
 /// Number of hashes that a filter tells apart, exactly: buckets times fingerprints has few
@@ -50,7 +60,9 @@ impl Twin {
     pub(crate) fn new(filter: CuckooFilter, pool: Rc<Vec<KeyHash>>) -> Self {
         let (cell, cells) = number_cells(&pool, cells_of(&filter));
         let copies = vec![0; pool.len()];
-        Self { filter, pool, cell, in_cell: vec![0; cells], copies, len: 0, operations: 0 }
+        let largest = (filter.slots(), filter.segments());
+        let counts = Counts::default();
+        Self { filter, pool, cell, in_cell: vec![0; cells], copies, len: 0, counts, largest }
     }
 
     /// Takes another filter for the same items, which may tell fewer hashes apart.
@@ -63,7 +75,17 @@ impl Twin {
                 self.in_cell[self.cell[key] as usize] += copies;
             }
         }
+        self.largest.0 = self.largest.0.max(filter.slots());
+        self.largest.1 = self.largest.1.max(filter.segments());
         self.filter = filter;
+    }
+
+    /// Counts growth since the last time.
+    pub(crate) fn note_growth(&mut self) {
+        let (slots, segments) = (self.filter.slots(), self.filter.segments());
+        self.counts.add(Event::Growth, u64::from(slots > self.largest.0));
+        self.counts.add(Event::Split, u64::from(segments > self.largest.1));
+        self.largest = (slots.max(self.largest.0), segments.max(self.largest.1));
     }
 
     pub(crate) fn expected(&self, key: usize) -> u64 {
@@ -80,6 +102,7 @@ impl Twin {
     }
 
     fn add(&mut self, key: usize) {
+        self.counts.add(Event::Copy, u64::from(self.expected(key) > 0));
         self.in_cell[self.cell[key] as usize] += 1;
         self.copies[key] += 1;
         self.len += 1;
@@ -89,19 +112,22 @@ impl Twin {
         self.in_cell[self.cell[key] as usize] -= 1;
         self.copies[key] -= 1;
         self.len -= 1;
+        self.counts.add(Event::Removal, 1);
     }
 
     pub(crate) fn insert(&mut self, key: usize) {
-        self.operations += 1;
+        self.counts.add(Event::Change, 1);
+        let before = self.bytes_if_nearly_full(1);
         match self.filter.insert_hash(self.hash(key)) {
             Ok(()) => self.add(key),
-            Err(full) => self.check_refusal(key, full),
+            Err(full) => self.check_refusal(full, &[key], before, ANY),
         }
         self.check_one(key);
     }
 
     pub(crate) fn insert_unique(&mut self, key: usize) {
-        self.operations += 1;
+        self.counts.add(Event::Change, 1);
+        let before = self.bytes_if_nearly_full(1);
         let present = self.expected(key) > 0;
         match self.filter.insert_unique_hash(self.hash(key)) {
             Ok(Insertion::Inserted) => {
@@ -113,7 +139,7 @@ impl Twin {
             }
             Err(full) => {
                 assert!(!present, "a key that is present needs no room");
-                self.check_refusal(key, full);
+                self.check_refusal(full, &[key], before, UNIQUE);
             }
         }
         self.check_one(key);
@@ -121,7 +147,7 @@ impl Twin {
 
     /// Removes a key for which [`may_remove`](Self::may_remove) holds.
     pub(crate) fn remove(&mut self, key: usize) {
-        self.operations += 1;
+        self.counts.add(Event::Change, 1);
         let removed = self.filter.remove_hash(self.hash(key));
         assert_eq!(removed, self.expected(key) > 0, "remove");
         if removed {
@@ -132,8 +158,9 @@ impl Twin {
 
     /// One key's answers, and the length.
     pub(crate) fn check_one(&mut self, key: usize) {
-        self.operations += 2;
         let (hash, expected) = (self.hash(key), self.expected(key));
+        self.counts.add(Event::Lookup, 2);
+        self.counts.add(Event::CountedCopies, u64::from(expected > 1));
         assert!(expected >= self.copies[key], "the model itself");
         assert_eq!(self.filter.count_hash(hash), expected, "count");
         assert_eq!(self.filter.contains_hash(hash), expected > 0, "contains");
@@ -145,18 +172,19 @@ impl Twin {
     }
 
     pub(crate) fn insert_batch(&mut self, keys: &[usize]) {
+        let before = self.bytes_if_nearly_full(keys.len());
         let result = self.filter.insert_hash_batch(&self.hashes(keys));
-        let done = self.check_batch(keys, result);
-        for &key in &keys[..done] {
+        for &key in &keys[..done_of(keys, result)] {
             self.add(key);
         }
-        self.check_some(keys);
+        self.check_batch(keys, result, before, ANY);
     }
 
     pub(crate) fn insert_unique_batch(&mut self, keys: &[usize]) {
+        let before = self.bytes_if_nearly_full(keys.len());
         let mut outcomes = vec![Insertion::Inserted];
         let result = self.filter.insert_unique_hash_batch(&self.hashes(keys), &mut outcomes);
-        let done = self.check_batch(keys, result);
+        let done = done_of(keys, result);
         assert_eq!(outcomes.len(), done, "one answer for each key processed");
         for (&key, outcome) in keys.iter().zip(outcomes) {
             assert_eq!(outcome == Insertion::AlreadyPresent, self.expected(key) > 0, "outcome");
@@ -164,20 +192,24 @@ impl Twin {
                 self.add(key);
             }
         }
-        self.check_some(keys);
+        self.check_batch(keys, result, before, UNIQUE);
     }
 
-    /// How many keys a batch has processed, after a look at its refusal.
-    fn check_batch(&mut self, keys: &[usize], result: Result<(), BatchFull>) -> usize {
-        let done = match result {
-            Ok(()) => keys.len(),
-            Err(stopped) => {
-                assert!(stopped.done < keys.len(), "a batch stopped after its end");
-                stopped.done
-            }
-        };
-        self.operations += done as u64;
-        done
+    /// A batch's refusal, and the answers after it.
+    fn check_batch(
+        &mut self,
+        keys: &[usize],
+        result: Result<(), BatchFull>,
+        before: Option<Vec<u8>>,
+        insert: Insert,
+    ) {
+        let done = done_of(keys, result);
+        self.counts.add(Event::Change, done as u64);
+        if let Err(stopped) = result {
+            assert!(done < keys.len(), "a batch stopped after its end");
+            self.check_refusal(stopped.full, &keys[..=done], before, insert);
+        }
+        self.check_some(keys);
     }
 
     /// Removes keys; those that would take a stranger's copy are left out.
@@ -196,7 +228,7 @@ impl Twin {
         let mut removed = vec![true];
         self.filter.remove_hash_batch(&self.hashes(&held), &mut removed);
         assert_eq!(removed, answers, "remove in a batch");
-        self.operations += held.len() as u64;
+        self.counts.add(Event::Change, held.len() as u64);
         self.check_some(&held);
     }
 
@@ -212,7 +244,9 @@ impl Twin {
         self.filter.contains_hash_batch(&hashes, &mut answers);
         assert_eq!(answers, present, "contains in a batch");
         assert_eq!(self.filter.len(), self.len, "len");
-        self.operations += 2 * keys.len() as u64;
+        self.counts.add(Event::Lookup, 2 * keys.len() as u64);
+        let many = expected.iter().filter(|&&copies| copies > 1).count();
+        self.counts.add(Event::CountedCopies, many as u64);
     }
 
     /// Every answer, and everything the filter says about itself.
@@ -232,8 +266,27 @@ impl Twin {
         }
     }
 
-    /// A refusal says the truth, and refusing again changes not one byte.
-    fn check_refusal(&mut self, key: usize, full: Full) {
+    /// The filter's bytes, if they are few and it may refuse one of so many inserts; for every fourth
+    /// refusal, which is often enough.
+    fn bytes_if_nearly_full(&self, inserts: usize) -> Option<Vec<u8>> {
+        let filter = &self.filter;
+        let items = self.len + inserts as u64;
+        // From these loads on no place may be found.
+        let load = if filter.when_full() == WhenFull::Refuse { 0.35 } else { 0.7 };
+        let nearly_full = items > filter.max_items() || items as f64 > load * filter.slots() as f64;
+        let fourth = self.counts.of(Event::Refusal).is_multiple_of(4);
+        (fourth && nearly_full && filter.memory_bytes() < 20_000).then(|| bytes_of(filter))
+    }
+
+    /// The last of these keys was refused, and the refusal says the truth.
+    fn check_refusal(
+        &mut self,
+        full: Full,
+        keys: &[usize],
+        before: Option<Vec<u8>>,
+        insert: Insert,
+    ) {
+        self.counts.add(Event::Refusal, 1);
         assert_eq!(full.items, self.len);
         assert_eq!(full.max_items, self.filter.max_items());
         match full.reason {
@@ -244,11 +297,28 @@ impl Twin {
             FullReason::NoRoom => assert!(self.filter.load() > 0.0),
             _ => panic!("{full}"),
         }
-        if self.filter.memory_bytes() < 20_000 {
-            let before = bytes_of(&self.filter);
-            assert_eq!(self.filter.insert_hash(self.hash(key)), Err(full));
-            assert!(before == bytes_of(&self.filter), "a refused insert changed the snapshot");
+        if let Some(before) = before {
+            self.check_untouched(before, keys, insert, full);
         }
+    }
+
+    /// Of these keys all but the last were taken. The filter must be as if they had been inserted one
+    /// by one into the one of `before`, and must not change by one byte when it refuses the last again.
+    fn check_untouched(&mut self, before: Vec<u8>, keys: &[usize], insert: Insert, full: Full) {
+        let [taken @ .., refused] = keys else { panic!("no key was refused") };
+        let mut wanted = before;
+        if !taken.is_empty() {
+            let mut copy = CuckooFilter::from_bytes(&wanted).expect("what a filter wrote");
+            for &key in taken {
+                insert(&mut copy, self.hash(key)).expect("a batch took it");
+            }
+            wanted = bytes_of(&copy);
+        }
+        assert!(wanted == bytes_of(&self.filter), "a refused insert changed the filter");
+        let refused = self.hash(*refused);
+        assert_eq!(insert(&mut self.filter, refused), Err(full));
+        assert!(wanted == bytes_of(&self.filter), "refusing again changed the filter");
+        self.counts.add(Event::Untouched, 1);
     }
 
     /// Adds the keys of a filter that was merged into this one.
@@ -272,6 +342,11 @@ impl Twin {
         self.copies.fill(0);
         self.len = 0;
     }
+}
+
+/// How many keys of a batch were processed.
+fn done_of(keys: &[usize], result: Result<(), BatchFull>) -> usize {
+    result.map_or_else(|stopped| stopped.done, |()| keys.len())
 }
 
 pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {

@@ -4,8 +4,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::fs;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use memmap2::MmapMut;
 
 struct Counting;
 
@@ -49,31 +52,55 @@ static ALLOCATOR: Counting = Counting;
 pub(crate) struct Cost {
     /// Heap bytes at the most, beyond those held before.
     pub(crate) heap: u64,
-    /// Address space taken beyond the highest so far, of the whole process; mappings show here.
+    /// Address space taken at the most, by the whole process; mappings show here.
     pub(crate) mapped: u64,
     pub(crate) time: Duration,
 }
 
+/// Held while something is measured: two at once would see each other's ballast.
+static MEASURING: Mutex<()> = Mutex::new(());
+
 pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (space, most_space) = address_space();
+    // Only a new record shows: ballast takes what the process gave back since the last one.
+    let _ballast = MmapMut::map_anon((most_space - space) as usize);
     let before = HELD.with(|held| {
         let (now, _) = held.get();
         held.set((now, now));
         now
     });
-    let (space, start) = (address_space(), Instant::now());
+    let start = Instant::now();
     let result = work();
     let time = start.elapsed();
     let most = HELD.with(|held| held.get().1);
-    let mapped = address_space().saturating_sub(space);
+    let mapped = address_space().1 - most_space;
     (result, Cost { heap: (most - before).max(0) as u64, mapped, time })
 }
 
-/// Most bytes of address space so far (0 where the system does not tell).
-fn address_space() -> u64 {
+/// Measures the loading of hostile bytes, which may take no more address space than their length
+/// justifies, and a piece that the heap takes at once.
+///
+/// Other tests' threads take address space too, but not at every try, as the loading would.
+pub(crate) fn measured_load<T>(length: usize, mut work: impl FnMut() -> T) -> (T, Cost) {
+    let allowed = (1 << 20) + 2 * length as u64;
+    for _ in 0..50 {
+        let (result, cost) = measured(&mut work);
+        if cost.mapped <= allowed {
+            return (result, cost);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("loading {length} bytes takes over {allowed} bytes of address space")
+}
+
+/// Bytes of address space now, and the most so far (0 where the system does not tell).
+fn address_space() -> (u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmPeak:"))
-        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
+    let bytes = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        kib.unwrap_or(0) << 10
+    };
+    (bytes("VmSize:"), bytes("VmPeak:"))
 }

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use coua::{CuckooFilter, KeyHasher, LoadError};
 
-use crate::counting::measured;
+use crate::counting::measured_load;
 use crate::random::Random;
 use crate::samples::{bytes_of, samples};
 
 /// Loads bytes that must be refused, quickly and cheaply.
 fn refused(bytes: &[u8]) -> LoadError {
-    let (result, cost) = measured(|| CuckooFilter::from_bytes(bytes));
+    let (result, cost) = measured_load(bytes.len(), || CuckooFilter::from_bytes(bytes));
     let Err(error) = result else { panic!("damaged bytes were loaded") };
     assert!(cost.heap < 3 * bytes.len() as u64 + 100_000, "{error}: {} bytes", cost.heap);
-    assert!(cost.mapped < 1 << 30, "{error}: {} bytes", cost.mapped);
     assert!(cost.time < Duration::from_secs(1), "{error}: {:?}", cost.time);
     let message = error.to_string();
     assert!(!message.contains("Err(") && !message.contains('{') && message.len() < 200);
@@ -29,11 +28,14 @@ fn small_samples() -> impl Iterator<Item = Vec<u8>> {
 fn every_flipped_bit_is_found() {
     for mut bytes in small_samples() {
         for at in 0..bytes.len() {
-            for flip in [1, 0x80, 0xff] {
+            for flip in [1, 0x80] {
                 bytes[at] ^= flip;
                 assert!(CuckooFilter::from_bytes(&bytes).is_err(), "byte {at} ^ {flip}");
                 bytes[at] ^= flip;
             }
+            bytes[at] ^= 0xff;
+            refused(&bytes);
+            bytes[at] ^= 0xff;
         }
         CuckooFilter::from_bytes(&bytes).unwrap();
     }

@@ -6,7 +6,7 @@ use coua::KeyHasher;
 use crate::random::Random;
 
 /// Offsets and widths of the header's fields (docs/format.md).
-pub(crate) const FIELDS: [(&str, usize, usize); 27] = [
+pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
     ("version", 8, 2),
     ("kind", 10, 2),
     ("header length", 12, 4),
@@ -34,6 +34,8 @@ pub(crate) const FIELDS: [(&str, usize, usize); 27] = [
     ("first segment", 144, 8),
     ("side table offset", 152, 8),
     ("reserved", 160, 8),
+    ("reserved", 168, 8),
+    ("reserved", 176, 8),
 ];
 
 pub(crate) const HEADER: usize = 192;

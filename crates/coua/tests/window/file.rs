@@ -139,13 +139,13 @@ fn every_flipped_byte_and_every_prefix_is_refused() {
         if at % 7 == 0 || at > bytes.len() - 200 || at < 200 {
             for damaged in [&flipped, &bytes[..at]] {
                 fs::write(&path, damaged).unwrap();
-                assert!(Generations::check_file(&fs::File::open(&path).unwrap()).is_err(), "{at}");
+                assert!(Generations::verify(&fs::File::open(&path).unwrap()).is_err(), "{at}");
             }
         }
     }
     assert!(Generations::from_bytes(&[&bytes[..], b"\0"].concat(), None).is_err());
     fs::write(&path, &bytes).unwrap();
-    Generations::check_file(&fs::File::open(&path).unwrap()).unwrap();
+    Generations::verify(&fs::File::open(&path).unwrap()).unwrap();
     for read in [Generations::read_file, Generations::map_file] {
         assert!(bytes_of(&read(&fs::File::open(&path).unwrap(), None).unwrap()) == bytes);
     }

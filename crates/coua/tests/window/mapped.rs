@@ -102,7 +102,7 @@ fn copies_and_unions_of_mapped_generations_are_whole() {
     assert!(bytes_of(&read) == bytes_of(&used));
 }
 
-/// Damage in a segment is what mapping leaves to `read_file` and `check_file`; elsewhere it is found.
+/// Damage in a segment is what mapping leaves to `read_file` and `verify`; elsewhere it is found.
 #[test]
 fn damage_beside_the_segments_is_found_at_once() {
     let mut bytes = bytes_of(&made());
@@ -113,7 +113,7 @@ fn damage_beside_the_segments_is_found_at_once() {
         let is_in_segment = slots.iter().any(|part| part.contains(&at));
         assert_eq!(mapped(&file).is_ok(), is_in_segment, "byte {at}");
         if is_in_segment {
-            assert!(Generations::check_file(&file.reopen().unwrap()).is_err(), "byte {at}");
+            assert!(Generations::verify(&file.reopen().unwrap()).is_err(), "byte {at}");
         }
         bytes[at] ^= 4;
     }
