@@ -28,7 +28,7 @@ pub enum Conversion {
 }
 
 impl CuckooFilter {
-    /// A copy that remembers less of every key, or lies in memory differently. O(items).
+    /// A copy that remembers less of every key, or lies in memory differently. O(slots).
     ///
     /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
     /// their fingerprints; filters that grow can take any smaller number of hash bits and any layout.

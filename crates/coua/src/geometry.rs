@@ -376,6 +376,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn the_other_place_of_the_other_place_is_the_place() {
         let mut tried = 0;
         for (_, shapes) in all() {
@@ -394,6 +395,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_representative_is_the_smallest_hash_of_its_cell() {
         for (_, shapes) in all() {
             for shape in &shapes {
@@ -415,6 +417,7 @@ mod tests {
 
     /// With C cells, a hash h lies in cell floor(h C / 2^64): the law is exact.
     #[test]
+    #[cfg_attr(miri, ignore = "leans on an exact exp2, of which Miri is not sure")]
     fn all_cells_have_the_same_size() {
         for (geometry, shapes) in all() {
             let cells = geometry.cells() as u128;
@@ -435,6 +438,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_split_takes_every_hash_where_its_representative_goes() {
         for (_, shapes) in all() {
             for pair in shapes.windows(2) {

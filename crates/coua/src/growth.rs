@@ -127,7 +127,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Makes room for `additional` items at once, with no more memory than they need. O(items).
+    /// Makes room for `additional` items at once, with no more memory than they need. O(slots).
     ///
     /// A filter of fixed size has its room already; for it this only checks the limit.
     ///
@@ -160,7 +160,7 @@ impl CuckooFilter {
 
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
     ///
-    /// O(items); old and new table exist side by side for a while. A filter of fixed size shrinks by
+    /// O(slots); old and new table exist side by side for a while. A filter of fixed size shrinks by
     /// halves, others to measure. If there is no memory for the smaller table, nothing changes.
     ///
     /// ```

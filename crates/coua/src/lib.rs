@@ -32,6 +32,8 @@ mod filter;
 mod geometry;
 mod growth;
 mod hash;
+#[cfg(test)]
+mod little;
 mod merge;
 mod pair;
 mod parts;

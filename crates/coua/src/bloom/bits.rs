@@ -258,6 +258,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "ends Miri")]
     fn memory_that_is_not_there_is_an_error() {
         // Looked at: the compiler leaves memory out that nobody uses.
         let refused = std::hint::black_box(BitRow::zeroed(u64::MAX)).err();

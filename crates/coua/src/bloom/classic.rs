@@ -258,6 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn batches_of_every_size_are_single_operations_in_order() {
         let (mut outcome, mut present) = (vec![Insertion::Inserted], vec![true]);
         for size in 0..=1_000_u64 {

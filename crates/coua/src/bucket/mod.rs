@@ -332,6 +332,7 @@ mod tests {
 
     /// The plain twin: slot by slot, from the values written.
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn buckets_equal_plain_slots() {
         let mut state = 1u64;
         let mut random = move |bound: u64| {

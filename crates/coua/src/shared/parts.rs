@@ -158,6 +158,7 @@ mod tests {
 
     /// Whatever machine a filter was filled on.
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn any_number_of_shards_gives_the_same_answers_and_bytes() {
         let keys: Vec<_> = (0..600_000u32).map(|n| (n * 7 % 500_000).to_le_bytes()).collect();
         let fixed = || CuckooFilter::with_capacity(2_000_000, 1e-3).unwrap();

@@ -257,6 +257,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn rate_is_within_one_percent_of_the_exact_distribution() {
         for (bits, probes, items) in
             [(64, 3, 10), (64, 7, 6), (100, 7, 10), (128, 1, 100), (300, 10, 20), (1000, 4, 300)]

@@ -58,6 +58,7 @@ mod tests {
     use crate::{CuckooFilter, Layout};
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn damage_is_found_in_every_form() {
         let forms = [
             (Layout::Buckets, 1, 12),

@@ -250,6 +250,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_split_keeps_items_at_home_and_drafts_the_others() {
         let (mut waited, mut drafted) = (0, 0);
         for mut filter in filters() {
