@@ -417,7 +417,7 @@ mod tests {
 
     /// With C cells, a hash h lies in cell floor(h C / 2^64): the law is exact.
     #[test]
-    #[cfg_attr(miri, ignore = "leans on an exact exp2, of which Miri is not sure")]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn all_cells_have_the_same_size() {
         for (geometry, shapes) in all() {
             let cells = geometry.cells() as u128;
