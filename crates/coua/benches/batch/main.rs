@@ -12,7 +12,7 @@ use std::time::Instant;
 mod bare;
 
 use bare::Bare;
-use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
+use coua::{BlockedBloomFilter, CuckooFilter, KeyHash, Layout, WhenFull};
 
 const BLOCK: usize = 4096;
 /// Hashes from here on are of keys that are never inserted.
@@ -26,8 +26,24 @@ fn hash(n: u64) -> KeyHash {
     KeyHash::from_u64(z ^ (z >> 31))
 }
 
+/// The n-th of a row of hashes of which 57 in a hundred came before: repeats of any of those before.
+fn hash_of_stream(n: u64) -> KeyHash {
+    let chance = hash(ABSENT + n).to_u64();
+    let number = n * 43 / 100;
+    if number == (n + 1) * 43 / 100 { hash(chance % number.max(1)) } else { hash(number) }
+}
+
 /// Feeds `count` hashes from `first` on in blocks, and returns the nanoseconds per key.
-fn timed(first: u64, count: u64, mut work: impl FnMut(&[KeyHash])) -> f64 {
+fn timed(first: u64, count: u64, work: impl FnMut(&[KeyHash])) -> f64 {
+    timed_of(hash, first, count, work)
+}
+
+fn timed_of(
+    hash: fn(u64) -> KeyHash,
+    first: u64,
+    count: u64,
+    mut work: impl FnMut(&[KeyHash]),
+) -> f64 {
     let mut block = Vec::with_capacity(BLOCK);
     let mut spent = 0.0;
     let mut at = first;
@@ -107,6 +123,26 @@ fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut T
         });
         table.add(&format!("{name}: {what}"), spent);
     }
+    filter.clear();
+    let stream = timed_of(hash_of_stream, 0, items * 100 / 43, |block| {
+        filter.insert_unique_hash_batch(block, &mut outcomes).expect("room");
+    });
+    table.add(&format!("{name}: insert_unique 57 % repeats"), stream);
+}
+
+/// A split-block Bloom filter of 12 bits an item.
+fn blocked_bloom(items: u64, table: &mut Table) {
+    let mut filter = BlockedBloomFilter::with_blocks((12 * items).div_ceil(256)).expect("memory");
+    let (mut outcomes, mut answers) = (Vec::new(), Vec::new());
+    let spent = timed(0, items, |block| filter.insert_hash_batch(block, &mut outcomes));
+    table.add("split-block Bloom, 12 bits: insert", spent);
+    for (what, first) in [("lookup present", 0), ("lookup absent", ABSENT)] {
+        let spent = timed(first, items, |block| {
+            filter.contains_hash_batch(block, &mut answers);
+            black_box(&answers);
+        });
+        table.add(&format!("split-block Bloom, 12 bits: {what}"), spent);
+    }
 }
 
 /// The yardstick's times, for as many items as it takes.
@@ -144,6 +180,7 @@ fn round(items: u64, table: &mut Table) {
     let mut growing = CuckooFilter::new();
     let spent = timed(0, items, |block| growing.insert_hash_batch(block).expect("room"));
     table.add("growing, 64 hash bits: insert", spent);
+    blocked_bloom(items, table);
 }
 
 fn main() {
