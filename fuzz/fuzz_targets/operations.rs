@@ -3,6 +3,9 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the model of the tests; not all of it is needed here")]
+#[path = "../../crates/coua/tests/model/counts.rs"]
+mod counts;
+#[allow(dead_code, reason = "the model of the tests; not all of it is needed here")]
 #[path = "../../crates/coua/tests/model/twin.rs"]
 mod twin;
 

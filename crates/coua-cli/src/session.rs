@@ -4,7 +4,7 @@ use crate::args::input::{OnMissing, Reading};
 use crate::args::run::{Quiet, RunArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::input::Survey;
-use crate::input::block::{Block, Why};
+use crate::input::block::{Block, Header, Why};
 use crate::input::reader::BlockReader;
 use crate::key::hashing::{Hashing, Wanted};
 use crate::message::{self, Failure};
@@ -15,7 +15,7 @@ use crate::signals::{self, Stop};
 use crate::startup::Stream;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, Figures, FilterFigures};
-use coua::{Generations, KeyHasher};
+use coua::{Generations, Insertion, KeyHasher};
 use std::io;
 use std::sync::Arc;
 
@@ -116,17 +116,27 @@ impl Session {
 
     /// Takes back what was noted about the records from `place` on: they were not answered for.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        let from_there = block.keyless.iter().filter(|keyless| keyless.record >= place);
-        let (without_key, others): (Vec<_>, Vec<_>) =
-            from_there.partition(|keyless| matches!(keyless.why, Why::Missing(_)));
-        self.records -= (block.len() - place - others.len()) as u64;
-        self.without_key -= without_key.len() as u64;
+        let from_there = || block.keyless.iter().filter(|keyless| keyless.record >= place);
+        let without_key = from_there().filter(|keyless| keyless.why.is_record()).count();
+        let no_records = from_there().count() - without_key;
+        self.records -= (block.len() - place - no_records) as u64;
+        self.without_key -= without_key as u64;
         self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 
     /// Records so far.
     pub(crate) fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Whether a record without an answer is printed, where records with this answer are: the first header
+    /// everywhere, a record without a key as one that was never seen.
+    pub(crate) fn passes(&self, why: &Why, wanted: Insertion) -> bool {
+        match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => wanted == Insertion::Inserted && self.keeps_keyless(),
+            Why::OtherShard => false,
+        }
     }
 
     /// Whether a record without a key passes.

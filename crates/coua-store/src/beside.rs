@@ -27,7 +27,7 @@ use crate::error::StoreError;
 use crate::files::{Files, JournalUse};
 use crate::journal::{Identity, Journal, Mark, Scan};
 use crate::next::{Pace, write_snapshot};
-use crate::open::Options;
+use crate::options::Options;
 use crate::state::{apply, view_of};
 use crate::store::{Need, Store};
 

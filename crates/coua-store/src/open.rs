@@ -1,202 +1,19 @@
-//! How a filter file is to be opened.
+//! Opening a filter file.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use coua::Generations;
 
-use crate::access::Access;
-use crate::beside::{Crew, Threads};
-use crate::disk::{Disk, FileSystem};
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse, resolved};
 use crate::journal::Identity;
-use crate::lock::{Lock, Wait};
-use crate::room;
+use crate::lock::Lock;
+use crate::options::Options;
 use crate::state::{Rest, State};
 use crate::store::Store;
 use crate::view::View;
 
-/// Bytes of changes kept in memory.
-const PIECE: usize = 1 << 20;
-/// Journals up to this many bytes are kept beside any snapshot, however small.
-const LEAST_JOURNAL: u64 = 1 << 20;
-
-/// Bytes from which on a snapshot is written beside the work. A smaller one is on the disk in the time that
-/// the commits of the program take anyway, which write as much: records of some seconds, eight bytes each.
-const LEAST_BESIDE: u64 = 16 << 20;
-
-/// Bytes of journal that the work need not wait for, however small the filter: opening repeats them in
-/// some seconds.
-const LEAST_PATIENCE: u64 = 256 << 20;
-
-/// How to open a filter file.
-///
-/// ```
-/// use coua::CuckooFilter;
-/// use coua_store::{Options, Progress};
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("seen.coua");
-/// let mut store = Options::new().create(&path, CuckooFilter::new)?;
-/// store.insert("a")?;
-/// store.commit(&Progress::default())?;
-/// assert!(Options::new().read(&path)?.filter.contains("a"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "options do nothing until a filter is opened with them"]
-pub struct Options {
-    pub(crate) key: Option<[u8; 16]>,
-    wait: Wait,
-    pub(crate) access: Access,
-    pub(crate) expected: Option<u64>,
-    pub(crate) most_journal: Option<u64>,
-    pub(crate) beside_from: u64,
-    /// While a snapshot is made, a journal may become as large as this, or as the filter.
-    pub(crate) patience: u64,
-    /// Changes are handed to the journal in pieces of about this many bytes, which bounds the memory
-    /// for those that are not committed yet.
-    pub(crate) piece: usize,
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) crew: Arc<dyn Crew>,
-    /// Memory that there is; none if that is not known.
-    pub(crate) room: fn() -> Option<u64>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            key: None,
-            wait: Wait::default(),
-            access: Access::default(),
-            expected: None,
-            most_journal: None,
-            beside_from: LEAST_BESIDE,
-            patience: LEAST_PATIENCE,
-            piece: PIECE,
-            disk: Arc::new(FileSystem),
-            crew: Arc::new(Threads),
-            room: room::available,
-        }
-    }
-}
-
 impl Options {
-    /// As they are if nothing is said.
-    ///
-    /// See the example of [`Options`].
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The filter's secret SipHash key.
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, KeyHasher};
-    /// use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build()?;
-    /// Options::new().create(&path, || keyed)?.finish()?;
-    /// assert!(Options::new().read(&path).is_err());
-    /// assert!(Options::new().key([7; 16]).read(&path).is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn key(mut self, key: [u8; 16]) -> Self {
-        self.key = Some(key);
-        self
-    }
-
-    /// Whether to wait for another writer. Default: until it has finished.
-    ///
-    /// ```
-    /// use coua_store::{Lock, Options, StoreError, Wait};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let other = Lock::take(&path, Wait::UntilFree)?;
-    /// let refused = Options::new().wait(Wait::No).write(&path);
-    /// assert!(matches!(refused, Err(StoreError::Busy { .. })));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn wait(mut self, wait: Wait) -> Self {
-        self.wait = wait;
-        self
-    }
-
-    /// Whether to map the snapshot or to read it. Default: by the size of the work.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::{Access, Options};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let view = Options::new().access(Access::Map).read(&path)?;
-    /// assert!(!view.filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
-    }
-
-    /// How many changes or questions are to come, if that can be said. Then the choice between
-    /// mapping and reading is made at once, and space for a snapshot that will not be written is not
-    /// taken.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let view = Options::new().expecting(1).read(&path)?;
-    /// assert!(!view.filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn expecting(mut self, changes: u64) -> Self {
-        self.expected = Some(changes);
-        self
-    }
-
-    /// Bytes of journal beyond which a commit sees to a new snapshot. Default: a quarter of the
-    /// snapshot, and at least 1 MiB. While the snapshot is being made the journal grows on, but not beyond
-    /// the size of the filter and 256 MiB: then the work has to wait.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::{Options, Progress};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Options::new().most_journal(0).create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// store.commit(&Progress::default())?;
-    /// assert!(CuckooFilter::read(&path)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn most_journal(mut self, bytes: u64) -> Self {
-        self.most_journal = Some(bytes);
-        self
-    }
-
-    /// Bytes of a filter from which on a new snapshot is made by a thread while the work goes on, if
-    /// there is memory for a second filter. Default: 16 MiB.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// // No thread: a commit waits for its snapshot, however large.
-    /// let store = Options::new().beside_from(u64::MAX).create(&path, CuckooFilter::new)?;
-    /// # store.finish()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn beside_from(mut self, bytes: u64) -> Self {
-        self.beside_from = bytes;
-        self
-    }
-
     /// The last committed state of the filter at `path`, to be asked. Needs no lock and no right to
     /// write, and is never in the way of a writer.
     ///
@@ -340,16 +157,6 @@ impl Options {
             removed.map_err(|source| StoreError::io(path, "remove", source))?;
         }
         Ok(())
-    }
-
-    /// The same, but for work of which nothing is known.
-    pub(crate) fn for_all(&self) -> Self {
-        Self { expected: None, ..self.clone() }
-    }
-
-    /// Bytes of journal that may stand beside a snapshot.
-    pub(crate) fn journal_limit(&self, snapshot_bytes: u64) -> u64 {
-        self.most_journal.unwrap_or_else(|| (snapshot_bytes / 4).max(LEAST_JOURNAL))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::files::{Files, JournalUse};
 use crate::journal::{Contents, Header, Identity, Kind, Mark, Scan, Tail};
 use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
-use crate::open::Options;
+use crate::options::Options;
 use crate::progress::Progress;
 use crate::residency::Missing;
 use crate::view::{Memory, View, in_generations};

@@ -12,7 +12,7 @@ use crate::journal::{Identity, Journal, Tail};
 use crate::lock::{Lock, Wait, inode_at, inode_of};
 use crate::log::Log;
 use crate::next::Reserved;
-use crate::open::Options;
+use crate::options::Options;
 use crate::progress::Progress;
 use crate::state::{Rest, State};
 use crate::view::{Memory, View};

@@ -32,8 +32,6 @@ mod filter;
 mod geometry;
 mod growth;
 mod hash;
-#[cfg(test)]
-mod little;
 mod merge;
 mod pair;
 mod parts;
@@ -43,6 +41,8 @@ mod shapes;
 mod shared;
 mod side;
 pub mod sizing;
+#[cfg(test)]
+mod smoke;
 mod snapshot;
 mod split;
 mod table;

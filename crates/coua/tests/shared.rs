@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[macro_use]
+mod keys;
 mod layouts;
 mod random;
 
@@ -303,48 +305,12 @@ fn one_by_one_and_in_batches_give_the_same_bytes() {
     }
 }
 
-/// Keys in batches and one by one, not their hashes: the same answers, and after every call that
-/// changes something the same bytes.
-fn check_keys(builder: &CuckooFilterBuilder, size: u64) {
-    let [single, batched] = [(); 2].map(|()| builder.clone().build_shared().unwrap());
-    let compare = || {
-        let [single, batched] = [&single, &batched].map(|seen| bytes_of(&seen.snapshot().unwrap()));
-        assert!(single == batched, "batches of {size}");
-    };
-    // Some keys are there twice; of `more`, some are new.
-    let named = |number| format!("key {}", number % (size * 3 / 5 + 1));
-    let keys: Vec<String> = (0..size).map(named).collect();
-    let more: Vec<String> = keys.iter().flat_map(|key| [key.clone(), format!("{key}!")]).collect();
-    batched.insert_batch(&keys).unwrap();
-    for key in &keys {
-        single.insert(key).unwrap();
-    }
-    compare();
-
-    let (mut outcomes, mut answers, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-    batched.insert_unique_batch(&more, &mut outcomes).unwrap();
-    assert!(outcomes.into_iter().eq(more.iter().map(|key| single.insert_unique(key).unwrap())));
-    compare();
-
-    batched.contains_batch(&more, &mut answers);
-    assert!(answers.iter().all(|&present| present) && answers.len() == more.len());
-    batched.count_batch(&keys, &mut counts);
-    assert!(counts.into_iter().eq(keys.iter().map(|key| single.count(key))));
-
-    let gone = &more[..=size as usize];
-    batched.remove_batch(gone, &mut answers);
-    assert!(answers.into_iter().eq(gone.iter().map(|key| single.remove(key))));
-    compare();
-}
-
 #[test]
 fn batches_of_keys_are_single_keys() {
-    for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        for size in [1, 2, 63, 64, 65, 500, 1000] {
-            check_keys(&builder.clone().capacity(100).hash_bits(40), size);
-        }
-    }
+    check_batches_of_keys!(
+        |builder: CuckooFilterBuilder| builder.build_shared().unwrap(),
+        |seen: &SharedCuckooFilter| bytes_of(&seen.snapshot().unwrap())
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::pipeline::{Answer, Early, Flow};
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::Generations;
+use coua::{Generations, Insertion};
 use std::mem;
 
 /// Print the records that are in a filter file
@@ -120,13 +120,8 @@ impl Findings {
         self.not_found += (block.hashes.len() - found) as u64;
 
         let wanted = !self.printing.invert;
-        let keyless_pass = !wanted && session.keeps_keyless();
-        let passes = |why: &Why| match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => keyless_pass,
-            Why::OtherShard => false,
-        };
-        block.select(present.map(|present| present == wanted), passes);
+        let answer = if wanted { Insertion::AlreadyPresent } else { Insertion::Inserted };
+        block.select(present.map(|present| present == wanted), |why| session.passes(why, answer));
         let printed = block.selected.iter().filter(|selected| **selected).count();
         // The header is printed, but is no record.
         let headers = block.keyless.iter().filter(|it| it.why == Why::Header(Header::First));

@@ -146,7 +146,7 @@ impl Answer for Remove {
         if let Some(report) = self.report {
             let wanted = report == Which::Found;
             let keyless_pass = !wanted && self.session.keeps_keyless();
-            let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
+            let keyless = |why: &Why| why.is_record() && keyless_pass;
             let answers = self.removed.iter().map(|removed| *removed == wanted);
             block.select(answers, keyless);
             block.deselect_before(over);

@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::question::{ALREADY_THERE, Answer, FULL, Ledger, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline, record_name};
 use crate::exit::Exit;
-use crate::input::block::{Block, Header, Why};
+use crate::input::block::Block;
 use crate::message::{self, Failure};
 use crate::output::{Destinations, Outputs, Settled};
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
@@ -157,18 +157,11 @@ impl Dedup {
     fn select(&self, block: &mut Block) {
         let with = |is_fresh| self.fresh.iter().map(move |fresh| *fresh == is_fresh);
         let is_fresh = self.wanted == Insertion::Inserted;
-        block.select(with(is_fresh), |why| self.passes(why, self.wanted));
+        block.select(with(is_fresh), |why| self.work.session.passes(why, self.wanted));
         if self.tee {
-            block.also_select(with(false), |why| self.passes(why, Insertion::AlreadyPresent));
-        }
-    }
-
-    /// The first header goes to every output; a record without a key counts as never seen.
-    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
-        match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Insertion::Inserted && self.work.session.keeps_keyless(),
-            Why::OtherShard => false,
+            block.also_select(with(false), |why| {
+                self.work.session.passes(why, Insertion::AlreadyPresent)
+            });
         }
     }
 

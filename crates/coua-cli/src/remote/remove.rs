@@ -60,7 +60,7 @@ impl Answering for Remove {
         self.not_found += (answers.len() - found - unanswered) as u64;
         if let Some(wanted) = self.report {
             let keyless_pass = !wanted && self.work.session.keeps_keyless();
-            let keyless = |why: &Why| matches!(why, Why::Missing(_)) && keyless_pass;
+            let keyless = |why: &Why| why.is_record() && keyless_pass;
             let number = Some(i64::from(wanted));
             block.select(answers.iter().map(|answer| answer.number == number), keyless);
         }

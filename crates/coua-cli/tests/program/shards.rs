@@ -75,6 +75,23 @@ fn output_and_figures_are_those_of_the_shards_own_records() {
 }
 
 #[test]
+fn a_full_filter_counts_the_shards_own_records_before_it() {
+    let folder = Folder::new();
+    let text = (0..2000).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
+    let file = folder.file("lines", text);
+    for shard in ["1/3", "2/3", "3/3"] {
+        let size = ["--capacity", "100", "--rate", "0.001", "--when-full=error"];
+        let args = ["dedup", "--stats=json", "--shard", shard, &file];
+        let run = run(args.into_iter().chain(size));
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        let figures = crate::support::json(run.stderr.lines().next().unwrap());
+        let [records, unique, repeats] =
+            ["records", "unique", "repeats"].map(|name| figures[name].as_u64().unwrap());
+        assert_eq!((records, unique), (unique + repeats, 100), "{figures}");
+    }
+}
+
+#[test]
 fn what_has_no_key_is_in_the_first() {
     let csv = b"id,name\n1,a\n2,b\n3,c\n4,d\n5\n1,z\n";
     let shard =

@@ -2,7 +2,7 @@
 
 use super::outputs::OutputArgs;
 use crate::exit::Exit;
-use crate::input::block::{Block, Header, Why};
+use crate::input::block::Block;
 use crate::message::Failure;
 use crate::pipeline::Flow;
 use crate::resume::Ending;
@@ -66,19 +66,10 @@ impl Tally {
     /// Selects the records for the outputs.
     pub(super) fn select(&self, block: &mut Block, outcomes: &[Insertion]) {
         let with = |wanted| outcomes.iter().map(move |outcome| *outcome == wanted);
-        block.select(with(self.wanted), |why| self.passes(why, self.wanted));
+        block.select(with(self.wanted), |why| self.session.passes(why, self.wanted));
         if self.tee {
             let repeats = Insertion::AlreadyPresent;
-            block.also_select(with(repeats), |why| self.passes(why, repeats));
-        }
-    }
-
-    /// The first header goes to every output; a record without a key counts as never seen.
-    fn passes(&self, why: &Why, wanted: Insertion) -> bool {
-        match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Insertion::Inserted && self.session.keeps_keyless(),
-            Why::OtherShard => false,
+            block.also_select(with(repeats), |why| self.session.passes(why, repeats));
         }
     }
 

@@ -1,4 +1,4 @@
-//! A little of everything that reads and writes memory by itself, small enough for Miri. The large tests are
+//! Smoke tests of all that reads and writes memory by itself, small enough for Miri. The large tests are
 //! programs of their own, in `tests/`.
 
 use crate::{
