@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64, _mm512_cmpeq_epi64_mask,
-    _mm512_loadu_si512, _mm512_lzcnt_epi64, _mm512_mask_blend_epi64, _mm512_min_epu64,
-    _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64, _mm512_srli_epi64, _mm512_srlv_epi64,
-    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
+    _mm512_loadu_si512, _mm512_lzcnt_epi64, _mm512_mask_blend_epi64, _mm512_mask_compress_epi64,
+    _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_epi64, _mm512_srli_epi64,
+    _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
 use super::{LANES, Vectorized, gather, load, locate, prefetch, shift_right, splat, store};
@@ -14,6 +14,13 @@ use crate::filter::CuckooFilter;
 
 /// Vectors of keys whose memory is on its way: 64 keys.
 const AHEAD: usize = 8;
+/// Of eight buckets, those whose ends are asked for without counting: mostly no more of them lie in two
+/// cache lines.
+const USUALLY_APART: usize = LANES / 2;
+const LINE_BYTES: u64 = 64;
+/// The second line of a narrow bucket is asked for in tables above this size. In smaller ones, which lie in
+/// the caches, asking costs more than waiting for it.
+const CACHED_BYTES: usize = 8 << 20;
 
 /// Where a vector of keys lies, and what is looked for there.
 #[derive(Clone, Copy, Default)]
@@ -82,8 +89,9 @@ impl Vectorized<'_> {
     #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
     fn contains_vectors(&self, vectors: &[[KeyHash; LANES]], present: &mut Vec<bool>) {
         let mut ring = [Places::default(); AHEAD];
+        let last_bit = self.last_bit_to_ask();
         for (places, hashes) in ring.iter_mut().zip(vectors) {
-            self.locate(hashes, places);
+            self.locate(hashes, places, last_bit);
         }
         let has_homeless = self.filter.side.has_homeless();
         for number in 0..vectors.len() {
@@ -97,14 +105,27 @@ impl Vectorized<'_> {
             }
             present.extend((0..LANES).map(|lane| found >> lane & 1 == 1));
             if let Some(hashes) = vectors.get(number + AHEAD) {
-                self.locate(hashes, places);
+                self.locate(hashes, places, last_bit);
             }
         }
     }
 
+    /// How far behind a bucket's first bit its last line is, if that is to be asked for as well.
+    fn last_bit_to_ask(&self) -> Option<u64> {
+        let lanes = &self.shape.lanes;
+        let is_asked = match lanes.form {
+            Form::Narrow => {
+                let is_apart = !lanes.bucket_bits().is_multiple_of(u64::BITS.into());
+                is_apart && self.filter.table.memory_bytes() > CACHED_BYTES
+            }
+            Form::Wide | Form::WideWindows => true,
+        };
+        is_asked.then_some(lanes.last_bit)
+    }
+
     /// Finds the places of a vector of keys and asks for their memory.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn locate(&self, hashes: &[KeyHash; LANES], places: &mut Places) {
+    fn locate(&self, hashes: &[KeyHash; LANES], places: &mut Places, last_bit: Option<u64>) {
         // SAFETY: eight hashes, which are eight u64.
         let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
         let base = self.segment_bases(self.segments_of(hash));
@@ -114,10 +135,14 @@ impl Vectorized<'_> {
             [(found.primary, &mut places.primary), (found.partner, &mut places.partner)]
         {
             let bit = self.first_bits(bucket);
-            store(&mut place.address, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit)));
-            store(&mut place.shift, _mm512_and_epi64(bit, splat(7)));
+            let address = _mm512_add_epi64(base, _mm512_srli_epi64::<3>(bit));
+            let shift = _mm512_and_epi64(bit, splat(7));
+            store(&mut place.address, address);
+            store(&mut place.shift, shift);
             prefetch(&place.address);
-            self.prefetch_ends(base, bit);
+            if let Some(last_bit) = last_bit {
+                prefetch_ends(address, _mm512_add_epi64(shift, splat(last_bit)));
+            }
         }
     }
 
@@ -227,6 +252,20 @@ impl Vectorized<'_> {
     }
 }
 
+/// Asks for the last bytes of buckets, which begin at these addresses, that lie in another cache line than
+/// the first: requests for lines that are on their way hold up others.
+#[target_feature(enable = "avx512f")]
+fn prefetch_ends(first: __m512i, last_bit: __m512i) {
+    let last = _mm512_add_epi64(first, _mm512_srli_epi64::<3>(last_bit));
+    let apart = _mm512_test_epi64_mask(_mm512_xor_epi64(first, last), splat(!(LINE_BYTES - 1)));
+    let mut lines = [0; LANES];
+    store(&mut lines, _mm512_mask_compress_epi64(first, apart, last));
+    prefetch(&lines[..USUALLY_APART]);
+    if apart.count_ones() as usize > USUALLY_APART {
+        prefetch(&lines[USUALLY_APART..]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,5 +316,27 @@ mod tests {
             able == 0 || with_homeless > 0,
             "{able} filters, {with_homeless} with homeless items"
         );
+    }
+
+    #[test]
+    fn the_second_line_of_narrow_buckets_is_asked_for_in_large_tables() {
+        let build = |items, rate| CuckooFilter::with_capacity(items, rate).unwrap();
+        for (items, rate, is_asked) in [
+            (100_000, 0.001, false),
+            (20_000_000, 0.001, true),
+            // Four slots of 16 bits: no bucket lies in two lines.
+            (20_000_000, 0.000_13, false),
+            (100_000, 1e-9, true),
+        ] {
+            let mut filter = build(items, rate);
+            let keys: Vec<_> = (0..2_000).map(hash).collect();
+            filter.insert_hash_batch(&keys[..1_000]).unwrap();
+            let Some(vectorized) = Vectorized::of(&filter) else { return };
+            assert_eq!(vectorized.last_bit_to_ask().is_some(), is_asked, "{filter:?}");
+            let mut present = Vec::new();
+            vectorized.contains(&keys, &mut present);
+            assert!(present[..1_000].iter().all(|&is_present| is_present));
+            assert!(present[1_000..].iter().filter(|&&is_present| is_present).count() < 10);
+        }
     }
 }

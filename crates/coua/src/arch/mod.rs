@@ -140,17 +140,6 @@ impl<'a> Vectorized<'a> {
         store(part_of(&mut places.partner_bit, part), self.first_bits(found.partner));
     }
 
-    /// Asks for the last bytes of wide buckets, which may lie in another cache line than the first.
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn prefetch_ends(&self, base: __m512i, bit: __m512i) {
-        if self.shape.lanes.form != Form::Narrow {
-            let mut addresses = [0; LANES];
-            let last = _mm512_add_epi64(bit, splat(self.shape.lanes.last_bit));
-            store(&mut addresses, _mm512_add_epi64(base, _mm512_srli_epi64::<3>(last)));
-            prefetch(&addresses);
-        }
-    }
-
     /// Where buckets begin in their segments.
     #[target_feature(enable = "avx512f,avx512dq")]
     fn first_bits(&self, bucket: __m512i) -> __m512i {
@@ -220,7 +209,7 @@ fn part_of(values: &mut [u64; WIDTH], part: usize) -> &mut [u64; LANES] {
 
 /// Asks for the cache lines at these addresses.
 #[inline(always)]
-fn prefetch(addresses: &[u64; LANES]) {
+fn prefetch(addresses: &[u64]) {
     for &address in addresses {
         crate::table::prefetch(address as *const u8);
     }
