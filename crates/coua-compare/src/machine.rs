@@ -12,7 +12,7 @@ use crate::measure::thread_time;
 
 const LINE: u64 = 64;
 /// Fetches under way at once.
-const RING: usize = 32;
+const RING: usize = 64;
 
 /// Memory with huge pages advised, all of it touched.
 pub(crate) struct Ground(MmapMut);

@@ -224,10 +224,12 @@ fn prefetch(addresses: &[u64]) {
 /// tail of a segment lets every load read as many, or numbers in a borrowed slice.
 #[target_feature(enable = "avx512f")]
 unsafe fn gather(address: __m512i) -> __m512i {
-    let mut addresses = [0; LANES];
-    store(&mut addresses, address);
-    // SAFETY: the caller's promise.
-    let words = addresses.map(|address| unsafe { (address as *const u64).read_unaligned() });
+    let mut words = [0; LANES];
+    store(&mut words, address);
+    for word in &mut words {
+        // SAFETY: the caller's promise.
+        *word = unsafe { (*word as *const u64).read_unaligned() };
+    }
     load(&words)
 }
 

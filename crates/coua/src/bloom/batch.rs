@@ -1,4 +1,5 @@
-//! The batches of Bloom filters: keys are taken in blocks of 64, or in bursts of more.
+//! The batches of Bloom filters: keys are taken in blocks of 64, or in bursts of more, hashed ones where
+//! nothing is kept for them all at once.
 //!
 //! A block is long enough that its memory accesses overlap (a core keeps about 48 under way) and
 //! short enough that hashes and answers stay in the nearest cache. Answers and bits are those of
@@ -17,6 +18,8 @@ use crate::{Insertion, KeyHash, KeyHasher};
 
 /// Keys taken together; not more than the bits of a `u64`.
 const BLOCK: usize = 64;
+/// All hashes of a batch taken together.
+const ALL: usize = usize::MAX;
 
 /// Hashes the keys and hands them on, at most `BLOCK` at a time, in order, until `take` fails.
 #[inline]
@@ -47,9 +50,9 @@ fn blocks<const BLOCK: usize, K: AsRef<[u8]>>(
     });
 }
 
-/// The lookups of many keys, made of `look_block`. `$made` and `$insert` are lines of the example.
+/// The lookups of many keys, made of `look_block`: so many `$keys` or `$hashes` at a time. `$made` and `$insert` are lines of the example.
 macro_rules! lookups {
-    ($filter:ident, $block:ident, $made:literal, $insert:literal) => {
+    ($filter:ident, $keys:ident, $hashes:ident, $made:literal, $insert:literal) => {
         impl $filter {
             /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one
             /// answer per key, in order. The memory accesses of 64 keys overlap.
@@ -64,7 +67,7 @@ macro_rules! lookups {
             /// ```
             pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
                 present.clear();
-                blocks::<$block, _>(self.hasher(), keys, |block| self.look_block(block, present));
+                blocks::<$keys, _>(self.hasher(), keys, |block| self.look_block(block, present));
             }
 
             /// [`contains_batch`](Self::contains_batch) for keys already hashed.
@@ -78,7 +81,7 @@ macro_rules! lookups {
             /// ```
             pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
                 present.clear();
-                hashes.chunks($block).for_each(|block| self.look_block(block, present));
+                hashes.chunks($hashes).for_each(|block| self.look_block(block, present));
             }
         }
     };
@@ -87,7 +90,7 @@ macro_rules! lookups {
 /// The inserts of many keys that cannot fail, made of `insert_block`. `$this` is `self`, which a
 /// macro cannot name by itself; `$made` begins the example.
 macro_rules! inserts {
-    ($filter:ident, $block:ident, $this:ident: $receiver:ty, $made:literal) => {
+    ($filter:ident, $keys:ident, $hashes:ident, $this:ident: $receiver:ty, $made:literal) => {
         impl $filter {
             /// [`insert`](Self::insert) for many keys, as if one by one, in order: `outcome` is
             /// cleared, then holds one answer per key.
@@ -106,7 +109,7 @@ macro_rules! inserts {
                 outcome: &mut Vec<Insertion>,
             ) {
                 outcome.clear();
-                blocks::<$block, _>($this.hasher(), keys, |block| $this.insert_block(block, outcome));
+                blocks::<$keys, _>($this.hasher(), keys, |block| $this.insert_block(block, outcome));
             }
 
             /// [`insert_batch`](Self::insert_batch) for keys already hashed.
@@ -124,17 +127,17 @@ macro_rules! inserts {
                 outcome: &mut Vec<Insertion>,
             ) {
                 outcome.clear();
-                hashes.chunks($block).for_each(|block| $this.insert_block(block, outcome));
+                hashes.chunks($hashes).for_each(|block| $this.insert_block(block, outcome));
             }
         }
     };
 }
 
-lookups!(BloomFilter, BLOCK, "let filter", "filter.insert(\"wren\");");
-inserts!(BloomFilter, BLOCK, self: &Self, "let filter");
-lookups!(BlockedBloomFilter, BURST, "let mut filter", "filter.insert(\"wren\");");
-inserts!(BlockedBloomFilter, BURST, self: &mut Self, "let mut filter");
-lookups!(ScalableBloomFilter, BLOCK, "let mut filter", "filter.insert(\"wren\")?;");
+lookups!(BloomFilter, BLOCK, BLOCK, "let filter", "filter.insert(\"wren\");");
+inserts!(BloomFilter, BLOCK, BLOCK, self: &Self, "let filter");
+lookups!(BlockedBloomFilter, BURST, ALL, "let mut filter", "filter.insert(\"wren\");");
+inserts!(BlockedBloomFilter, BURST, ALL, self: &mut Self, "let mut filter");
+lookups!(ScalableBloomFilter, BLOCK, BLOCK, "let mut filter", "filter.insert(\"wren\")?;");
 
 impl BloomFilter {
     /// Without a branch on what is found, so that the processor runs ahead of memory. In two turns:

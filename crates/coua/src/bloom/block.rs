@@ -43,7 +43,13 @@ impl Block {
     /// The block in which only the bits of a key with these 32 low hash bits are set.
     #[inline(always)]
     fn of(low: u32) -> Self {
-        Self { words: SALTS.map(|salt| 1 << (low.wrapping_mul(salt) >> 27)) }
+        // A loop, not the array's `map`: compilers make that a call in code for vectors, unless told to
+        // optimise the whole program.
+        let mut words = SALTS;
+        for word in &mut words {
+            *word = 1 << (low.wrapping_mul(*word) >> 27);
+        }
+        Self { words }
     }
 
     /// Whether every bit of `key` is set, without a branch per word.

@@ -6,10 +6,10 @@ use super::block::Block;
 use crate::table::prefetch;
 use crate::{Insertion, KeyHash};
 
-/// Keys taken together.
+/// Keys hashed together.
 pub(super) const BURST: usize = 512;
 /// Blocks under way: most of what a core can have.
-const AHEAD: usize = 32;
+const AHEAD: usize = 96;
 
 /// Work for some keys. `run` is always inlined, into code for one kind of processor.
 pub(crate) trait Burst {
