@@ -116,7 +116,9 @@ impl Vectorized<'_> {
         let is_asked = match lanes.form {
             Form::Narrow => {
                 let is_apart = !lanes.bucket_bits().is_multiple_of(u64::BITS.into());
-                is_apart && self.filter.table.memory_bytes() > CACHED_BYTES
+                // A shard shares the caches with the others.
+                let shards = 1 << self.filter.whole.depth;
+                is_apart && self.filter.table.memory_bytes() > CACHED_BYTES / shards
             }
             Form::Wide | Form::WideWindows => true,
         };
@@ -337,6 +339,16 @@ mod tests {
             vectorized.contains(&keys, &mut present);
             assert!(present[..1_000].iter().all(|&is_present| is_present));
             assert!(present[1_000..].iter().filter(|&&is_present| is_present).count() < 10);
+        }
+    }
+
+    #[test]
+    fn shards_are_as_large_as_their_whole() {
+        let mut filter = CuckooFilter::with_capacity(1_000_000, 0.001).unwrap();
+        for (depth, is_asked) in [(0, false), (3, true)] {
+            filter.whole.depth = depth;
+            let Some(vectorized) = Vectorized::of(&filter) else { return };
+            assert_eq!(vectorized.last_bit_to_ask().is_some(), is_asked, "{depth}");
         }
     }
 }
