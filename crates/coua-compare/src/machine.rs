@@ -11,7 +11,7 @@ use crate::generate::{mix, scale};
 use crate::measure::thread_time;
 
 const LINE: u64 = 64;
-/// Fetches under way at once.
+/// Keys whose lines are under way at once: with fewer the wait for one line shows, more are no faster.
 const RING: usize = 64;
 
 /// Memory with huge pages advised, all of it touched.

@@ -44,10 +44,10 @@ impl Files {
     /// Writes as much as the output can have, and removes it: what runs next finds memory that was in use a
     /// moment ago. On a virtual machine other memory comes from the host first, which can take longer than
     /// the work, and whoever came after a large program would pay for it.
-    fn warm(&self) -> io::Result<()> {
-        fs::copy(&self.input, &self.output)?;
+    fn warm(&self) -> Result<(), Failure> {
+        let copied = fs::copy(&self.input, &self.output);
         self.clear();
-        Ok(())
+        copied.map(drop).map_err(|why| Failure::of(self.output.display(), &why))
     }
 
     /// Removes what a run has left, before the system spends time on writing it out.
@@ -73,9 +73,8 @@ pub(crate) fn run(
     files: &Files,
     place: &Place,
 ) -> Result<Cost, Failure> {
+    files.warm()?;
     let told = |why: &dyn std::fmt::Display| Failure::of(tool.name, &why);
-    files.clear();
-    files.warm().map_err(|why| told(&why))?;
     let mut command = Command::new("sh");
     command
         .args(["-c", tool.script])

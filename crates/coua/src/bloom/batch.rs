@@ -1,7 +1,7 @@
-//! The batches of Bloom filters: keys are taken in blocks of 64, or in bursts of more, hashed ones where
-//! nothing is kept for them all at once.
+//! The batches of Bloom filters: keys are taken in blocks of 64, or in bursts of more; hashes in one burst,
+//! for which nothing has to be kept.
 //!
-//! A block is long enough that its memory accesses overlap (a core keeps about 48 under way) and
+//! A block is long enough that its memory accesses overlap and
 //! short enough that hashes and answers stay in the nearest cache. Answers and bits are those of
 //! the operations on single keys, in order.
 //!
@@ -50,12 +50,13 @@ fn blocks<const BLOCK: usize, K: AsRef<[u8]>>(
     });
 }
 
-/// The lookups of many keys, made of `look_block`: so many `$keys` or `$hashes` at a time. `$made` and `$insert` are lines of the example.
+/// The lookups of many keys, made of `look_block`: so many `$keys` or `$hashes` at a time. `$made` and
+/// `$insert` are lines of the example.
 macro_rules! lookups {
     ($filter:ident, $keys:ident, $hashes:ident, $made:literal, $insert:literal) => {
         impl $filter {
             /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one
-            /// answer per key, in order. The memory accesses of 64 keys overlap.
+            /// answer per key, in order. The memory accesses of 64 keys or more overlap.
             ///
             /// ```
             #[doc = concat!($made, " = coua::", stringify!($filter), "::with_capacity(1_000, 1e-6)?;")]
@@ -87,7 +88,7 @@ macro_rules! lookups {
     };
 }
 
-/// The inserts of many keys that cannot fail, made of `insert_block`. `$this` is `self`, which a
+/// The inserts of many keys that cannot fail, made of `insert_block`, as above. `$this` is `self`, which a
 /// macro cannot name by itself; `$made` begins the example.
 macro_rules! inserts {
     ($filter:ident, $keys:ident, $hashes:ident, $this:ident: $receiver:ty, $made:literal) => {
