@@ -1,6 +1,10 @@
 //! Where records end.
 
-use memchr::{memchr_iter, memchr2, memmem};
+mod bytes;
+mod quotes;
+
+use memchr::memmem;
+use quotes::Quotes;
 use std::sync::Arc;
 
 /// How records are written one after the other.
@@ -77,9 +81,7 @@ impl Splitter {
             Separator::Sequence(bytes) => {
                 Self::Sequence(Box::new(memmem::Finder::new(bytes).into_owned()))
             }
-            Separator::CsvLine { comma } => {
-                Self::Csv(Quotes { comma: *comma, place: Place::FieldStart })
-            }
+            Separator::CsvLine { comma } => Self::Csv(Quotes::new(*comma)),
         }
     }
 
@@ -88,7 +90,7 @@ impl Splitter {
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {
             Self::Byte(byte) => {
-                ends.extend(memchr_iter(*byte, &bytes[from..]).map(|at| from + at + 1));
+                bytes::ends(*byte, bytes, from, ends);
                 bytes.len()
             }
             Self::Sequence(finder) => {
@@ -110,62 +112,13 @@ impl Splitter {
 
     /// Whether the bytes so far end inside quotes.
     pub(crate) fn inside_quotes(&self) -> bool {
-        matches!(self, Self::Csv(quotes) if quotes.place == Place::Quoted)
+        matches!(self, Self::Csv(quotes) if quotes.are_open())
     }
 
     /// Forgets the input so far: a new one begins.
     pub(crate) fn restart(&mut self) {
         if let Self::Csv(quotes) = self {
-            quotes.place = Place::FieldStart;
-        }
-    }
-}
-
-/// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
-/// beginning of a field only, and two quotes inside one are a quote.
-#[derive(Debug)]
-pub(crate) struct Quotes {
-    comma: u8,
-    place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    FieldStart,
-    Plain,
-    Quoted,
-    /// Behind a quote inside a quoted field: its end, or the first of two.
-    QuoteInQuoted,
-}
-
-impl Quotes {
-    fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
-        let mut at = from;
-        while at < bytes.len() {
-            // Where nothing can change, skip ahead.
-            let skipped = match self.place {
-                Place::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
-                Place::Quoted => memchr::memchr(b'"', &bytes[at..]),
-                Place::FieldStart | Place::QuoteInQuoted => Some(0),
-            };
-            let Some(skipped) = skipped else { return };
-            at += skipped;
-            let byte = bytes[at];
-            at += 1;
-            self.place = self.after(byte);
-            if byte == b'\n' && self.place == Place::FieldStart {
-                ends.push(at);
-            }
-        }
-    }
-
-    fn after(&self, byte: u8) -> Place {
-        match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::QuoteInQuoted,
-            (Place::Quoted, _) | (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
-            (_, b'\n') => Place::FieldStart,
-            (_, byte) if byte == self.comma => Place::FieldStart,
-            _ => Place::Plain,
+            quotes.restart();
         }
     }
 }
