@@ -1,7 +1,8 @@
 //! Whether a snapshot is used where it lies, or read into memory.
 //!
 //! Mapped, work costs the pages that it touches; read, the whole file costs once, and then memory with
-//! large pages is faster. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements behind
+//! large pages is faster. What a mapped file lacks in the system's cache is fetched where it is touched, or in
+//! order beforehand. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements behind
 //! the numbers here.
 
 use crate::residency::Missing;
@@ -48,17 +49,36 @@ impl Touch {
 /// A page that is fetched by itself takes as long as eight of a file that is read in order.
 const FETCH: u64 = 8 * PAGE;
 
+/// How a snapshot is brought in for some work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Mapped; what is missing in the cache is fetched where it is touched.
+    Map,
+    /// Mapped, after all that is missing was fetched in order.
+    FetchAndMap,
+    /// Read.
+    Load,
+}
+
 impl Access {
-    /// Whether a snapshot of `bytes` bytes, some of which are not in the cache, is to be mapped for this
-    /// work: so many keys, each in one generation.
-    pub(crate) fn maps(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> bool {
+    /// How to bring in a snapshot of `bytes` bytes, some of which are not in the cache, for this work: so many
+    /// keys, each in one generation.
+    pub(crate) fn way(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Way {
         match self {
-            Self::Map => true,
-            Self::Load => false,
+            Self::Map => Way::Map,
+            Self::Load => Way::Load,
             Self::BySize => {
-                let cost = |touch: Touch| PAGES * (missing.share_of(FETCH) + touch.cost());
-                let costs = work.iter().map(|&(touch, keys)| keys.saturating_mul(cost(touch)));
-                bytes >= LEAST_MAPPED && costs.fold(0, u64::saturating_add) < bytes
+                let one_by_one = cost(work, |_| missing.share_of(FETCH));
+                let in_order = missing.share_of(bytes);
+                let touching = cost(work, Touch::cost);
+                let mapping = one_by_one.min(in_order).saturating_add(touching);
+                if bytes < LEAST_MAPPED || mapping >= bytes {
+                    Way::Load
+                } else if in_order < one_by_one {
+                    Way::FetchAndMap
+                } else {
+                    Way::Map
+                }
             }
         }
     }
@@ -66,34 +86,59 @@ impl Access {
     /// Memory of its own that a filter takes at most to which so many changes are made.
     pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
         let touched = changes.saturating_mul(PAGES * PAGE);
-        if self.maps(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
-            touched.min(bytes)
-        } else {
-            bytes
+        match self.way(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
+            Way::Map | Way::FetchAndMap => touched.min(bytes),
+            Way::Load => bytes,
         }
     }
+}
+
+/// What work costs whose keys each cost so much a page.
+fn cost(work: &[(Touch, u64)], page: impl Fn(Touch) -> u64) -> u64 {
+    let each = work.iter().map(|&(touch, keys)| keys.saturating_mul(PAGES * page(touch)));
+    each.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Half of it is missing.
+    fn half() -> Missing {
+        Missing::of_samples(128)
+    }
+
     #[test]
     fn small_work_on_a_large_filter_maps() {
-        let maps = |bytes, missing, work| Access::BySize.maps(bytes, missing, &[work]);
+        let way = |bytes, missing, work| Access::BySize.way(bytes, missing, &[work]);
+        let maps = |bytes, missing, work| way(bytes, missing, work) == Way::Map;
         let (ask, change) = (|keys| (Touch::Ask, keys), |keys| (Touch::Change, keys));
         for few in [ask(10_000), change(10_000)] {
             assert!(maps(5 << 30, Missing::ALL, few) && maps(5 << 30, Missing::NONE, few));
-            assert!(!maps(100_000, Missing::NONE, few));
+            assert_eq!(way(100_000, Missing::NONE, few), Way::Load);
         }
         for more in [ask(1_000_000), change(1_000_000)] {
-            assert!(!maps(5 << 30, Missing::ALL, more) && maps(5 << 30, Missing::NONE, more));
+            assert_eq!(way(5 << 30, Missing::ALL, more), Way::Load);
+            assert!(maps(5 << 30, Missing::NONE, more));
         }
         assert!(maps(5 << 30, Missing::NONE, ask(100_000_000)));
-        assert!(!maps(5 << 30, Missing::NONE, change(100_000_000)));
-        assert!(!maps(u64::MAX, Missing::NONE, ask(u64::MAX)));
-        assert!(Access::Map.maps(0, Missing::ALL, &[ask(u64::MAX)]));
-        assert!(!Access::Load.maps(u64::MAX, Missing::NONE, &[ask(0)]));
+        assert_eq!(way(5 << 30, Missing::NONE, change(100_000_000)), Way::Load);
+        assert_eq!(way(u64::MAX, Missing::NONE, ask(u64::MAX)), Way::Load);
+        assert_eq!(Access::Map.way(0, Missing::ALL, &[ask(u64::MAX)]), Way::Map);
+        assert_eq!(Access::Load.way(u64::MAX, Missing::NONE, &[ask(0)]), Way::Load);
+    }
+
+    #[test]
+    fn what_is_missing_is_fetched_by_page_or_in_order_whichever_is_less() {
+        let way = |missing, keys| Access::BySize.way(1 << 30, missing, &[(Touch::Ask, keys)]);
+        // Half of 32 KiB twice a key, beside half of the file.
+        let line = (1 << 29) / (1 << 15);
+        assert_eq!([line, line + 1].map(|keys| way(half(), keys)), [Way::Map, Way::FetchAndMap]);
+        // What is left of the file's price is for looking at eight bytes a key.
+        let line = (1 << 29) / 8;
+        assert_eq!([line - 1, line].map(|keys| way(half(), keys)), [Way::FetchAndMap, Way::Load]);
+        assert_eq!(way(Missing::NONE, line), Way::Map);
+        assert_eq!(way(half(), u64::MAX), Way::Load);
     }
 
     /// A journal is done again before the filter is asked.
@@ -101,7 +146,7 @@ mod tests {
     fn all_of_the_work_is_counted() {
         let maps = |asked, changed| {
             let work = [(Touch::Ask, asked), (Touch::Change, changed)];
-            Access::BySize.maps(8 << 20, Missing::NONE, &work)
+            Access::BySize.way(8 << 20, Missing::NONE, &work) == Way::Map
         };
         assert!(maps(1 << 19, (1 << 10) - 1));
         assert!(!maps(1 << 20, 1) && !maps(1, 1 << 11) && !maps(1 << 19, 1 << 10));

@@ -1,6 +1,7 @@
-//! How much of a file lies in the system's cache.
+//! How much of a file lies in the system's cache, and how the rest comes there.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 
 /// Places of a file that are looked at. If none is missing, hardly more than one in a hundred is.
 const SAMPLES: u64 = 256;
@@ -27,7 +28,12 @@ impl Missing {
 
     /// The share of a cost of fetching that falls to what is missing.
     pub(crate) fn share_of(self, cost: u64) -> u64 {
-        cost * self.samples / SAMPLES
+        (u128::from(cost) * u128::from(self.samples) / u128::from(SAMPLES)) as u64
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_samples(samples: u64) -> Self {
+        Self { samples }
     }
 }
 
@@ -46,3 +52,22 @@ fn is_cached(file: &File, at: u64) -> bool {
 fn is_cached(_file: &File, _at: u64) -> bool {
     false
 }
+
+/// Has the system fetch what it lacks of a file of `bytes` bytes, in order. Nothing is waited for but
+/// room for the requests; whoever touches a page that is still to come waits for it.
+#[cfg(target_os = "linux")]
+pub(crate) fn fetch(file: &File, bytes: u64) {
+    use rustix::fs::{Advice, fadvise};
+
+    // A longer request is cut to what the system reads ahead, which is this unless somebody has set less.
+    const STEP: NonZeroU64 = NonZeroU64::new(128 << 10).expect("not zero");
+    for at in (0..bytes).step_by(STEP.get() as usize) {
+        // Pages that it does not fetch now come when they are touched.
+        if fadvise(file, at, Some(STEP), Advice::WillNeed).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn fetch(_file: &File, _bytes: u64) {}

@@ -3,7 +3,6 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
 use coua::{Generations, LoadError};
 
@@ -15,8 +14,7 @@ use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
 use crate::options::Options;
 use crate::progress::Progress;
-use crate::residency::Missing;
-use crate::view::{Memory, View, in_generations};
+use crate::view::{Memory, View};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
@@ -196,18 +194,8 @@ pub(crate) fn view_of(
 ) -> Result<View, StoreError> {
     let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
     let (expected, logged) = (options.expected.unwrap_or(0), logged / 8);
-    let (access, bytes) = (options.access, snapshot.bytes);
-    let missing = Missing::of(file, bytes);
-    let touched = AtomicU64::new(0);
-    let mut memory = Memory { access, bytes, missing, is_mapped: true, touch, touched };
-    memory.is_mapped = memory.is_enough(expected, logged);
-    let mut filter = memory.bring_in(file, options.key).map_err(unreadable)?;
-    let keys = in_generations(&filter, expected);
-    if memory.is_mapped && !memory.is_enough(keys, logged) {
-        // Each generation would be asked.
-        memory.is_mapped = false;
-        filter = memory.bring_in(file, options.key).map_err(unreadable)?;
-    }
+    let mut memory = Memory::of(options.access, file, snapshot.bytes, touch);
+    let filter = memory.bring_in(file, options.key, (expected, logged)).map_err(unreadable)?;
     Ok(View { filter, progress: None, uncommitted: 0, memory })
 }
 

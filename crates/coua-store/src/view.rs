@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::{Generations, KeyHash, LoadError};
 
-use crate::access::{Access, Touch};
+use crate::access::{Access, Touch, Way};
 use crate::ahead;
 use crate::progress::Progress;
-use crate::residency::Missing;
+use crate::residency::{self, Missing};
 
 /// The last committed state, to be asked.
 #[derive(Debug)]
@@ -30,8 +30,10 @@ pub(crate) struct Memory {
     pub(crate) access: Access,
     /// Bytes of the snapshot.
     pub(crate) bytes: u64,
-    /// What was not in the cache when it was opened.
+    /// What was not in the cache when it was opened, and was not fetched in order since.
     pub(crate) missing: Missing,
+    /// The snapshot, where some of it is missing.
+    pub(crate) file: Option<File>,
     pub(crate) is_mapped: bool,
     /// What is done to it.
     pub(crate) touch: Touch,
@@ -40,55 +42,90 @@ pub(crate) struct Memory {
 }
 
 /// Keys, counted in each generation that there is.
-pub(crate) fn in_generations(filter: &Generations, keys: u64) -> u64 {
+fn in_generations(filter: &Generations, keys: u64) -> u64 {
     keys.saturating_mul(filter.generations().count().max(1) as u64)
 }
 
 impl Memory {
     /// Of a filter that is in no file yet.
     pub(crate) fn without_a_file(access: Access) -> Self {
-        let (missing, touch) = (Missing::NONE, Touch::Change);
-        Self { access, bytes: 0, missing, is_mapped: false, touch, touched: AtomicU64::new(0) }
+        Self::new(access, 0, Missing::NONE, Touch::Change)
     }
 
-    /// The filter in a snapshot.
+    /// Of a filter that is to be asked or changed, in a snapshot.
+    pub(crate) fn of(access: Access, snapshot: &File, bytes: u64, touch: Touch) -> Self {
+        let missing = Missing::of(snapshot, bytes);
+        let file = if missing == Missing::NONE { None } else { snapshot.try_clone().ok() };
+        Self { file, ..Self::new(access, bytes, missing, touch) }
+    }
+
+    fn new(access: Access, bytes: u64, missing: Missing, touch: Touch) -> Self {
+        let touched = AtomicU64::new(0);
+        Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
+    }
+
+    /// The filter in a snapshot, to which so many keys will be put, and which so many changes that a journal
+    /// has will be made to.
     pub(crate) fn bring_in(
-        &self,
-        mut file: &File,
+        &mut self,
+        mut snapshot: &File,
         key: Option<[u8; 16]>,
+        (keys, logged): (u64, u64),
     ) -> Result<Generations, LoadError> {
-        file.rewind()?;
-        if self.is_mapped {
-            Generations::map_file(file, key)
-        } else {
-            Generations::read_file(file, key)
+        snapshot.rewind()?;
+        if self.way(keys, logged) != Way::Load {
+            let filter = Generations::map_file(snapshot, key)?;
+            // Each generation will be asked.
+            let way = self.way(in_generations(&filter, keys), logged);
+            if way != Way::Load {
+                self.is_mapped = true;
+                self.fetch_all_if(way);
+                return Ok(filter);
+            }
+            snapshot.rewind()?;
         }
+        Generations::read_file(snapshot, key)
     }
 
-    /// Whether the snapshot is to be mapped for so many keys, and for so many changes that a journal has.
-    pub(crate) fn is_enough(&self, keys: u64, logged: u64) -> bool {
+    fn way(&self, keys: u64, logged: u64) -> Way {
         let work = [(self.touch, keys), (Touch::Change, logged)];
-        self.access.maps(self.bytes, self.missing, &work)
+        self.access.way(self.bytes, self.missing, &work)
+    }
+
+    /// Has the snapshot fetched in order where that is less work than page by page.
+    fn fetch_all_if(&mut self, way: Way) {
+        if way == Way::FetchAndMap
+            && let Some(file) = self.file.take()
+        {
+            residency::fetch(&file, self.bytes);
+            self.missing = Missing::NONE;
+        }
     }
 
     fn count(&self, filter: &Generations, keys: u64) {
         self.touched.fetch_add(in_generations(filter, keys), Ordering::Relaxed);
     }
 
-    /// Whether so much of a mapped filter was touched that it pays to go over to memory with large pages.
-    fn is_outgrown(&self) -> bool {
-        self.is_mapped && !self.is_enough(self.touched.load(Ordering::Relaxed), 0)
+    /// Another way than before, for what a mapped filter was touched.
+    fn better_way(&self) -> Option<Way> {
+        let way = self.way(self.touched.load(Ordering::Relaxed), 0);
+        (self.is_mapped && way != Way::Map).then_some(way)
     }
 
-    /// Counts keys, goes over to memory once that pays, and has the keys' pages fetched if that is needed.
+    /// Counts keys, goes over to memory with large pages once that pays, and has the keys' pages fetched if
+    /// that is needed.
     pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
         self.count(filter, hashes.len() as u64);
-        if self.is_outgrown() {
-            self.is_mapped = false;
-            // Without the memory it stays mapped, which is slower but not wrong.
-            if let Ok(copy) = filter.try_clone() {
-                *filter = copy;
+        match self.better_way() {
+            Some(Way::Load) => {
+                self.is_mapped = false;
+                // Without the memory it stays mapped, which is slower but not wrong.
+                if let Ok(copy) = filter.try_clone() {
+                    *filter = copy;
+                }
             }
+            Some(way) => self.fetch_all_if(way),
+            None => {}
         }
         if self.is_fetched() {
             ahead::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
@@ -148,7 +185,7 @@ impl View {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn asked_beside(&self, keys: u64) -> Option<&Generations> {
-        if self.memory.is_fetched() || self.memory.is_outgrown() {
+        if self.memory.is_fetched() || self.memory.better_way().is_some() {
             return None;
         }
         self.memory.count(&self.filter, keys);

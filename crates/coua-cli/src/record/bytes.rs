@@ -21,7 +21,9 @@ pub(super) fn ends(byte: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
         }
         before += CHUNK;
     };
-    chunks.iter().for_each(|chunk| look(*chunk, u64::MAX));
+    for chunk in chunks {
+        look(*chunk, u64::MAX);
+    }
     let mut last = [0; CHUNK];
     last[..rest.len()].copy_from_slice(rest);
     look(last, (1 << rest.len()) - 1);

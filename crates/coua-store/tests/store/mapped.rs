@@ -76,9 +76,15 @@ fn damaged(path: &Path) -> u64 {
 /// Whether the file system tells what is in the cache, where these files surely are.
 #[cfg(target_os = "linux")]
 fn tells(path: &Path) -> bool {
+    is_cached(path, 0)
+}
+
+/// Whether the byte at this place of the file is at hand.
+#[cfg(target_os = "linux")]
+fn is_cached(path: &Path, at: u64) -> bool {
     use rustix::io::{ReadWriteFlags, preadv2};
     let (file, mut byte) = (fs::File::open(path).unwrap(), [0]);
-    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT).is_ok()
+    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -153,6 +159,46 @@ fn what_is_in_the_cache_is_mapped_for_more_work() {
     // Opening has fetched a part of it.
     forget();
     assert!(!opens(more));
+}
+
+/// Much work for which little must be fetched: all of that is, once, and the file is mapped still.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_missing_is_fetched_together_for_much_work() {
+    use rustix::fs::{Advice, fadvise};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let bytes = damaged(&path);
+    let forget_half = || {
+        let file = fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        fadvise(&file, 0, std::num::NonZeroU64::new(bytes / 2), Advice::DontNeed).unwrap();
+    };
+    let cached = || (0..bytes).step_by(4096).filter(|at| is_cached(&path, *at)).count() as u64;
+    let pages = bytes.div_ceil(4096);
+    let told = cached() == pages;
+    forget_half();
+    if !told || cached() == pages {
+        eprintln!("skipped: the file system of {} hides or keeps all", folder.path().display());
+        return;
+    }
+    let comes_back = || {
+        let begin = std::time::Instant::now();
+        while cached() < pages {
+            assert!(begin.elapsed().as_secs() < 60, "{} pages of {pages}", cached());
+        }
+    };
+    // Each is asked of five generations: as many pages as there are, or more.
+    let keys = pages / 5;
+    forget_half();
+    assert!(Options::new().expecting(keys).read(&path).is_ok(), "it was not read");
+    comes_back();
+    forget_half();
+    let mut view = Options::new().expecting(0).read(&path).unwrap();
+    assert!(view.asked_beside(1).is_none(), "keys wait for the disk");
+    view.asked(&hashes(77, keys));
+    assert!(view.asked_beside(1).is_some(), "all is on its way");
+    comes_back();
 }
 
 /// Several threads ask a file in the cache, until so much was asked that it is to be read.
