@@ -44,6 +44,10 @@ bench-shared *numbers:
 bench-build *numbers:
     cargo bench -p coua --bench build -- {{numbers}}
 
+# A filter in a file: grid, line or stall, then NUMBERS and FOLDER
+bench-store *arguments:
+    cargo bench -p coua-store --bench open -- {{arguments}}
+
 # The module on real servers: throughput, latency or accuracy, then NUMBERS and SERVERS
 bench-server *arguments:
     cargo bench -p coua-valkey --bench server -- {{arguments}}

@@ -9,7 +9,8 @@
 //!
 //! Every step is order-preserving, so a slot stands for one *cell*, an interval of hashes, and the
 //! smallest hash of that interval, its [`Shape::representative`], finds the same cell again. All
-//! rebuilding (growth, compaction, merging, conversion) is "take the representative, insert it".
+//! rebuilding (compaction, merging, conversion) is "take the representative, insert it"; a split does the
+//! same on the cell's number.
 //!
 //! The fingerprint's low part runs over 1..=2^g - 1, so that no fingerprint is 0 = empty, and every
 //! cell still has exactly the same size: the law `FPR(n) = n / cells` is exact.

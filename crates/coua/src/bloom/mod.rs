@@ -13,7 +13,7 @@
 //! | [`ClassicBloomFilter`] | hash functions of the user's own |
 //!
 //! A key passes through `probe` (hash to positions) and `bits` (what is set there), or through
-//! `block` alone in the blocked filter. Sizes and rates come from [`crate::sizing::bloom`].
+//! `burst` and `block` in the blocked filter. Sizes and rates come from [`crate::sizing::bloom`].
 
 mod batch;
 mod bits;

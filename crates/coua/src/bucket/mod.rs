@@ -1,4 +1,4 @@
-//! How slots sit in a word: pure functions on the bits of one bucket.
+//! How slots sit in a word, and how the words of one bucket are read and written.
 //!
 //! A slot value is `fingerprint << tag_bits | position | choice`; 0 is an empty slot. Disjoint
 //! buckets need no position. In overlapping windows the slot alone does not tell which window its

@@ -1,7 +1,7 @@
 //! Building a filter from all its keys at once.
 //!
 //! One key after the other, inserts go all over the table, and each waits for memory. Here the keys are
-//! first sorted by shard ([`Block`]), and then each shard, a few segments that lie in a cache together, is
+//! first sorted by shard ([`Block`]), and then each shard, a segment or a few that lie in a cache together, is
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
