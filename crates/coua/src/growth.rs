@@ -182,8 +182,8 @@ impl CuckooFilter {
     }
 
     /// Moves all items to a table of another geometry that tells the same hashes apart. Takes all
-    /// memory before it begins, and then cannot fail; while segments are moved in the order in which
-    /// they lie in memory, the memory behind them is given back.
+    /// memory before it begins, and then cannot fail; memory before all segments that are still to be
+    /// moved is given back.
     fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let mut hashes = Vec::new();
@@ -194,12 +194,13 @@ impl CuckooFilter {
         target.stored = self.stored;
         target.side = std::mem::take(&mut self.side);
         let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
-        for (number, index) in (0u32..).zip(order) {
+        let lowest = self.table.lowest_from(&order);
+        for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);
             target.put_back_batch(&hashes);
-            if index == number {
-                self.table.discard_before(index + 1);
+            if let Some(&address) = lowest.get(number + 1) {
+                self.table.discard_before(address);
             }
         }
         target.settle_side(0, 0);

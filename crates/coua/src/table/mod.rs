@@ -266,13 +266,20 @@ impl Table {
         all
     }
 
-    /// Gives back the memory before a segment, as far as it is mapped: no segment there is used any
-    /// more.
-    pub(crate) fn discard_before(&mut self, index: u32) {
-        let Some(address) = self.segments.get(index as usize).map(|segment| segment.base.as_ptr())
-        else {
-            return;
-        };
+    /// For each of these segments, where in memory the first of it and those that follow it here lies.
+    /// Segments lie in any order: as they were made, and where tables were joined.
+    pub(crate) fn lowest_from(&self, order: &[u32]) -> Vec<*const u8> {
+        let address = |&index: &u32| self.segments[index as usize].base.as_ptr().cast_const();
+        let mut lowest: Vec<_> = order.iter().map(address).collect();
+        for number in (1..lowest.len()).rev() {
+            lowest[number - 1] = lowest[number - 1].min(lowest[number]);
+        }
+        lowest
+    }
+
+    /// Gives back memory before an address, in the arena that it lies in, as far as that is mapped: no
+    /// segment there is used any more.
+    pub(crate) fn discard_before(&mut self, address: *const u8) {
         for arena in &mut self.arenas {
             arena.discard_before(address);
         }
