@@ -121,7 +121,8 @@ impl CuckooFilter {
     /// assert_eq!(coua::CuckooFilter::new().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        (self.stored - self.side.homeless()) as f64 / self.slots() as f64
+        // A mapped file may lie about the first.
+        self.stored.saturating_sub(self.side.homeless()) as f64 / self.slots() as f64
     }
 
     /// Bits of every key's hash that the filter remembers. The false-positive rate with n items is

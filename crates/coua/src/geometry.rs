@@ -135,6 +135,11 @@ impl Geometry {
         }
     }
 
+    /// Slots of all segments, before any splits.
+    pub(crate) fn slots(&self) -> u64 {
+        self.segment_slots().saturating_mul(1 << self.base_depth)
+    }
+
     /// Top bits of the fingerprint at `depth`, or `None` where the fingerprint has none to give.
     fn top_bits(&self, depth: u32) -> Option<u32> {
         match self.resolution {

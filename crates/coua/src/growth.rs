@@ -129,7 +129,8 @@ impl CuckooFilter {
 
     /// Makes room for `additional` items at once, with no more memory than they need. O(slots).
     ///
-    /// A filter of fixed size has its room already; for it this only checks the limit.
+    /// A filter of fixed size has its room already, unless it was [compacted](Self::compact); for it this
+    /// only checks the limits.
     ///
     /// # Errors
     ///
@@ -149,13 +150,14 @@ impl CuckooFilter {
         if items <= self.capacity() {
             return Ok(());
         }
-        let Resolution::Prefix { .. } = self.geometry.resolution else {
-            return Ok(());
-        };
         if self.policy.when_full == WhenFull::Refuse {
             return Err(self.full(FullReason::NoRoom));
         }
-        self.move_to(self.geometry_for(items)).map_err(|_| self.full(FullReason::OutOfMemory))
+        let geometry = self.geometry_for(items);
+        if geometry.slots() <= self.slots() {
+            return Ok(());
+        }
+        self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
     }
 
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
@@ -174,8 +176,7 @@ impl CuckooFilter {
     /// ```
     pub fn compact(&mut self) {
         let geometry = self.geometry_for(self.stored);
-        let slots = geometry.segment_slots() << geometry.base_depth;
-        if slots < self.slots() {
+        if geometry.slots() < self.slots() {
             // Without memory for the smaller table the larger one stays.
             self.move_to(geometry).ok();
         }

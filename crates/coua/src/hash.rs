@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Filters take the *most significant* bits as the place and the bits after them as the
 /// fingerprint, so a `KeyHash` made by hand must be uniform in all 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct KeyHash(u64);
 
 impl KeyHash {

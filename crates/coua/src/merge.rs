@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Full, MergeError, OutOfMemory};
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::prepared::Copies;
 
 impl CuckooFilter {
@@ -68,7 +68,11 @@ impl CuckooFilter {
             Copies::Add => self.stored.saturating_add(other.stored),
             Copies::Keep => self.stored.max(other.stored),
         };
-        let more = expected.min(self.policy.max_items).saturating_sub(self.stored);
+        let most = match self.policy.when_full {
+            WhenFull::ExceedRate => u64::MAX,
+            _ => self.policy.max_items,
+        };
+        let more = expected.min(most).saturating_sub(self.stored);
         union.reserve(more).ok();
         union.absorb(other, copies).map_err(MergeError::Full)?;
         *self = union;

@@ -97,7 +97,7 @@ impl Shards {
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);
         // What neighbours count shares cache lines: no two threads shall fill them at the same time.
-        let neighbours = self.all.len().div_ceil(threads * GROUPS);
+        let neighbours = self.all.len().div_ceil(threads.saturating_mul(GROUPS));
         let groups = self.all.chunks_mut(neighbours).enumerate();
         side_by_side(threads, groups, |space, (group, shards)| {
             for (number, shard) in (group * neighbours..).zip(shards) {

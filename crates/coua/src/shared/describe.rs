@@ -9,8 +9,9 @@ use crate::shared::{Shard, SharedCuckooFilter};
 use crate::sizing::design_load;
 
 impl SharedCuckooFilter {
-    fn sum<T: std::iter::Sum>(&self, of: impl Fn(&CuckooFilter) -> T) -> T {
-        (0..self.shards.len()).map(|index| of(&self.read(index))).sum()
+    fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
+        let each = (0..self.shards.len()).map(|index| of(&self.read(index)));
+        each.fold(0, u64::saturating_add)
     }
 
     /// Items stored, every copy counted. O(1): reads each of the up to 64 shards.
@@ -59,7 +60,7 @@ impl SharedCuckooFilter {
     /// assert_eq!(coua::SharedCuckooFilter::new().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        let stored = self.sum(|shard| shard.stored - shard.side.homeless());
+        let stored = self.sum(|shard| shard.stored.saturating_sub(shard.side.homeless()));
         stored as f64 / self.sum(CuckooFilter::slots) as f64
     }
 
@@ -91,7 +92,7 @@ impl SharedCuckooFilter {
     /// ```
     pub fn memory_bytes(&self) -> usize {
         let locks = self.shards.len() * (size_of::<Shard>() - size_of::<CuckooFilter>());
-        size_of::<Self>() + locks + self.sum(CuckooFilter::memory_bytes)
+        size_of::<Self>() + locks + self.sum(|shard| shard.memory_bytes() as u64) as usize
     }
 
     /// Shards: parts of the filter that have a lock each; four for each processor that there was when it

@@ -56,17 +56,20 @@ impl SharedCuckooFilter {
     /// A copy of the filter in 2^`bits` shards, or one for each segment that it began with.
     fn cut(filter: &CuckooFilter, bits: u32) -> Result<Self, ConvertError> {
         let bits = filter.geometry.base_depth.min(bits);
-        let shard = |number| shard_of(filter, number, bits).map(|part| Shard(RwLock::new(part)));
-        let shards = (0..1 << bits).map(shard).collect::<Result<_, _>>();
+        let parts = (0..1 << bits).map(|number| shard_of(filter, number, bits));
+        let parts = parts.collect::<Result<Vec<_>, _>>();
+        let parts = parts.map_err(|error| ConvertError::Build(error.into()))?;
+        // What the parts count, which a mapped filter need not agree with.
+        let stored = parts.iter().map(|part| part.stored).sum();
         let unlimited = filter.policy.when_full == WhenFull::ExceedRate;
         let max_items = if unlimited { u64::MAX } else { filter.policy.max_items };
         Ok(Self {
-            shards: shards.map_err(|error| ConvertError::Build(error.into()))?,
+            shards: parts.into_iter().map(|part| Shard(RwLock::new(part))).collect(),
             bits,
             geometry: filter.geometry,
             policy: filter.policy,
             hasher: filter.hasher,
-            allowance: Allowance::new(max_items, filter.stored),
+            allowance: Allowance::new(max_items, stored),
             segments: AtomicUsize::new(filter.table.segments.len()),
         })
     }

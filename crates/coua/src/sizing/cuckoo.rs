@@ -312,7 +312,7 @@ impl CuckooPlan {
             rate: (items as f64 / cells).min(1.0),
             hash_bits: cells.log2(),
             slot_bits: shape.map_or(0, |shape| shape.lanes.slot_bits),
-            slots: geometry.segment_slots() << geometry.base_depth,
+            slots: geometry.slots(),
             segments: 1 << geometry.base_depth,
             bytes: table_bytes(geometry).saturating_add(side_bytes),
             side_bytes,

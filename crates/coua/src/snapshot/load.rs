@@ -5,7 +5,7 @@
 //! are consistent but wrong can only make a filter that answers wrongly.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use crate::KeyHash;
@@ -71,7 +71,11 @@ impl CuckooFilter {
     /// ```
     pub fn read_file(file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
-        if metadata.is_file() { load(file, metadata.len(), key) } else { read_unsized(file, key) }
+        if !metadata.is_file() {
+            return read_unsized(file, key);
+        }
+        let begin = (&mut &*file).stream_position()?;
+        load(file, metadata.len().saturating_sub(begin), key)
     }
 
     /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter

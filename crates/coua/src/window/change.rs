@@ -79,7 +79,8 @@ impl Generations {
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock as a [`Ledger`] noted it; it never goes back. O(generations).
+    /// Sets the clock as a [`Ledger`] noted it, or to the beginning of that generation; it never goes back.
+    /// O(generations).
     ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, Window};
@@ -91,8 +92,10 @@ impl Generations {
     /// ```
     pub fn turn(&mut self, clock: u64) {
         let Some(aging) = &mut self.aging else { return };
-        aging.clock = aging.clock.max(clock);
         let window = aging.window;
+        let counts = window.clock() == Clock::Count;
+        let begin = if counts { clock } else { window.generation_of(clock) * window.step() };
+        aging.clock = aging.clock.max(begin);
         let oldest =
             window.generation_of(aging.clock).saturating_sub(u64::from(window.generations()));
         let left = self.live.partition_point(|live| live.number < oldest);
