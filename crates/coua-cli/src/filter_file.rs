@@ -7,10 +7,10 @@ use crate::args::filter::FilterArgs;
 use crate::args::run::Manners;
 use crate::args::secret::SecretArgs;
 use crate::clock::{Now, moment_text};
-use crate::input::Survey;
+use crate::input::{self, Survey};
 use crate::message::{self, Failure};
 use crate::remote::Address;
-use coua::{Generations, LoadError};
+use coua::{Generations, HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 const USUAL_RECORD: u64 = 32;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
-pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<Generations, Failure> {
-    Ok(view(path, Options::new().access(Access::Load), secret)?.filter)
+pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+    view(path, Options::new().access(Access::Load), secret)
 }
 
 /// Opens a filter that will be described: of a large one, little more than the header is read.
@@ -63,10 +63,23 @@ fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Fail
     if !is_there(path)? {
         return Err(Failure::io(path.display(), &Errno::NOENT.into()));
     }
-    with_key(options, secret)?.read(path).map_err(|error| match error {
+    let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
-    })
+    })?;
+    check_key(secret, &view.filter, &path.display().to_string())?;
+    Ok(view)
+}
+
+/// Complains about a key for a filter that has none: it would protect nothing.
+fn check_key(secret: &SecretArgs, filter: &Generations, name: &str) -> Result<(), Failure> {
+    let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
+    if secret.key_file.is_none() || is_keyed {
+        return Ok(());
+    }
+    let reason = "the filter has no secret key, and gets none by --key-file: leave it out, or name another \
+                  file";
+    Err(Failure::at(name, reason))
 }
 
 fn with_key(options: Options, secret: &SecretArgs) -> Result<Options, Failure> {
@@ -153,21 +166,38 @@ impl FilterFile {
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept { store: store.map_err(|error| failure(&error))? };
+        check_key(secret, kept.filter(), &name)?;
         check_clock(now, kept.filter(), &name)?;
         kept.tell(now);
         Ok(kept)
     }
 
-    /// Replaces whatever filter is there.
-    pub(crate) fn save(self, filter: Generations) -> Result<(), Failure> {
+    /// Replaces whatever filter is there. If its items are among those of the new one, so stays what it
+    /// knows of an interrupted run.
+    pub(crate) fn save(self, made: Made) -> Result<(), Failure> {
         is_there(&self.path)?;
-        let name = self.name();
-        Options::new().replace(self.lock, filter).map_err(|error| not_saved(&name, &error))
+        let (name, progress) = (self.name(), made.run.unwrap_or_default());
+        let replaced = Options::new().replace(self.lock, made.filter, &progress);
+        replaced.map_err(|error| not_saved(&name, &error))
+    }
+
+    /// Whether this is where the file is.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let there = input::regular_file(path);
+        there.is_some() && there == input::regular_file(&self.path)
     }
 
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
+}
+
+/// A filter made of others.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) filter: Generations,
+    /// How far a run is that has changed the one of them that it replaces.
+    pub(crate) run: Option<Progress>,
 }
 
 /// A filter of which changes are kept in its file.

@@ -12,7 +12,6 @@ use crate::pipeline::Pipeline;
 use crate::progress::{Counters, Progress};
 use crate::resume::Ending;
 use crate::signals::{self, Stop};
-use crate::startup::Stream;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, Figures, FilterFigures};
 use coua::{Generations, Insertion, KeyHasher};
@@ -44,9 +43,7 @@ impl Session {
         on_missing: OnMissing,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
-        if run.stats.is_some() {
-            Stream::Error.check_open()?;
-        }
+        run.check()?;
         let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
         let stop = Arc::new(stop);
         let counters = Arc::new(Counters::new(inputs.total_bytes));

@@ -179,6 +179,19 @@ impl Store {
         Ok(())
     }
 
+    /// Writes the filter in the place of another one whose journal cannot be read: that goes last, so that
+    /// nobody ever finds a snapshot without the changes it had.
+    pub(crate) fn finish_over_ruins(mut self, progress: &Progress) -> Result<(), StoreError> {
+        let (file, identity) = self.write_next()?;
+        self.rename_next(&file)?;
+        self.sync_folder()?;
+        let (disk, path) = (&*self.options.disk, &self.files.journal);
+        disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))?;
+        self.sync_folder()?;
+        self.has_turned(file, identity);
+        self.finish_at(progress).map(drop)
+    }
+
     /// Whether there is, and was, no journal.
     fn is_alone(&self) -> bool {
         self.journal.is_none() && !self.files.journal.exists()

@@ -12,7 +12,7 @@ use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
 
 use crate::beside::held::Held;
 use crate::disk::{Disk, FileSystem};
-use crate::{Options, Progress, Store, StoreError};
+use crate::{Lock, Options, Progress, Store, StoreError, Wait};
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -404,6 +404,44 @@ fn every_step_of_an_end_fails_once_in_every_way() {
                     assert!(fails_at > 30, "{fails_at}");
                     return;
                 }
+            }
+        }
+    }
+}
+
+/// Over a filter whose journal cannot be read: whatever fails, nobody finds the old snapshot without its
+/// journal, which would be a filter that has forgotten something.
+#[test]
+fn every_step_of_a_replacement_of_ruins_fails_once_in_every_way() {
+    let new = bytes_of(&empty().into());
+    for fails_at in 0.. {
+        for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen.coua");
+            let mut store = Options::new().create(&path, empty).unwrap();
+            for round in 1..=2 {
+                change(&mut store, round);
+                store.commit(&progress(round)).unwrap();
+            }
+            drop(store);
+            let journal = crate::journal_of(&path).unwrap();
+            let mut ruin = std::fs::read(&journal).unwrap();
+            let middle = ruin.len() / 2;
+            ruin[middle] ^= 1;
+            std::fs::write(&journal, &ruin).unwrap();
+            assert!(Options::new().read(&path).is_err());
+            let disk = Faulty::new(fails_at, fault, Then::Dies(0));
+            let lock = Lock::take(&path, Wait::No).unwrap();
+            let replaced = options(disk.clone()).replace(lock, empty(), &Progress::default());
+            let what = format!("{fails_at}: {fault:?}");
+            match Options::new().read(&path) {
+                Ok(view) => assert!(bytes_of(&view.filter) == new, "{what}"),
+                Err(_) => assert!(std::fs::read(&journal).unwrap() == ruin, "{what}"),
+            }
+            assert!(replaced.is_err() || !journal.exists(), "{what}");
+            if replaced.is_ok() && disk.failed().is_none() {
+                assert!(fails_at > 4, "{fails_at}");
+                return;
             }
         }
     }

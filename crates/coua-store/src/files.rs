@@ -38,23 +38,13 @@ impl Files {
 
     /// The filter, if there is one.
     pub(crate) fn open_snapshot(&self) -> Result<Option<File>, StoreError> {
-        let path = &self.snapshot;
-        let failed = |source| StoreError::io(path, "open", source);
-        let Some(file) = opened(path, File::options().read(true)).map_err(failed)? else {
-            return Ok(None);
-        };
-        if file.metadata().map_err(failed)?.is_file() {
-            Ok(Some(file))
-        } else {
-            Err(StoreError::NotRegular { path: path.clone() })
-        }
+        opened(&self.snapshot, File::options().read(true))
     }
 
     /// The journal, if there is one, for reading or for writing too.
     pub(crate) fn open_journal(&self, access: JournalUse) -> Result<Option<File>, StoreError> {
         let write = access == JournalUse::Append;
-        let file = opened(&self.journal, File::options().read(true).write(write));
-        file.map_err(|source| StoreError::io(&self.journal, "open", source))
+        opened(&self.journal, File::options().read(true).write(write))
     }
 
     /// What new files are to have: those of the snapshot, and the owner's right to write.
@@ -96,11 +86,19 @@ pub(crate) enum JournalUse {
     Append,
 }
 
-fn opened(path: &Path, options: &fs::OpenOptions) -> io::Result<Option<File>> {
-    match options.open(path) {
+/// A regular file, if there is one. What is none is not opened: a pipe would wait for somebody to write.
+fn opened(path: &Path, options: &fs::OpenOptions) -> Result<Option<File>, StoreError> {
+    let file = match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(StoreError::NotRegular { path: path.to_owned() });
+        }
+        Ok(_) => options.open(path),
+        Err(error) => Err(error),
+    };
+    match file {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Err(source) => Err(StoreError::io(path, "open", source)),
     }
 }
 

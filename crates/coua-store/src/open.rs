@@ -9,6 +9,7 @@ use crate::files::{Files, JournalUse, resolved};
 use crate::journal::Identity;
 use crate::lock::Lock;
 use crate::options::Options;
+use crate::progress::Progress;
 use crate::state::{Rest, State};
 use crate::store::Store;
 use crate::view::View;
@@ -119,8 +120,9 @@ impl Options {
         }
     }
 
-    /// Puts `filter` in the place of whatever filter is in the file, under a lock that was taken
-    /// before; what was there is not looked at, and stays as it is if this fails.
+    /// Puts `filter` in the place of whatever filter is in the file, with how far a program is that goes on
+    /// with it, under a lock that was taken before; what was there is not looked at, and stays as it is if
+    /// this fails.
     ///
     /// # Errors
     ///
@@ -128,26 +130,38 @@ impl Options {
     ///
     /// ```
     /// use coua::CuckooFilter;
-    /// use coua_store::{Lock, Options, Wait};
+    /// use coua_store::{Lock, Options, Progress, Wait};
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
-    /// Options::new().replace(Lock::take(&path, Wait::UntilFree)?, CuckooFilter::new())?;
+    /// let lock = Lock::take(&path, Wait::UntilFree)?;
+    /// Options::new().replace(lock, CuckooFilter::new(), &Progress::default())?;
     /// assert!(CuckooFilter::read(&path)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn replace<F: Into<Generations>>(&self, lock: Lock, filter: F) -> Result<(), StoreError> {
+    pub fn replace<F: Into<Generations>>(
+        &self,
+        lock: Lock,
+        filter: F,
+        progress: &Progress,
+    ) -> Result<(), StoreError> {
         let filter = filter.into();
         let files = Files::of(lock.target());
         self.clear(&[&files.next_snapshot, &files.next_journal])?;
-        let old = if files.journal.exists() { State::journal_of(&files).ok() } else { None };
-        let (snapshot, rest) = old.unwrap_or((Identity::default(), Rest::Nothing));
-        if matches!(rest, Rest::Nothing) {
-            // It holds nothing that a crash must leave, or cannot be read.
-            self.clear(&[&files.journal])?;
+        let old = match State::journal_of(&files) {
+            _ if !files.journal.exists() => Some((Identity::default(), Rest::Nothing)),
+            Ok(old) => Some(old),
+            Err(error @ StoreError::Io { .. }) if files.snapshot.exists() => return Err(error),
+            Err(_) => None,
+        };
+        let journal = files.journal.clone();
+        if let Some((_, Rest::Nothing)) = old {
+            // It holds nothing that a crash must leave.
+            self.clear(&[&journal])?;
         }
         let mut store = Store::begin(self, (lock, files), filter)?;
+        let Some((snapshot, rest)) = old else { return store.finish_over_ruins(progress) };
         store.follow(snapshot, rest)?;
-        store.finish().map(drop)
+        store.finish_at(progress).map(drop)
     }
 
     /// Removes files that a crash may have left.

@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// The snapshot in this file has the name now.
-    fn has_turned(&mut self, file: File, identity: Identity) {
+    pub(crate) fn has_turned(&mut self, file: File, identity: Identity) {
         let inode = inode_at(&self.files.snapshot);
         let next = Snapshot { file: Some(file), inode, identity, is_unchecked: false };
         let old = mem::replace(&mut self.snapshot, next);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Seek;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coua::{Generations, KeyHash, LoadError};
+use coua::{Generations, KeyHash, Layout, LoadError};
 
 use crate::access::{Access, Touch, Way};
 use crate::ahead;
@@ -77,6 +77,10 @@ impl Memory {
             let filter = Generations::map_file(snapshot, key)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
+            if filter.mould().layout() == Layout::Windows {
+                // Those are read, whatever is asked for.
+                return Ok(filter);
+            }
             if way != Way::Load {
                 self.is_mapped = true;
                 self.fetch_all_if(way);

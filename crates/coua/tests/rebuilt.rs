@@ -14,7 +14,7 @@ fn keys(numbers: Range<u64>) -> Vec<[u8; 8]> {
 
 fn grown(keys: &[[u8; 8]]) -> CuckooFilter {
     let mut filter = CuckooFilter::new();
-    filter.insert_batch(keys).unwrap();
+    filter.insert_batch(keys).expect("it grows");
     assert!(filter.memory_bytes() > 24 << 20, "{}", filter.memory_bytes());
     filter
 }
@@ -26,8 +26,8 @@ fn assert_holds(filter: &CuckooFilter, keys: &[[u8; 8]], what: &str) {
     assert_eq!(lost, 0, "{what}: lost of {}", keys.len());
     assert_eq!(filter.len(), keys.len() as u64, "{what}");
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).unwrap();
-    CuckooFilter::from_bytes(&bytes).unwrap();
+    filter.write_to(&mut bytes).expect("written");
+    CuckooFilter::from_bytes(&bytes).expect("read");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Options about how a command runs, not about what it does.
 
+use crate::message::Failure;
+use crate::startup::Stream;
 use clap::{Args, ValueEnum, value_parser};
 use std::num::NonZeroUsize;
 use std::thread;
@@ -69,6 +71,11 @@ pub(crate) enum StatsFormat {
 }
 
 impl RunArgs {
+    /// Complains if nobody can see the figures: to be asked before anything is done.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.stats.is_some() { Stream::Error.check_open() } else { Ok(()) }
+    }
+
     /// The number of threads.
     pub(crate) fn threads(&self) -> usize {
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -71,7 +71,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let job = Job::new("add", &args.target.input, &reading.inputs);
     let job = job.with("unique", args.unique).with("window", &args.filter.window).again(again);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
-    let fresh = Yield { to: Destinations::default(), opening, counts: Counts::default() };
+    let (to, quiet) = (Destinations::default(), work.manners.quiet);
+    let fresh = Yield { to, opening, counts: Counts::default(), quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
     let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;

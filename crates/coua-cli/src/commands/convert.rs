@@ -5,7 +5,7 @@ use crate::args::run::Manners;
 use crate::args::secret::SecretArgs;
 use crate::args::value;
 use crate::exit::Exit;
-use crate::filter_file::{self, FilterFile};
+use crate::filter_file::{self, FilterFile, Made};
 use crate::message::Failure;
 use coua::Conversion;
 use std::path::PathBuf;
@@ -67,13 +67,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     };
     let output = FilterFile::lock(&args.output, &args.manners)?;
-    let filter = filter_file::read(&args.file, &args.secret)?;
-    let filter = filter.endless().ok_or_else(|| {
+    let view = filter_file::read(&args.file, &args.secret)?;
+    let filter = view.filter.endless().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(args.file.display(), reason)
     })?;
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
-    output.save(converted.into())?;
+    let run = view.progress.clone().filter(|_| output.is_at(&args.file));
+    output.save(Made { filter: converted.into(), run })?;
     Ok(Exit::Success)
 }

@@ -3,7 +3,7 @@
 use crate::args::run::Manners;
 use crate::args::secret::SecretArgs;
 use crate::exit::Exit;
-use crate::filter_file::{self, FilterFile};
+use crate::filter_file::{self, FilterFile, Made};
 use crate::message::Failure;
 use std::path::PathBuf;
 
@@ -34,11 +34,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some((first, others)) = args.files.split_first() else {
         return Ok(Exit::Success);
     };
-    let mut merged = filter_file::read(first, &args.secret)?;
+    let view = filter_file::read(first, &args.secret)?;
+    let mut run = view.progress.filter(|_| output.is_at(first));
+    let mut filter = view.filter;
     for path in others {
         let other = filter_file::read(path, &args.secret)?;
-        merged.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
+        filter.merge(&other.filter).map_err(|error| Failure::at(path.display(), error))?;
+        run = run.or(other.progress.filter(|_| output.is_at(path)));
     }
-    output.save(merged)?;
+    output.save(Made { filter, run })?;
     Ok(Exit::Success)
 }

@@ -86,6 +86,7 @@ impl ReportArgs {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (work, now) = (&args.work, args.now.now());
     let report = args.report.report;
+    work.run.check()?;
     if let Some(address) = Address::of(&args.target.filter_file)? {
         remote::refuse_options_of_files(&args.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -100,7 +101,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let job = Job::new("remove", &args.target.input, &reading.inputs);
     let job = job.with("report", report).again(Again::Counts);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
-    let fresh = Yield { to: args.report.destinations(), opening, counts: Counts::default() };
+    let to = args.report.destinations();
+    let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
     let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;

@@ -32,11 +32,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let file = path.display();
         // The others are checked all the same.
         match (filter_file::read(path, &args.secret), args.json) {
-            (Ok(filter), false) => {
-                print(&format!("{file}: intact, {} items\n", grouped(filter.len())))?;
+            (Ok(view), false) => {
+                print(&format!("{file}: intact, {} items\n", grouped(view.filter.len())))?;
             }
-            (Ok(filter), true) => {
-                let items = filter.len();
+            (Ok(view), true) => {
+                let items = view.filter.len();
                 let file = file.to_string();
                 print(&format!("{}\n", json!({"file": file, "intact": true, "items": items})))?;
             }

@@ -29,11 +29,13 @@ impl Compression {
     }
 }
 
-/// First bytes; `?` is any byte. bzip2's own four are letters that a text may begin with, so those of
-/// its first block (or, in an empty file, of its end) are asked for too.
-const MAGICS: [(Compression, &[u8]); 5] = [
+/// First bytes; `?` is any byte, `_` one from 0x50 to 0x5f. bzip2's own four are letters that a text may
+/// begin with, so those of its first block (or, in an empty file, of its end) are asked for too. zstd's
+/// second are those of a frame to be skipped, which `pzstd` begins with.
+const MAGICS: [(Compression, &[u8]); 6] = [
     (Compression::Gzip, b"\x1f\x8b\x08"),
     (Compression::Zstd, b"\x28\xb5\x2f\xfd"),
+    (Compression::Zstd, b"_\x2a\x4d\x18"),
     (Compression::Xz, b"\xfd7zXZ\0"),
     (Compression::Bzip2, b"BZh?1AY&SY"),
     (Compression::Bzip2, b"BZh?\x17rE8P\x90"),
@@ -48,7 +50,12 @@ enum Guess {
 }
 
 fn guess(start: &[u8]) -> Guess {
-    let agrees = |magic: &[u8]| magic.iter().zip(start).all(|(m, b)| *m == b'?' || m == b);
+    let agree = |magic, byte| match magic {
+        b'?' => true,
+        b'_' => byte & 0xf0 == 0x50,
+        _ => magic == byte,
+    };
+    let agrees = |magic: &[u8]| magic.iter().zip(start).all(|(m, b)| agree(*m, *b));
     match MAGICS.iter().find(|(_, magic)| agrees(magic)) {
         Some((compression, magic)) if start.len() >= magic.len() => Guess::Certain(*compression),
         Some(_) => Guess::Open,
@@ -104,6 +111,9 @@ mod tests {
         };
         certain(b"\x1f\x8b\x08\0", Compression::Gzip);
         certain(b"\x28\xb5\x2f\xfd", Compression::Zstd);
+        certain(b"\x50\x2a\x4d\x18", Compression::Zstd);
+        certain(b"\x5f\x2a\x4d\x18", Compression::Zstd);
+        certain(b"P*M?", Compression::None);
         certain(b"\xfd7zXZ\0", Compression::Xz);
         certain(b"BZh91AY&SY", Compression::Bzip2);
         certain(b"BZh9\x17\x72\x45\x38\x50\x90", Compression::Bzip2);

@@ -36,7 +36,7 @@ pub(crate) struct Output {
 /// Where the outputs end, all of them on the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
-    /// One for each output that is a file with a name.
+    /// One for each output that is a regular file with a name.
     pub(crate) places: Vec<Place>,
     /// Whether each still lacks the separator of its last record.
     pub(crate) owes_separator: Vec<bool>,
@@ -53,7 +53,7 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Output {
-    /// A file, emptied if it exists; or standard output.
+    /// A file, which is [emptied](Self::empty) once nothing can be refused any more; or standard output.
     pub(crate) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
@@ -62,16 +62,23 @@ impl Output {
             return Self::new(name.to_owned(), file, opening);
         };
         let name = path.display().to_string();
-        // Before it is emptied.
+        // Before a new one is made.
         opening.check(&name, input::regular_file(path))?;
         if opening.filter.is_some_and(|filter| input::is_same_place(path, filter)) {
             return Err(also_filter(&name));
         }
-        Self::new(name, File::create(path), opening)
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        Self::new(name, file, opening)
+    }
+
+    /// Drops what was in a file.
+    fn empty(&self) -> Result<(), Failure> {
+        let emptied = if self.regular.is_some() { self.file.set_len(0) } else { Ok(()) };
+        emptied.map_err(|error| Failure::io(&self.name, &error))
     }
 
     /// Goes on with a file that an interrupted run has written: what it wrote later is cut off.
-    pub(crate) fn go_on(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
+    fn go_on(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
         let name = place.path.display().to_string();
         opening.check(&name, input::regular_file(&place.path))?;
         let file = File::options().append(true).open(&place.path);
@@ -86,9 +93,12 @@ impl Output {
         self.owes_separator = true;
     }
 
-    /// Waits until all is on the disk, and notes where it ends. `path` is the file's name.
-    pub(crate) fn settle(&mut self, path: &Path, settled: &mut Settled) -> Result<(), Failure> {
+    /// Waits until all is on the disk, and notes where it ends if that is a place. `path` is its name.
+    fn settle(&mut self, path: &Path, settled: &mut Settled) -> Result<(), Failure> {
         self.sync()?;
+        if self.regular.is_none() {
+            return Ok(());
+        }
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
         let end = self.file.metadata().map_err(failed)?.len();

@@ -67,12 +67,17 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// New ones: files are emptied.
+    /// New ones: files are emptied, once all of them are found to be good.
     pub(crate) fn open(
         destinations: Destinations<'_>,
         opening: Opening<'_>,
     ) -> Result<Self, Failure> {
-        Self::each_opened(destinations, |_, path| Output::open(path, opening))
+        let mut outputs = Self::each_opened(destinations, |_, path| Output::open(path, opening))?;
+        outputs
+            .with_paths()
+            .filter(|(_, path)| path.is_some())
+            .try_for_each(|(it, _)| it.empty())?;
+        Ok(outputs)
     }
 
     /// Those of an interrupted run, which ended at `places`, one for each; whether each still lacks the
@@ -113,6 +118,14 @@ impl Outputs {
         self.main.iter_mut().chain(&mut self.tee)
     }
 
+    fn with_paths(&mut self) -> impl Iterator<Item = (&mut Output, &Option<PathBuf>)> {
+        self.main.iter_mut().chain(&mut self.tee).zip(&self.paths)
+    }
+
+    fn closing(&self) -> Closing {
+        if self.main.is_some() && self.tee.is_some() { Closing::IsWrong } else { Closing::Ends }
+    }
+
     /// Whether all of them are files with names, so that a run can be gone on with.
     pub(crate) fn are_files(&mut self) -> bool {
         self.paths.iter().all(Option::is_some)
@@ -122,28 +135,53 @@ impl Outputs {
 
 impl Deliver for Outputs {
     fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
+        let closing = self.closing();
         if let Some(main) = &mut self.main {
-            main.write_selected(block, &block.selected)?;
+            told(closing, main, |main| main.write_selected(block, &block.selected))?;
         }
         match &mut self.tee {
-            Some(tee) => tee.write_selected(block, &block.also_selected),
+            Some(tee) => told(closing, tee, |tee| tee.write_selected(block, &block.also_selected)),
             None => Ok(()),
         }
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        self.all().try_for_each(Output::flush)
+        let closing = self.closing();
+        self.all().try_for_each(|output| told(closing, output, Output::flush))
     }
 
     fn settle(&mut self) -> Result<Settled, Failure> {
         let mut settled = Settled::default();
-        let outputs = self.main.iter_mut().chain(&mut self.tee);
-        for (output, path) in outputs.zip(&self.paths) {
-            match path {
-                Some(path) => output.settle(path, &mut settled)?,
-                None => output.sync()?,
-            }
+        let closing = self.closing();
+        for (output, path) in self.with_paths() {
+            told(closing, output, |output| match path {
+                Some(path) => output.settle(path, &mut settled),
+                None => output.sync(),
+            })?;
         }
         Ok(settled)
+    }
+}
+
+/// What it means if the reader of an output goes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    /// There is nothing more to do.
+    Ends,
+    /// Another output would end early without a word.
+    IsWrong,
+}
+
+fn told(
+    closing: Closing,
+    output: &mut Output,
+    act: impl FnOnce(&mut Output) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match act(output) {
+        Err(Failure::OutputClosed) if closing == Closing::IsWrong => {
+            let reason = "was closed by its reader, so that neither output is complete";
+            Err(Failure::at(&output.name, reason))
+        }
+        done => done,
     }
 }

@@ -58,6 +58,10 @@ pub(super) fn answer_all<A: Answer>(
         }
         let Some(mut block) = asked.pop() else { break };
         let flow = answer.answer(&mut block);
+        if matches!(flow, Ok(Flow::Enough)) {
+            // What is wrong behind the record that was enough is not met.
+            block.failure = None;
+        }
         if result.is_err() {
             continue;
         }

@@ -52,7 +52,7 @@ pub(crate) fn run(
     match read.and_then(|()| outputs.settle()) {
         Ok(_) => dedup.finish(),
         Err(failure) => {
-            dedup.take_back_unsettled();
+            dedup.take_back_all();
             Err(failure)
         }
     }
@@ -174,11 +174,13 @@ impl Dedup {
         self.behind.note_some(keys(block), answers, first, may_be_in);
     }
 
-    fn take_back_unsettled(&mut self) {
+    /// Takes back what is recorded and perhaps not in the output, and what was recorded behind it.
+    fn take_back_all(&mut self) {
         if matches!(self.ending, Ending::GaveUp(_)) {
             // There is nobody to take anything back from.
             return;
         }
+        self.unsettled.append(&self.behind);
         let keys = self.unsettled.keys();
         if let (answers, Err(failure)) = self.work.ask_at_once(Question::Remove, keys) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();

@@ -140,6 +140,13 @@ impl Ledger {
         }
     }
 
+    /// Notes what another has noted.
+    pub(super) fn append(&mut self, other: &Self) {
+        for (key, hash) in other.bytes.iter().zip(&other.hashes) {
+            self.note(key, *hash);
+        }
+    }
+
     pub(super) fn keys(&self) -> Keys<'_> {
         Keys { bytes: &self.bytes, hashes: &self.hashes }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// What the program must know to go on, beside the positions.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Note {
     pub(super) job: Description,
     /// It was not interrupted.
@@ -76,7 +76,29 @@ impl<'a> Known<'a> {
                 let reason = format!("--resume: {moved}; without --resume a new run begins");
                 Failure::at(place.path.display(), reason)
             })
+        })?;
+        // What an interrupted run has written later is written again. One that has ended wrote nothing.
+        let added = |place: &&Place| self.note.has_ended && bytes_beyond(place) > 0;
+        self.places(Role::Output).find(added).map_or(Ok(()), |place| {
+            let reason = format!(
+                "--resume: has {} bytes more than the run that has ended left in it, which would be cut off: \
+                 name another output",
+                bytes_beyond(place)
+            );
+            Err(Failure::at(place.path.display(), reason))
         })
+    }
+
+    /// What is to be committed before the run goes on: that it has not ended. None if it has, and the inputs
+    /// have nothing more.
+    pub(super) fn under_way(&self) -> Option<Progress> {
+        let has_more = self.places(Role::Input).any(|place| bytes_beyond(place) > 0);
+        if self.note.has_ended && !has_more {
+            return None;
+        }
+        let note = Note { has_ended: false, ..self.note.clone() };
+        let note = serde_json::to_vec(&note).unwrap_or_default();
+        Some(Progress { note, ..self.progress.clone() })
     }
 
     /// Refuses what would spoil a run that was interrupted: to empty a file that holds records which the
@@ -115,6 +137,12 @@ impl<'a> Known<'a> {
         };
         outputs.iter().copied().find(is_spoilt)
     }
+}
+
+/// How much longer than the position the file is.
+fn bytes_beyond(place: &Place) -> u64 {
+    let now = place.path.metadata().map_or(0, |metadata| metadata.len());
+    now.saturating_sub(place.offset)
 }
 
 /// Whether these are the files of the interrupted run, in its order.

@@ -13,10 +13,11 @@ pub(crate) use job::{Again, Job};
 pub(crate) use unfinished::Unfinished;
 
 use crate::args::checkpoint::CheckpointArgs;
+use crate::args::run::Quiet;
 use crate::filter_file::Kept;
 use crate::input::block::Block;
 use crate::memory::Memory;
-use crate::message::Failure;
+use crate::message::{self, Failure};
 use crate::output::{Destinations, Opening, Outputs, Settled};
 use crate::pipeline::Deliver;
 use coua::Generations;
@@ -45,6 +46,7 @@ struct Recorded {
     job: Description,
     /// That the run has ended is recorded too, so that going on with it then does nothing.
     keeps_end: bool,
+    quiet: Quiet,
 }
 
 /// A run at its beginning, or where it is gone on with.
@@ -70,6 +72,7 @@ pub(crate) struct Yield<'a, C> {
     pub(crate) to: Destinations<'a>,
     pub(crate) opening: Opening<'a>,
     pub(crate) counts: C,
+    pub(crate) quiet: Quiet,
 }
 
 impl CheckpointArgs {
@@ -104,12 +107,13 @@ impl CheckpointArgs {
             tracker,
             job: job.description,
             keeps_end: self.resume,
+            quiet: fresh.quiet,
         });
         let mut course = Course::new(recorded);
-        match known.map(|run| (run.note.has_ended, run.progress.clone())) {
+        match known.map(|run| run.under_way()) {
             // Also what is left of the run is one with commits on its way.
-            Some((false, progress)) => kept.commit(&progress)?,
-            Some((true, _)) => {}
+            Some(Some(progress)) => kept.commit(&progress)?,
+            Some(None) => {}
             None => course.commit(kept, outputs.settle()?, &counts)?,
         }
         course.over = passed;
@@ -197,7 +201,7 @@ impl Course {
             // The filter is farther than this run.
             return Ok(());
         }
-        let Some(progress) = self.progress(settled, counts, Ending::Early)? else { return Ok(()) };
+        let Some(progress) = self.progress(settled, counts, Ending::Early) else { return Ok(()) };
         kept.commit(&progress)?;
         if let Some(recorded) = &mut self.recorded {
             recorded.tracker.done();
@@ -217,7 +221,7 @@ impl Course {
     ) -> Result<Memory, Failure> {
         match memory {
             Memory::Fleeting(_) => Ok(memory),
-            Memory::Kept(mut kept) if ending == Ending::Early && self.recorded.is_some() => {
+            Memory::Kept(mut kept) if ending == Ending::Early && self.is_recorded() => {
                 self.commit(&mut kept, settled, counts)?;
                 Ok(Memory::Kept(kept))
             }
@@ -242,12 +246,25 @@ impl Course {
             );
             return Err(Failure::at("--resume", reason));
         }
-        match self.progress(settled, counts, Ending::Whole)? {
-            Some(progress) if self.recorded.is_some_and(|it| it.keeps_end) => {
-                kept.finish_at(&progress)
-            }
-            _ => kept.finish_at(&Progress::default()),
+        let keeps_end = self.recorded.as_ref().is_some_and(|it| it.keeps_end);
+        let ended = keeps_end && self.is_recorded();
+        let progress = ended.then(|| self.progress(settled, counts, Ending::Whole)).flatten();
+        kept.finish_at(&progress.unwrap_or_default())
+    }
+
+    /// Whether the run can be gone on with. No longer if one of its inputs has lost its name to another
+    /// file or to none, as logs do that are rotated: then it goes on to its end without.
+    fn is_recorded(&mut self) -> bool {
+        let Some(recorded) = &mut self.recorded else { return false };
+        let Err(lost) = recorded.tracker.places(self.passed.1) else { return true };
+        if !recorded.quiet.quiet {
+            let name = lost.display();
+            message::say(format_args!(
+                "{name}: is no longer the file that this run reads, which therefore cannot be gone on with"
+            ));
         }
+        self.recorded = None;
+        false
     }
 
     fn progress(
@@ -255,10 +272,13 @@ impl Course {
         settled: Settled,
         counts: &impl Serialize,
         ending: Ending,
-    ) -> Result<Option<Progress>, Failure> {
-        let Some(recorded) = &mut self.recorded else { return Ok(None) };
+    ) -> Option<Progress> {
+        if !self.is_recorded() {
+            return None;
+        }
+        let recorded = self.recorded.as_mut()?;
         recorded.tracker.begin();
-        let mut places = recorded.tracker.places(self.passed.1)?;
+        let mut places = recorded.tracker.places(self.passed.1).ok()?;
         places.extend(settled.places);
         let note = Note {
             job: recorded.job.clone(),
@@ -267,7 +287,7 @@ impl Course {
             owes_separator: settled.owes_separator,
         };
         let note = serde_json::to_vec(&note).unwrap_or_default();
-        Ok(Some(Progress { records: self.passed.0, note, places }))
+        Some(Progress { records: self.passed.0, note, places })
     }
 }
 

@@ -47,14 +47,16 @@ impl Tracker {
         self.last = Instant::now();
     }
 
-    /// Where the inputs are when `consumed` bytes of all of them were read.
-    pub(super) fn places(&mut self, mut consumed: u64) -> Result<Vec<Place>, Failure> {
+    /// Where the inputs are when `consumed` bytes of all of them were read; or the one that is no longer
+    /// there by its name, which nobody can go on with.
+    pub(super) fn places(&mut self, mut consumed: u64) -> Result<Vec<Place>, PathBuf> {
         for place in &mut self.inputs {
             let offset = consumed.min(place.size);
             consumed -= offset;
             if place.offset != offset {
-                let moved = Place::of(Role::Input, &place.path, offset);
-                let moved = moved.map_err(|error| Failure::io(place.path.display(), &error))?;
+                let now = Place::of(Role::Input, &place.path, offset).ok();
+                let same = now.filter(|now| now.inode == place.inode);
+                let moved = same.ok_or_else(|| place.path.clone())?;
                 // Growth is noticed, but does not make it another file.
                 *place = Place { size: place.size, ..moved };
             }

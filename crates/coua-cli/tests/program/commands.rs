@@ -445,3 +445,22 @@ fn the_help_tells_every_field_of_json() {
         }
     }
 }
+
+#[test]
+fn sizes_beyond_all_numbers_are_the_largest() {
+    let plan = ["plan", "--items", "1M", "--record-bytes", "20000000000000", "--json"];
+    let text = run(plan).text();
+    assert!(text.contains(&u64::MAX.to_string()), "{text}");
+}
+
+/// What comes behind the record that was enough does not matter, however the bytes arrive.
+#[test]
+fn check_stops_before_a_record_that_is_wrong() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    run_with(b"a\n", ["add", &filter]).good();
+    let check = ["check", &filter, "-k", "2", "--on-missing", "error", "-q"];
+    let run = run_with(b"1 a\nx\n", check);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(run_with(b"1 b\nx\n", check).code, Some(2));
+}

@@ -351,6 +351,25 @@ fn a_filter_may_exceed_its_rate() {
     assert!(run.stdout.len() > expected(&text).len() * 99 / 100);
 }
 
+/// It would be believed to protect something.
+#[test]
+fn a_key_for_a_filter_without_one_is_refused() {
+    let folder = Folder::new();
+    let (filter, key) = (folder.join("seen"), folder.file("key", [7; 16]));
+    run_with(b"a\n", ["add", &filter]).good();
+    let before = folder.read("seen");
+    for command in ["add", "check", "count", "remove", "info"] {
+        run([command, &filter, "--key-file", &key]).failed(
+            2,
+            &format!(
+                "coua: {filter}: the filter has no secret key, and gets none by --key-file: leave it out, or \
+                 name another file\n"
+            ),
+        );
+    }
+    assert_eq!(folder.read("seen"), before);
+}
+
 /// As in `--key-file <(pass show key)`: what was read once is gone.
 #[test]
 fn a_secret_key_may_come_from_a_pipe() {

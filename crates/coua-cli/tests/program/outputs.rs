@@ -238,3 +238,57 @@ fn figures() {
     }
     assert_eq!(run_with(b"", ["dedup", "--stats=xml"]).code, Some(2));
 }
+
+/// Pipes and devices have names too.
+#[test]
+fn named_outputs_that_are_no_files_are_recorded() {
+    let folder = Folder::new();
+    let text = lines(20_000, Repeats::Many);
+    folder.file("lines", &text);
+    let script = "mkfifo pipe && { cat pipe > got & } && $COUA dedup --filter seen -o pipe lines && wait \
+                  && $COUA dedup --filter seen -o /dev/stdout lines | cat && $COUA count seen < lines > counts";
+    assert_eq!(shell(folder.path(), script).good(), b"");
+    assert_eq!(folder.read("got"), expected(&text));
+    assert!(folder.read("counts").starts_with(b"1\t"), "it is remembered");
+    let script =
+        "$COUA remove seen --report found -o /dev/stdout lines | cat > gone && cmp gone got";
+    shell(folder.path(), script).good();
+}
+
+/// Two outputs: when the reader of one goes away, the other must not end early without a word.
+#[test]
+fn a_reader_that_goes_away_is_told_where_another_output_suffers() {
+    let folder = Folder::new();
+    folder.file("lines", lines(300_000, Repeats::Many));
+    let said = "was closed by its reader, so that neither output is complete\n";
+    let script =
+        "mkfifo pipe && { head -1 pipe > /dev/null & } && $COUA dedup lines -o out --tee-dups pipe";
+    shell(folder.path(), script).failed(2, &format!("coua: pipe: {said}"));
+    let script =
+        "{ $COUA dedup lines --tee-dups dups; echo $? > code; } | head -1 > /dev/null; cat code";
+    let run = shell(folder.path(), script);
+    assert_eq!(
+        (run.stdout, run.stderr),
+        (b"2\n".to_vec(), format!("coua: standard output: {said}"))
+    );
+}
+
+#[test]
+fn outputs_of_refused_runs_keep_what_they_hold() {
+    let folder = Folder::new();
+    folder.file("lines", "a\na\n");
+    folder.file("out", "precious\n");
+    for rest in [
+        "--tee-dups lines",
+        "--tee-dups no/such/folder",
+        "--tee-dups out",
+        "--tee-dups seen --filter seen",
+        "--stats 2>&-",
+        "--stats --filter seen 2>&-",
+        "--tee-dups lines --filter seen",
+    ] {
+        let run = shell(folder.path(), &format!("$COUA dedup lines -o out {rest}"));
+        assert_eq!(run.code, Some(2), "{rest}");
+        assert_eq!(folder.read("out"), b"precious\n", "{rest}");
+    }
+}

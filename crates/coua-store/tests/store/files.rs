@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Store, StoreError, Wait};
+use coua_store::{Lock, Options, Progress, Store, StoreError, Wait};
 
 use crate::samples::{change, committed, progress};
 
@@ -172,7 +172,7 @@ fn a_filter_replaces_whatever_is_there() {
     let replace = |key: &str| {
         let mut filter = CuckooFilter::new();
         filter.insert(key).unwrap();
-        Options::new().replace(Lock::take(&path, Wait::No)?, filter)?;
+        Options::new().replace(Lock::take(&path, Wait::No)?, filter, &Progress::default())?;
         let view = Store::read(&path)?;
         assert!(view.filter.contains(key) && view.filter.len() == 1 && view.progress.is_none());
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
@@ -193,6 +193,28 @@ fn a_filter_replaces_whatever_is_there() {
         replace("d").unwrap();
         // Also where the bytes are the same as before.
         replace("d").unwrap();
+    }
+}
+
+/// A pipe would wait for somebody to write into it.
+#[cfg(unix)]
+#[test]
+fn pipes_in_the_place_of_files_are_refused() {
+    for name in ["seen.coua", "seen.coua.journal"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        Store::create(&path, CuckooFilter::new).unwrap().commit(&progress(1)).unwrap();
+        let pipe = folder.path().join(name);
+        if pipe.exists() {
+            fs::remove_file(&pipe).unwrap();
+        }
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let refused = Store::read(&path).unwrap_err();
+        assert!(
+            matches!(&refused, StoreError::NotRegular { path } if path.ends_with(name)),
+            "{refused}"
+        );
+        assert!(Store::open(&path).is_err());
     }
 }
 

@@ -205,7 +205,7 @@ fn what_is_replaced_keeps_its_end_until_then() {
     fs::write(path.with_extension("coua.journal"), journal).unwrap();
     fs::write(&path, &sample.next).unwrap();
     let lock = Lock::take(&path, Wait::No).unwrap();
-    Options::new().replace(lock, CuckooFilter::new()).unwrap();
+    Options::new().replace(lock, CuckooFilter::new(), &Progress::default()).unwrap();
     assert!(CuckooFilter::read(&path).unwrap().is_empty());
     assert!(!path.with_extension("coua.journal").exists());
 }

@@ -81,6 +81,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
+    work.run.check()?;
     if let Some(address) = args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
         remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -110,6 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         to: args.output.destinations(),
         opening: reading.opening(&inputs, args.filter_file.as_deref()),
         counts: Counts::default(),
+        quiet: work.manners.quiet,
     };
     let Begun { course, mut outputs, counts } =
         work.checkpoints.begin(memory.kept(), job, fresh)?;

@@ -44,6 +44,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let blocked = BlockedBloomPlan::for_rate(items, rate).ok().map(BlockedBloomPlan::bytes);
     let filter = |name, bytes, can| Peer::new(name, bytes, can, items);
     let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), Can::RemoveAndGrow) };
+    let of_records = items.saturating_mul(record_bytes.saturating_add(16));
     vec![
         filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), Can::RemoveAndGrow),
         filter("coua, windows", cuckoo(Layout::Windows, 2), Can::RemoveAndGrow),
@@ -54,7 +55,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
         filter("binary fuse", binary_fuse(items, rate), Can::Nothing),
         set("set of 64-bit hashes", hash_set(items, 8)),
         // A vector's three words, and the record in a heap block of its own.
-        set("set of records", hash_set(items, 24) + items.saturating_mul(record_bytes + 16)),
+        set("set of records", hash_set(items, 24).saturating_add(of_records)),
     ]
 }
 

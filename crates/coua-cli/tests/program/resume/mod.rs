@@ -2,6 +2,7 @@
 
 mod counts;
 mod kills;
+mod lost;
 mod refused;
 mod stopped;
 mod told;

@@ -1,0 +1,129 @@
+//! Files that others change while a run is at work, interrupted, or at its end.
+
+use super::refused::interrupted;
+use crate::support::{
+    Folder, Repeats, coua, expected, lines, messages, run_in, shell, try_send, until, wait,
+};
+use rustix::process::Signal;
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Stdio};
+
+const DEDUP: [&str; 6] = ["dedup", "--filter", "seen.coua", "-o", "out", "many"];
+const RESUME: [&str; 7] = ["dedup", "--filter", "seen.coua", "-o", "out", "many", "--resume"];
+
+/// A run that has written something, with checkpoints all the time.
+fn at_work(folder: &Folder, command: &[&str], written: u64) -> Child {
+    let mut child = coua(command.iter().chain(&["--checkpoint-every", "0"]))
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = folder.join("out");
+    until(|| {
+        let has_written = fs::metadata(&output).is_ok_and(|output| output.len() > written);
+        has_written || child.try_wait().unwrap().is_some()
+    });
+    child
+}
+
+/// Another file has the name of the input: nobody may go on in it where the first one was left.
+#[test]
+fn an_input_that_was_replaced_is_not_gone_on_with() {
+    let text = lines(200_000, Repeats::Few);
+    let longer = [&b"another first line\n"[..], &text, b"its last line\n"].concat();
+    let caught = (0..50).any(|_| {
+        let folder = Folder::new();
+        folder.file("many", &text);
+        folder.file("new", &longer);
+        let mut child = at_work(&folder, &DEDUP, 100_000);
+        fs::rename(folder.join("new"), folder.join("many")).unwrap();
+        try_send(&child, Signal::TERM);
+        if wait(&mut child).success() {
+            return false;
+        }
+        let said = messages(&mut child);
+        assert!(said.contains("/many: is no longer the file that this run reads"), "{said}");
+        assert_eq!(run_in(&folder, &RESUME).code, Some(2));
+        // A new run prints what is not in the first one's output.
+        run_in(&folder, &["dedup", "--filter", "seen.coua", "-o", "rest", "many"]).good();
+        let both = [folder.read("out"), folder.read("rest")].concat();
+        assert_eq!(sorted(&both), sorted(&expected(&longer)), "nothing is lost");
+        true
+    });
+    assert!(caught, "no run was caught at work");
+}
+
+fn sorted(text: &[u8]) -> Vec<&[u8]> {
+    let mut all: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    all.sort_unstable();
+    all
+}
+
+/// As a log that is rotated while it is read.
+#[test]
+fn an_input_without_a_name_is_read_to_its_end() {
+    let text = lines(200_000, Repeats::Few);
+    for command in [&DEDUP[..], &RESUME] {
+        let folder = Folder::new();
+        folder.file("many", &text);
+        let mut child = at_work(&folder, command, 100_000);
+        fs::remove_file(folder.join("many")).unwrap();
+        let status = wait(&mut child);
+        assert_eq!(status.code(), Some(0), "{}", messages(&mut child));
+        assert_eq!(folder.read("out"), expected(&text));
+        folder.file("many", &text);
+        let again = run_in(&folder, &["dedup", "--filter", "seen.coua", "many"]);
+        assert_eq!(again.good(), b"", "all is remembered");
+    }
+}
+
+/// The run has ended: what stands behind its output is somebody else's.
+#[test]
+fn what_others_append_to_an_output_is_not_cut_off() {
+    let folder = Folder::new();
+    let text = lines(20_000, Repeats::Few);
+    folder.file("many", &text);
+    run_in(&folder, &RESUME).good();
+    run_in(&folder, &RESUME).good();
+    let append = |name: &str, text: &[u8]| {
+        let mut file = fs::File::options().append(true).open(folder.join(name)).unwrap();
+        file.write_all(text).unwrap();
+    };
+    append("out", b"mine\n");
+    let before = folder.read("out");
+    let refused = run_in(&folder, &RESUME);
+    let reason = "/out: --resume: has 5 bytes more than the run that has ended left in it, which would be \
+                  cut off: name another output\n";
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
+    assert_eq!(folder.read("out"), before);
+    // Without them it goes on with what the input has got more, also if that is interrupted.
+    let end = before.len() - 5;
+    fs::write(folder.join("out"), &before[..end]).unwrap();
+    let more: Vec<u8> = (0..200_000).flat_map(|n| format!("more {n}\n").into_bytes()).collect();
+    append("many", &more);
+    let mut child = at_work(&folder, &RESUME, end as u64);
+    child.kill().ok();
+    wait(&mut child);
+    run_in(&folder, &RESUME).good();
+    assert_eq!(folder.read("out"), [expected(&text), more].concat());
+}
+
+/// A filter that holds what the interrupted run did knows of it also when it was merged or converted.
+#[test]
+fn an_interrupted_run_outlives_merging_and_converting() {
+    let commands =
+        ["merge -o seen.coua seen.coua other", "convert -o seen.coua --hash-bits 60 seen.coua"];
+    for command in commands {
+        let trial = interrupted();
+        let folder = &trial.folder;
+        folder.file("one", "a line of its own\n");
+        run_in(folder, &["add", "other", "one"]).good();
+        shell(folder.path(), &format!("$COUA {command}")).good();
+        let again = run_in(folder, &DEDUP);
+        let refused = "coua: out: holds what an interrupted run found";
+        assert!(again.stderr.starts_with(refused), "{command}: {}", again.stderr);
+        run_in(folder, &RESUME).good();
+        assert!(folder.read("out") == expected(&folder.read("many")), "{command}");
+    }
+}
