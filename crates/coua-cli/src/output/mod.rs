@@ -73,8 +73,13 @@ impl Output {
 
     /// Drops what was in a file.
     fn empty(&self) -> Result<(), Failure> {
-        let emptied = if self.regular.is_some() { self.file.set_len(0) } else { Ok(()) };
-        emptied.map_err(|error| Failure::io(&self.name, &error))
+        let failed = |error| Failure::io(&self.name, &error);
+        // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
+        let has_content = self.file.metadata().map_err(failed)?.len() > 0;
+        if self.regular.is_some() && has_content {
+            self.file.set_len(0).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Goes on with a file that an interrupted run has written: what it wrote later is cut off.

@@ -22,6 +22,7 @@ use std::io::{self, Read, Write};
 
 use coua::sizing::bloom::BloomPlan;
 use coua::{BloomFilter, KeyHasher};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::chain::{Link, OwnBloom, plan_of};
 use super::request::Blueprint;
@@ -119,10 +120,18 @@ fn front_of(chain: &OwnBloom) -> Vec<u8> {
     for Link { filter, len, .. } in &chain.links {
         front.extend([*len, filter.bits()].iter().flat_map(|field| field.to_le_bytes()));
         front.extend([filter.probes(), 0].iter().flat_map(|field| field.to_le_bytes()));
-        front.extend_from_slice(&checksum(&filter.to_bytes()).to_le_bytes());
+        front.extend_from_slice(&checksum_of_bits(filter).to_le_bytes());
     }
     front.extend_from_slice(&checksum(&front).to_le_bytes());
     front
+}
+
+/// Of the bytes of a filter, which are not copied for it: they may be half of the server's memory.
+fn checksum_of_bits(filter: &BloomFilter) -> u64 {
+    let mut sum = Xxh3::new();
+    // The sum takes whatever comes.
+    filter.write_bytes_from(0, &mut sum).ok();
+    sum.digest()
 }
 
 /// Reads as many bytes more. Memory grows with what arrives.

@@ -150,6 +150,26 @@ fn argument<'a>(arguments: &[&'a [u8]], name: &CStr) -> Result<Option<&'a str>, 
     text.map_err(|_| format!("setting {} is not text", name.to_string_lossy()))
 }
 
+/// A number, of bytes with a unit if it is wanted so, as the server takes it in CONFIG SET.
+fn number_of(text: &str, unit: Unit) -> Option<i64> {
+    const UNITS: [(&str, i64); 7] = [
+        ("kb", 1 << 10),
+        ("mb", 1 << 20),
+        ("gb", 1 << 30),
+        ("k", 1_000),
+        ("m", 1_000_000),
+        ("g", 1_000_000_000),
+        ("b", 1),
+    ];
+    let lower = text.to_ascii_lowercase();
+    let of_unit = |&(name, bytes): &(&str, i64)| Some((lower.strip_suffix(name)?, bytes));
+    let (digits, bytes) = match unit {
+        Unit::Bytes => UNITS.iter().find_map(of_unit).unwrap_or((&lower, 1)),
+        Unit::Number => (lower.as_str(), 1),
+    };
+    digits.parse::<i64>().ok()?.checked_mul(bytes)
+}
+
 fn register_number(
     context: *mut raw::RedisModuleCtx,
     setting: &'static Setting,
@@ -158,9 +178,7 @@ fn register_number(
     let name = setting.name.to_string_lossy();
     let default = match argument {
         None => setting.default,
-        Some(text) => text
-            .parse()
-            .ok()
+        Some(text) => number_of(text, setting.unit)
             .filter(|number| (setting.least..=setting.most).contains(number))
             .ok_or_else(|| {
                 let (least, most) = (setting.least, setting.most);

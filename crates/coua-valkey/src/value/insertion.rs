@@ -24,8 +24,10 @@ pub(crate) enum Outcome {
 pub(crate) struct Insertion<K: Creates> {
     /// Which word is the first item.
     first: usize,
-    /// How the filter is created if it is missing.
-    creation: Option<K::Request>,
+    /// What a new filter is to be.
+    request: K::Request,
+    /// Whether one is created if it is missing.
+    creates: bool,
 }
 
 /// A command that adds items, for those that went in of a batch of which others did not.
@@ -47,7 +49,7 @@ impl<K: Creates> Insertion<K> {
         if words.len() < 3 {
             return Err(Refusal::Arity);
         }
-        Ok(Self { first: 2, creation: Some(K::Request::default()) })
+        Ok(Self { first: 2, request: K::Request::default(), creates: true })
     }
 
     /// Of a command with options behind its key, and items behind the word ITEMS.
@@ -66,10 +68,17 @@ impl<K: Creates> Insertion<K> {
         if options.rest().is_empty() {
             return Err(Refusal::Arity);
         }
-        // What contradicts itself is refused also if the filter is there.
-        K::check(&request)?;
-        let creation = if no_create.is_some() { None } else { Some(request) };
-        Ok(Self { first: words.len() - options.rest().len(), creation })
+        let first = words.len() - options.rest().len();
+        Ok(Self { first, request, creates: no_create.is_none() })
+    }
+
+    /// What contradicts itself, or the settings here, is refused also if the filter is there; but not what
+    /// another server, with settings of its own, has done already.
+    pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, Refusal> {
+        if !call.is_repetition() {
+            K::check(&self.request)?;
+        }
+        Ok(self)
     }
 
     /// Does it: `insert` fills the value, `added` is the event of items that went in.
@@ -83,7 +92,8 @@ impl<K: Creates> Insertion<K> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
-            create(call, &mut key, self.creation.as_ref().ok_or(Refusal::NotFound)?)?;
+            let request = Some(&self.request).filter(|_| self.creates);
+            create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let outcomes = insert(value, &call.words()[self.first..])?;
@@ -143,8 +153,8 @@ mod tests {
     fn items_begin_behind_the_first_items_and_may_be_keywords() {
         let insertion = of("CF.INSERT key CAPACITY 100 ITEMS ITEMS NOCREATE x").unwrap();
         assert_eq!(insertion.first, 5);
-        assert!(insertion.creation.is_some());
-        assert!(of("CF.INSERT key nocreate items x").unwrap().creation.is_none());
+        assert!(insertion.creates);
+        assert!(!of("CF.INSERT key nocreate items x").unwrap().creates);
     }
 
     #[test]

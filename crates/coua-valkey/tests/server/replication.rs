@@ -164,6 +164,27 @@ fn a_replica_with_other_settings(kind: Kind) {
     zoo::insert(&mut client, "a", 0..5_000);
     client.good(&zoo::with_items("BF.MADD g", 0..5_000));
     pair.same("growth beyond the replica's limit");
+    // Words that the replica's settings contradict, of filters that are there and of new ones.
+    for (setting, commands) in [
+        (
+            "cf-bucket-size 128",
+            ["CF.INSERT d CAPACITY 100 ITEMS b", "CF.INSERTNX j CAPACITY 100 ITEMS b"],
+        ),
+        (
+            "cf-initial-size 1073741824",
+            ["CF.INSERT d ERROR 1e-12 ITEMS c", "CF.INSERT k ERROR 1e-12 ITEMS c"],
+        ),
+        (
+            "bf-expansion-factor 0",
+            ["BF.INSERT h VALIDATESCALETO 9 ITEMS b", "BF.INSERT l VALIDATESCALETO 9 ITEMS b"],
+        ),
+    ] {
+        settings.good(&format!("CONFIG SET coua.{setting}"));
+        for command in commands {
+            client.good(command);
+            pair.same(command);
+        }
+    }
 }
 
 /// A batch of which the primary takes only a part is taken to the same part by the replica.

@@ -45,7 +45,7 @@ impl Command for Insert {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        Ok(each(run(call, Insertion::of_options(call.words())?)?, truth))
+        Ok(each(run(call, Insertion::of_options(call.words())?.checked(call)?)?, truth))
     }
 }
 

@@ -61,7 +61,7 @@ impl Command for Insert {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let outcomes = run(call, Insertion::of_options(call.words())?, Copies::Add)?;
+        let outcomes = run(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Add)?;
         Ok(each(outcomes, accepted))
     }
 }
@@ -74,7 +74,8 @@ impl Command for InsertNew {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let outcomes = run(call, Insertion::of_options(call.words())?, Copies::Keep)?;
+        let outcomes =
+            run(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Keep)?;
         Ok(each(outcomes, number))
     }
 }
