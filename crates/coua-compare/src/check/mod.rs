@@ -197,6 +197,10 @@ impl Check {
 
 /// Runs a job once.
 fn play(program: &Path, job: &Job, files: &Files) -> Result<Cost, Failure> {
+    // A new one: some file systems write a file to the disk that was emptied and is closed.
+    match fs::remove_file(&files.output) {
+        Ok(()) | Err(_) => {}
+    }
     let output = File::create(&files.output)?;
     let mut command = Command::new(program);
     for &argument in job.2 {

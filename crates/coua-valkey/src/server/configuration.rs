@@ -283,3 +283,25 @@ unsafe extern "C" fn set_rate(
         FAILED
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_may_have_a_unit() {
+        let bytes = |text| number_of(text, Unit::Bytes);
+        assert_eq!(bytes("1000"), Some(1_000));
+        assert_eq!(
+            [bytes("64mb"), bytes("64MB"), bytes("2k"), bytes("7b")],
+            [Some(64 << 20), Some(64 << 20), Some(2_000), Some(7)]
+        );
+        for wrong in ["", "mb", "1.5gb", "9999999999gb", "1 mb", "1tb"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+        assert_eq!(
+            [number_of("12", Unit::Number), number_of("1k", Unit::Number)],
+            [Some(12), None]
+        );
+    }
+}
