@@ -113,10 +113,10 @@ impl PeerCuckoo {
         if !self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.take(place)) {
             return false;
         }
-        // A dump may have stated fewer items than it holds: then its slots count.
+        // A dump may have stated fewer items than it holds.
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
-        let is_due = self.deletes as f64 > self.items.max(self.slots() / 8) as f64 * 0.10;
+        let is_due = self.deletes as f64 > self.items as f64 * 0.10;
         if self.sub_filters.len() > 1 && is_due && self.compaction() <= MAX_COMPACTION {
             self.compact_from_newest(Unemptied::Stop);
         }
