@@ -122,7 +122,10 @@ impl Segment {
 
 /// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
 #[inline(always)]
-#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the prefetch instruction"))]
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "the prefetch instruction")
+)]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
