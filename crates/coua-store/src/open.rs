@@ -147,16 +147,21 @@ impl Options {
         let filter = filter.into();
         let files = Files::of(lock.target());
         self.clear(&[&files.next_snapshot, &files.next_journal])?;
-        let old = match State::journal_of(&files) {
-            _ if !files.journal.exists() => Some((Identity::default(), Rest::Nothing)),
-            Ok(old) => Some(old),
-            Err(error @ StoreError::Io { .. }) if files.snapshot.exists() => return Err(error),
-            Err(_) => None,
+        let old = if files.journal.exists() {
+            match State::journal_of(&files) {
+                Ok(old) => Some(old),
+                // It may be whole: that cannot be told.
+                Err(error @ (StoreError::Io { .. } | StoreError::NotRegular { .. })) => {
+                    return Err(error);
+                }
+                Err(_) => None,
+            }
+        } else {
+            Some((Identity::default(), Rest::Nothing))
         };
-        let journal = files.journal.clone();
         if let Some((_, Rest::Nothing)) = old {
             // It holds nothing that a crash must leave.
-            self.clear(&[&journal])?;
+            self.clear(&[&files.journal])?;
         }
         let mut store = Store::begin(self, (lock, files), filter)?;
         let Some((snapshot, rest)) = old else { return store.finish_over_ruins(progress) };

@@ -196,3 +196,26 @@ impl View {
         Some(&self.filter)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use coua::CuckooFilter;
+
+    use super::*;
+
+    /// Held twice, once as what was read and once as what it grew out of, they would take twice the memory.
+    #[test]
+    fn windows_do_not_count_as_mapped() {
+        for layout in [Layout::Buckets, Layout::Windows] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen.coua");
+            let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);
+            builder.build().unwrap().save_atomically(&path).unwrap();
+            let file = File::open(&path).unwrap();
+            let bytes = file.metadata().unwrap().len();
+            let mut memory = Memory::of(Access::BySize, &file, bytes, Touch::Change);
+            memory.bring_in(&file, None, (0, 0)).unwrap();
+            assert_eq!(memory.is_mapped, layout == Layout::Buckets);
+        }
+    }
+}

@@ -112,6 +112,12 @@ fn a_few_million_keys() {
 }
 
 #[test]
+fn more_threads_than_anybody_has_are_no_error() {
+    let built = CuckooFilter::builder().rate(0.001).threads(usize::MAX).build_from(&["a", "b"]);
+    assert_eq!(built.unwrap().len(), 2);
+}
+
+#[test]
 fn any_number_of_threads() {
     let hashes = keys(&mut Random::new(3), 200_000, 10);
     for builder in [

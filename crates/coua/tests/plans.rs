@@ -238,3 +238,9 @@ fn plans_for_any_number_are_plans_or_errors() {
     }
     assert!(CuckooPlan::for_hash_bits(10, 64, Layout::Buckets, 3).is_err());
 }
+
+#[test]
+fn plans_beyond_all_numbers_are_the_largest() {
+    let plan = CuckooPlan::for_hash_bits(u64::MAX, 64, Layout::Buckets, 4).unwrap();
+    assert_eq!(plan.slots, u64::MAX);
+}

@@ -1,9 +1,9 @@
-//! Large filters that have grown lose nothing when all of their items move: tables above the size from
-//! which memory is given back on the way, with their segments in any order.
+//! Filters all of whose items move lose nothing, and have the room that they say. Large ones too that have
+//! grown: above the size from which memory is given back on the way, with their segments in any order.
 
 use std::ops::Range;
 
-use coua::{CuckooFilter, SharedCuckooFilter};
+use coua::{CuckooFilter, FullReason, SharedCuckooFilter, WhenFull};
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
 const ITEMS: u64 = 4_000_000;
@@ -67,4 +67,29 @@ fn shared() {
     let mut joined = filter.into_filter();
     joined.reserve(4 * ITEMS).unwrap();
     assert_holds(&joined, &keys, "joined and enlarged");
+}
+
+#[test]
+fn room_that_was_reserved_stays() {
+    let builder = CuckooFilter::builder().capacity(1_000).hash_bits(40).max_items(1_000);
+    let mut filter = builder.when_full(WhenFull::ExceedRate).build().unwrap();
+    filter.insert_batch(&keys(0..5_000)).unwrap();
+    filter.reserve(100_000).unwrap();
+    let slots = filter.slots();
+    filter.reserve(10).unwrap();
+    assert_eq!(filter.slots(), slots);
+    filter.merge(&filter.clone()).unwrap();
+    assert!(filter.slots() >= slots && filter.len() == 10_000);
+}
+
+/// Of a fixed size, it has no more room than it was compacted to.
+#[test]
+fn room_that_is_not_there_is_refused() {
+    let builder = CuckooFilter::builder().capacity(1_000_000).rate(0.001);
+    let mut filter = builder.when_full(WhenFull::Refuse).build().unwrap();
+    filter.reserve(1_000_000).unwrap();
+    filter.compact();
+    let full = filter.reserve(900_000).unwrap_err();
+    assert_eq!(full.reason, FullReason::NoRoom);
+    filter.reserve(filter.capacity()).unwrap();
 }

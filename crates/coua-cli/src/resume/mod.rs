@@ -221,7 +221,9 @@ impl Course {
     ) -> Result<Memory, Failure> {
         match memory {
             Memory::Fleeting(_) => Ok(memory),
-            Memory::Kept(mut kept) if ending == Ending::Early && self.is_recorded() => {
+            // The filter is farther than this run.
+            Memory::Kept(_) if ending == Ending::Early && self.over > 0 => Ok(memory),
+            Memory::Kept(mut kept) if ending == Ending::Early && self.stays_recorded(ending) => {
                 self.commit(&mut kept, settled, counts)?;
                 Ok(Memory::Kept(kept))
             }
@@ -247,17 +249,17 @@ impl Course {
             return Err(Failure::at("--resume", reason));
         }
         let keeps_end = self.recorded.as_ref().is_some_and(|it| it.keeps_end);
-        let ended = keeps_end && self.is_recorded();
-        let progress = ended.then(|| self.progress(settled, counts, Ending::Whole)).flatten();
+        let progress = keeps_end.then(|| self.progress(settled, counts, Ending::Whole)).flatten();
         kept.finish_at(&progress.unwrap_or_default())
     }
 
-    /// Whether the run can be gone on with. No longer if one of its inputs has lost its name to another
-    /// file or to none, as logs do that are rotated: then it goes on to its end without.
-    fn is_recorded(&mut self) -> bool {
+    /// Whether the run can be gone on with still. Not if one of its inputs has lost its name to another
+    /// file or to none, as logs do that are rotated: then it goes on to its end without, where it is of no
+    /// interest any more.
+    fn stays_recorded(&mut self, ending: Ending) -> bool {
         let Some(recorded) = &mut self.recorded else { return false };
         let Err(lost) = recorded.tracker.places(self.passed.1) else { return true };
-        if !recorded.quiet.quiet {
+        if ending == Ending::Early && !recorded.quiet.quiet {
             let name = lost.display();
             message::say(format_args!(
                 "{name}: is no longer the file that this run reads, which therefore cannot be gone on with"
@@ -273,7 +275,7 @@ impl Course {
         counts: &impl Serialize,
         ending: Ending,
     ) -> Option<Progress> {
-        if !self.is_recorded() {
+        if !self.stays_recorded(ending) {
             return None;
         }
         let recorded = self.recorded.as_mut()?;

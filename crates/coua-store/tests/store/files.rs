@@ -215,6 +215,9 @@ fn pipes_in_the_place_of_files_are_refused() {
             "{refused}"
         );
         assert!(Store::open(&path).is_err());
+        let lock = Lock::take(&path, Wait::No).unwrap();
+        let replaced = Options::new().replace(lock, CuckooFilter::new(), &Progress::default());
+        assert!(replaced.is_err() && pipe.exists(), "it stays as it is");
     }
 }
 

@@ -69,12 +69,12 @@ impl CuckooFilter {
     /// assert!(coua::CuckooFilter::read_file(&file, None)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_file(file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
+    pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return read_unsized(file, key);
         }
-        let begin = (&mut &*file).stream_position()?;
+        let begin = file.stream_position()?;
         load(file, metadata.len().saturating_sub(begin), key)
     }
 

@@ -1,7 +1,7 @@
 //! Snapshots as files.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -250,4 +250,16 @@ fn a_stream_that_fails_is_an_error_of_its_own() {
     let bytes = bytes_of(&filter_of(0..10));
     let broken = std::io::Read::chain(&bytes[..5_000], Broken);
     assert!(matches!(CuckooFilter::read_from(broken), Err(LoadError::Io(_))));
+}
+
+/// As the second thing in a file.
+#[test]
+fn an_open_file_is_read_from_where_it_stands() {
+    let filter = filter_of(0..1_000);
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"something else").unwrap();
+    filter.write_to(&mut file).unwrap();
+    file.seek(SeekFrom::Start(14)).unwrap();
+    let read = CuckooFilter::read_file(&file, None).unwrap();
+    assert!(bytes_of(&read) == bytes_of(&filter));
 }

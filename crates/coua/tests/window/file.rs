@@ -189,3 +189,16 @@ fn the_fixture_is_read_and_written_alike() {
     assert_eq!(counts, [1, 1, 1, 1, 0]);
     assert!(bytes_of(&made()) == bytes);
 }
+
+/// A file's clock stands at the beginning of a generation; so does one that is set in the middle.
+#[test]
+fn any_clock_can_be_written_and_read() {
+    for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
+        let window = Window::new(clock, 60_000, 6).unwrap();
+        let mut seen = Generations::new(window, CuckooFilter::new());
+        seen.turn(20_001);
+        let expected = if clock == Clock::Count { 20_001 } else { 20_000 };
+        assert_eq!(seen.clock(), expected);
+        assert_eq!(Generations::from_bytes(&bytes_of(&seen), None).unwrap().clock(), expected);
+    }
+}
