@@ -244,3 +244,18 @@ fn plans_beyond_all_numbers_are_the_largest() {
     let plan = CuckooPlan::for_hash_bits(u64::MAX, 64, Layout::Buckets, 4).unwrap();
     assert_eq!(plan.slots, u64::MAX);
 }
+
+/// That all 64 bits need two segments must not cost a second table.
+#[test]
+fn small_filters_of_all_hash_bits_have_the_slots_of_others() {
+    for (layout, slots) in LAYOUTS {
+        for items in [1_000, 5_000, 15_000, 40_000] {
+            let slots_of = |hash_bits| {
+                CuckooPlan::for_hash_bits(items, hash_bits, layout, slots).unwrap().slots
+            };
+            // What no slot can tell of the hash, one of 257 buckets must, in each of both segments.
+            let most = slots_of(40) + 2 * 258 * u64::from(slots);
+            assert!(slots_of(64) <= most, "{items} {layout:?} {slots}: {} {most}", slots_of(64));
+        }
+    }
+}

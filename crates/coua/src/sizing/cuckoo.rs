@@ -1,5 +1,7 @@
 //! Sizing of cuckoo filters.
 
+use std::ops::RangeInclusive;
+
 use crate::error::{BuildError, OutOfMemory};
 use crate::geometry::{
     Geometry, LOW_BITS, Layout, MAX_BUCKETS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
@@ -67,8 +69,8 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
     if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
 }
 
-/// Segments (as a depth) and buckets of a segment, for `like` to hold `items` items.
-fn dimensions(like: &Geometry, items: u64) -> (u32, u64) {
+/// Segments (as a depth within these) and buckets of a segment, for `like` to hold `items` items.
+fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32, u64) {
     let Geometry { layout, slots_per_bucket, .. } = *like;
     let load = design_load(like);
     let most_slots = match like.resolution {
@@ -78,6 +80,7 @@ fn dimensions(like: &Geometry, items: u64) -> (u32, u64) {
     // One bucket more than the load asks for: with few items chance weighs more.
     let slots = (items.max(1) as f64 / load).ceil() + f64::from(slots_per_bucket);
     let depth = (slots / most_slots as f64).max(1.0).log2().ceil() as u32;
+    let depth = depth.clamp(*depths.start(), *depths.end());
     let segment = (slots / f64::from(depth).exp2()).ceil() as u64;
     (depth, buckets_of(segment, layout, slots_per_bucket))
 }
@@ -102,7 +105,7 @@ fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Ite
             low_bits,
             resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
         };
-        let (base_depth, buckets) = dimensions(&like, items);
+        let (base_depth, buckets) = dimensions(&like, items, 0..=u32::MAX);
         Geometry { buckets, base_depth, ..like }
     };
     let possible = |geometry: &Geometry| {
@@ -174,17 +177,13 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     let Resolution::Prefix { bits } = like.resolution else {
         return like;
     };
-    let (depth, mut buckets) = dimensions(&like, items);
     // A representative has at most 63 bits after the prefix.
-    let depth_wanted = depth.max(bits.saturating_sub(63)).min(bits);
-    if depth_wanted < depth {
-        buckets <<= depth - depth_wanted;
-    }
+    let (base_depth, buckets) = dimensions(&like, items, bits.saturating_sub(63)..=bits);
     // What the widest slot cannot hold of the hash must be told by the place.
     let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
-    let least = (1u128 << (bits - depth_wanted)).div_ceil(widest) as u64;
-    Geometry { buckets: buckets.max(least), base_depth: depth_wanted, low_bits: LOW_BITS, ..like }
+    let least = (1u128 << (bits - base_depth)).div_ceil(widest) as u64;
+    Geometry { buckets: buckets.max(least), base_depth, low_bits: LOW_BITS, ..like }
 }
 
 /// Bytes of an empty filter of this geometry; `u64::MAX` if more.
