@@ -31,7 +31,7 @@ impl CuckooFilter {
     /// A copy that remembers less of every key, or lies in memory differently. O(slots).
     ///
     /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
-    /// their fingerprints; filters that grow can take any smaller number of hash bits and any layout.
+    /// their fingerprints, to keep a higher rate; filters that grow can take any smaller number of hash bits and any layout.
     ///
     /// # Errors
     ///
@@ -52,43 +52,55 @@ impl CuckooFilter {
             Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
             Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
-                let same = Geometry { layout, slots_per_bucket, ..self.geometry };
-                match self.geometry.resolution {
-                    Resolution::Prefix { .. } => fitted(same, self.capacity()),
-                    Resolution::Cells { .. } => return Err(self.finer(self.hash_bits())),
-                }
+                self.remembered()?;
+                fitted(Geometry { layout, slots_per_bucket, ..self.geometry }, self.capacity())
             }
         };
         self.rebuilt(geometry)
     }
 
-    fn finer(&self, wanted: f64) -> ConvertError {
-        ConvertError::Finer { wanted, remembered: self.hash_bits() }
+    /// The hash bits that it remembers, a whole number if it can grow.
+    fn remembered(&self) -> Result<u32, ConvertError> {
+        match self.geometry.resolution {
+            Resolution::Prefix { bits } => Ok(bits),
+            Resolution::Cells { .. } => {
+                Err(ConvertError::FixedSize { smallest: self.smallest_rate() })
+            }
+        }
     }
 
     fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
         sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
-        match self.geometry.resolution {
-            Resolution::Prefix { bits: remembered } if bits <= remembered => {
-                let resolution = Resolution::Prefix { bits };
-                Ok(fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
-            }
-            _ => Err(self.finer(f64::from(bits))),
+        let remembered = self.remembered()?;
+        if bits > remembered {
+            let [wanted, remembered] = [bits, remembered].map(f64::from);
+            return Err(ConvertError::Finer { wanted, remembered });
         }
+        let resolution = Resolution::Prefix { bits };
+        Ok(fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
+    }
+
+    /// As many as there may be in slots of a coarser copy, at least 1.
+    fn most_items(&self) -> f64 {
+        // Copies from the side table may find free slots in the new table.
+        let copies = u64::from(self.geometry.slots_per_bucket);
+        let more: u64 = self.side.iter().map(|(_, aside)| aside.extra.min(copies)).sum();
+        (self.stored + more).max(1) as f64
+    }
+
+    /// The rate of a copy that remembers all.
+    fn smallest_rate(&self) -> f64 {
+        self.most_items() / self.hash_bits().exp2()
     }
 
     /// The coarsest geometry that keeps `rate` with the items stored now.
     fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
         sizing::check_rate(rate).map_err(ConvertError::Build)?;
-        // Copies from the side table may find free slots in the new table.
-        let copies = u64::from(self.geometry.slots_per_bucket);
-        let more: u64 = self.side.iter().map(|(_, aside)| aside.extra.min(copies)).sum();
-        let items = (self.stored + more).max(1) as f64;
-        let smallest = items / self.hash_bits().exp2();
+        let smallest = self.smallest_rate();
         if rate < smallest {
             return Err(ConvertError::FinerRate { rate, smallest });
         }
-        let wanted = (items / rate).log2();
+        let wanted = (self.most_items() / rate).log2();
         match self.geometry.resolution {
             Resolution::Prefix { bits } => {
                 self.with_hash_bits((wanted.ceil().max(8.0) as u32).min(bits))

@@ -255,6 +255,11 @@ pub enum ConvertError {
         /// The rate that it keeps.
         smallest: f64,
     },
+    /// A filter of fixed size keeps its layout, and drops whole bits of its fingerprints only.
+    FixedSize {
+        /// The rate that it keeps with the items stored now.
+        smallest: f64,
+    },
     /// The target cannot be built.
     Build(BuildError),
     /// The target cannot hold the items.
@@ -266,13 +271,19 @@ impl fmt::Display for ConvertError {
         match self {
             Self::Finer { wanted, remembered } => write!(
                 f,
-                "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2} or to \
-                 another layout that needs them: only fewer bits are possible without the keys"
+                "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2}: only \
+                 fewer bits are possible without the keys"
             ),
             Self::FinerRate { rate, smallest } => write!(
                 f,
                 "a filter with a false-positive rate of {} cannot be converted to {rate:e}: only \
                  higher rates are possible without the keys",
+                rounded_up(*smallest)
+            ),
+            Self::FixedSize { smallest } => write!(
+                f,
+                "a filter of fixed size cannot be converted to hash bits or another layout: only to \
+                 a false-positive rate of {} or higher",
                 rounded_up(*smallest)
             ),
             Self::Build(error) => error.fmt(f),

@@ -402,6 +402,19 @@ fn converting_to_nonsense_is_an_error() {
     }
 }
 
+#[test]
+fn fixed_filters_say_that_only_rates_can_be_had() {
+    let mut filter = CuckooFilter::with_capacity(1_000, 0.001).unwrap();
+    (0..900u32).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
+    let windows = Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 };
+    for to in [Conversion::HashBits(8), Conversion::HashBits(64), windows] {
+        let refused = filter.convert(to).unwrap_err();
+        let ConvertError::FixedSize { smallest } = refused else { panic!("{refused}") };
+        assert!(refused.to_string().contains("rate of 8.8e-4 "), "{refused}");
+        assert!(filter.convert(Conversion::Rate(smallest)).is_ok());
+    }
+}
+
 /// Hashes in their own order fill one part of the filter before the next has anything.
 #[test]
 fn sorted_hashes_are_held_as_others_are() {

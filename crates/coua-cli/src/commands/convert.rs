@@ -39,11 +39,11 @@ struct TargetArgs {
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 
-    /// Bits of every key's hash that the copy remembers
+    /// Bits of every key's hash that the copy remembers, if the filter can grow
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
-    /// Disjoint buckets (of four slots), or overlapping windows of two slots
+    /// Disjoint buckets (of four slots), or overlapping windows of two slots, if the filter can grow
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<LayoutName>,
 }

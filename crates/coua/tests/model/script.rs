@@ -194,7 +194,10 @@ impl Script<'_> {
                 twin.counts.add(Event::Conversion, 1);
             }
             Err(
-                ConvertError::Finer { .. } | ConvertError::FinerRate { .. } | ConvertError::Full(_),
+                ConvertError::Finer { .. }
+                | ConvertError::FinerRate { .. }
+                | ConvertError::FixedSize { .. }
+                | ConvertError::Full(_),
             ) => {}
             Err(ConvertError::Build(_)) => assert!(matches!(to, Conversion::Rate(r) if r >= 1.0)),
             Err(error) => panic!("{error}"),
