@@ -8,7 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{MmapMut, MmapOptions, MmapRaw};
 
 use crate::error::OutOfMemory;
 
@@ -43,8 +43,9 @@ pub fn avoid_huge_pages() {
 pub(super) enum Arena {
     /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
     Heap(NonNull<[CacheLine]>),
-    /// `len` bytes of a mapping from `begin` on. It ends with a whole page.
-    Mapped { map: MmapMut, begin: usize, len: usize },
+    /// `len` bytes of a mapping from `begin` on. It ends with a whole page. Never lent as a slice, as a
+    /// box is not.
+    Mapped { map: MmapRaw, begin: usize, len: usize },
 }
 
 impl Drop for Arena {
@@ -103,7 +104,7 @@ impl Arena {
             // Advice only: keys lie anywhere, so what lies beside a page is not worth reading.
             drop(map.advise(memmap2::Advice::Random));
         }
-        Ok(Self::Mapped { map, begin: 0, len: bytes })
+        Ok(Self::Mapped { map: map.into(), begin: 0, len: bytes })
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
@@ -129,18 +130,17 @@ impl Arena {
     #[cfg(not(unix))]
     pub(super) fn discard_before(&mut self, _address: *const u8) {}
 
-    fn base(&mut self) -> NonNull<u8> {
-        match self {
-            Self::Heap(lines) => lines.cast(),
-            Self::Mapped { map, begin, .. } => NonNull::from(&mut map[*begin..]).cast(),
-        }
-    }
-
     #[expect(unsafe_code, reason = "cuts a segment from an arena")]
     pub(super) fn base_at(&mut self, offset: usize) -> NonNull<u8> {
         assert!(offset <= self.len());
-        // SAFETY: the offset lies within the allocation.
-        unsafe { self.base().add(offset) }
+        let (start, begin) = match self {
+            Self::Heap(lines) => (lines.cast(), 0),
+            Self::Mapped { map, begin, .. } => {
+                (NonNull::new(map.as_mut_ptr()).expect("no mapping begins at address 0"), *begin)
+            }
+        };
+        // SAFETY: the offset lies within the allocation, and what is used of a mapping begins there.
+        unsafe { start.add(begin + offset) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -153,8 +153,8 @@ impl Arena {
 
 /// A new mapping, and where in it as many bytes as wanted begin with a huge page. Linux lets mappings of
 /// whole huge pages begin with one from 6.7 on; before, they need room to begin later.
-fn map_aligned(bytes: usize) -> Option<(MmapMut, usize)> {
-    let map = MmapMut::map_anon(bytes).ok()?;
+fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
+    let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
     if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
         return Some((map, 0));
     }
@@ -164,14 +164,14 @@ fn map_aligned(bytes: usize) -> Option<(MmapMut, usize)> {
 }
 
 /// [`map_aligned`] wherever the mapping comes to lie.
-fn map_with_room(bytes: usize) -> Option<(MmapMut, usize)> {
-    let map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
+fn map_with_room(bytes: usize) -> Option<(MmapRaw, usize)> {
+    let map = MmapRaw::from(MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?);
     let begin = first_page(&map);
     Some((map, begin))
 }
 
 /// Where a mapping's first whole huge page begins.
-fn first_page(map: &MmapMut) -> usize {
+fn first_page(map: &MmapRaw) -> usize {
     (map.as_ptr() as usize).wrapping_neg() % HUGE_PAGE
 }
 
@@ -182,27 +182,29 @@ mod tests {
     #[test]
     fn arenas_begin_with_a_huge_page() {
         let mut arena = Arena::new(3 * HUGE_PAGE + 5).unwrap();
-        assert_eq!(arena.base().as_ptr() as usize % HUGE_PAGE, 0);
+        assert_eq!(arena.base_at(0).as_ptr() as usize % HUGE_PAGE, 0);
         // Mappings may begin with one by themselves, or by chance.
         for bytes in [HUGE_PAGE, 3 * HUGE_PAGE] {
             let (map, begin) = map_with_room(bytes).unwrap();
             let len = map.len();
             let mut arena = Arena::Mapped { map, begin, len: bytes };
-            assert_eq!(arena.base().as_ptr() as usize % HUGE_PAGE, 0);
+            assert_eq!(arena.base_at(0).as_ptr() as usize % HUGE_PAGE, 0);
             assert!(begin + bytes <= len);
         }
     }
 
     #[test]
     fn memory_is_given_back_wherever_the_mapping_begins() {
-        let map = MmapMut::map_anon(3 * DISCARD_STEP).unwrap();
-        let begin = HUGE_PAGE;
-        let mut arena = Arena::Mapped { map, begin, len: 3 * DISCARD_STEP - begin };
-        let Arena::Mapped { map, .. } = &mut arena else { panic!("it is mapped") };
+        let mut map = MmapMut::map_anon(3 * DISCARD_STEP).unwrap();
         map.fill(1);
-        let address = arena.base().as_ptr().wrapping_add(DISCARD_STEP);
+        let begin = HUGE_PAGE;
+        let mut arena = Arena::Mapped { map: map.into(), begin, len: 3 * DISCARD_STEP - begin };
+        let address = arena.base_at(DISCARD_STEP).as_ptr();
         arena.discard_before(address);
         let Arena::Mapped { map, .. } = &arena else { panic!("it is mapped") };
+        #[expect(unsafe_code, reason = "a mapping is not lent otherwise")]
+        // SAFETY: all of it is there, and nobody writes any more.
+        let map = unsafe { std::slice::from_raw_parts(map.as_ptr(), map.len()) };
         let given_back = cfg!(target_os = "linux");
         assert!(map[..begin].iter().all(|byte| *byte == 1), "what lies before is not its own");
         assert!(map[begin..begin + DISCARD_STEP].iter().all(|byte| (*byte == 0) == given_back));
