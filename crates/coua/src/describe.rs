@@ -165,6 +165,20 @@ impl CuckooFilter {
             + self.directory.memory_bytes()
             + self.side.memory_bytes()
     }
+
+    /// The part of [`memory_bytes`](Self::memory_bytes) that the process's allocator knows nothing of:
+    /// tables of 2 MiB or more are mappings. O(number of mappings), at most some hundreds.
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// assert_eq!(CuckooFilter::with_capacity(100_000, 0.001)?.mapped_bytes(), 0);
+    /// let large = CuckooFilter::with_capacity(10_000_000, 0.001)?;
+    /// assert!((16_000_000..large.memory_bytes()).contains(&large.mapped_bytes()));
+    /// # Ok::<(), coua::BuildError>(())
+    /// ```
+    pub fn mapped_bytes(&self) -> usize {
+        self.table.mapped_bytes()
+    }
 }
 
 impl fmt::Debug for CuckooFilter {

@@ -44,6 +44,8 @@ pub(crate) struct OwnCuckoo {
     /// Changes since the filter was created or loaded, modulo 2^64; not saved.
     changes: u64,
     charge: Charge,
+    /// Bytes of the filter's memory when the charge was settled; not saved.
+    settled_at: usize,
     /// Bytes of memory when one more step of growth became too much for the limit; not saved.
     near_limit: Option<u64>,
 }
@@ -57,6 +59,7 @@ impl OwnCuckoo {
             deleted: 0,
             changes: 0,
             charge: Charge::default(),
+            settled_at: 0,
             near_limit: None,
         };
         own.settle();
@@ -64,7 +67,12 @@ impl OwnCuckoo {
     }
 
     fn settle(&mut self) {
-        self.charge.settle(self.filter.memory_bytes() as u64);
+        // Nothing is mapped or given back that this does not tell.
+        let bytes = self.filter.memory_bytes();
+        if self.settled_at != bytes {
+            self.settled_at = bytes;
+            self.charge.settle(self.filter.mapped_bytes() as u64);
+        }
     }
 
     /// To be called after every change.

@@ -7,9 +7,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// From this size on a table is a mapping.
-const MAPPED: u64 = 2 << 20;
-
 /// The smallest block; what is less is rounded up to one.
 const SMALLEST: u64 = 1 << 20;
 
@@ -24,10 +21,10 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Charges a filter that takes as many bytes now. If the server has not got as many, it sees less:
-    /// the filter has them already.
-    pub(crate) fn settle(&mut self, memory_bytes: u64) {
-        let bytes = if memory_bytes < MAPPED { 0 } else { memory_bytes.next_multiple_of(SMALLEST) };
+    /// Charges a filter of which as many bytes are mapped now. If the server has not got as many, it
+    /// sees less: the filter has them already.
+    pub(crate) fn settle(&mut self, mapped_bytes: u64) {
+        let bytes = mapped_bytes.next_multiple_of(SMALLEST);
         if bytes < self.bytes {
             self.clear();
         }
@@ -72,10 +69,10 @@ mod tests {
     fn a_charge_follows_the_filter_up_and_down() {
         let mut charge = Charge::default();
         for (bytes, charged) in [
-            (1 << 20, 0),
+            (0, 0),
             (8 << 20, 8 << 20),
             (8 << 20, 8 << 20),
-            (12 << 20, 12 << 20),
+            ((11 << 20) + 1, 12 << 20),
             (3 << 20, 3 << 20),
             (0, 0),
         ] {

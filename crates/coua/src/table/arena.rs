@@ -143,6 +143,14 @@ impl Arena {
         unsafe { start.add(begin + offset) }
     }
 
+    /// Bytes that do not come from the heap.
+    pub(super) fn mapped_bytes(&self) -> usize {
+        match self {
+            Self::Heap(_) => 0,
+            Self::Mapped { len, .. } => *len,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Heap(lines) => lines.len() * 64,

@@ -293,6 +293,12 @@ impl Table {
         self.total + self.segments.capacity() * size_of::<Segment>()
     }
 
+    /// Bytes of arenas that do not come from the heap. O(arenas).
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        let common = self.common.iter().flat_map(|arenas| arenas.iter());
+        self.arenas.iter().chain(common).map(Arena::mapped_bytes).sum()
+    }
+
     /// A copy in fresh memory, without the unused rest of the last arena. Segments without items are all
     /// zero, as fresh memory is, and are not touched: the copy of an empty table costs address space.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
