@@ -169,11 +169,14 @@ impl CuckooFilter {
     #[cold]
     fn accept_with_care(&mut self, probe: Probe, copies: Copies) -> Result<Accepted, Full> {
         let probe = &probe;
-        let (held, aside) = (self.slots_holding(probe), self.side_copies(probe));
-        if (held > 0 || aside > 0) && copies == Copies::Keep {
+        let held = self.slots_holding(probe);
+        let has_bucketful = held >= self.geometry.slots_per_bucket;
+        // Most repeats are of keys with many copies: of those the side table need not be asked.
+        let is_aside = || self.side_copies(probe) > 0;
+        if copies == Copies::Keep && (held > 0 || is_aside()) {
             return Ok(Accepted::Done(Insertion::AlreadyPresent));
         }
-        let has_all_its_slots = aside > 0 || held >= self.geometry.slots_per_bucket;
+        let has_all_its_slots = has_bucketful || is_aside();
         if !has_all_its_slots && !self.is_at_limit() {
             if self.place(ByLevel, probe) == Step::Again {
                 return Ok(Accepted::NeedsRoom);
