@@ -1,7 +1,8 @@
 //! Recognises compressed inputs by their first bytes.
 
 use crate::input::open::Tap;
-use std::io::{self, BufReader, Cursor, Read};
+use flate2::bufread::GzDecoder;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
@@ -92,12 +93,50 @@ pub(crate) fn decoded(mut tap: Tap) -> io::Result<(Compression, Box<dyn Read + S
     let pieces = |all| BufReader::with_capacity(PIECE, all);
     let reader: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(all),
-        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(pieces(all))),
+        Compression::Gzip => Box::new(Members { member: Some(GzDecoder::new(pieces(all))) }),
         Compression::Zstd => Box::new(zstd::Decoder::with_buffer(pieces(all))?),
         Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(pieces(all))),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(pieces(all))),
     };
     Ok((compression, reader))
+}
+
+/// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks
+/// of fixed size: `gzip` passes over them too.
+struct Members<R> {
+    /// None at the end.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            skip_zeros(member.get_mut())?;
+            let has_next = !member.get_mut().fill_buf()?.is_empty();
+            self.member = self
+                .member
+                .take()
+                .filter(|_| has_next)
+                .map(|member| GzDecoder::new(member.into_inner()));
+        }
+        Ok(0)
+    }
+}
+
+fn skip_zeros(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let is_all = zeros == bytes.len();
+        input.consume(zeros);
+        if zeros == 0 || !is_all {
+            return Ok(());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -124,6 +124,20 @@ fn broken_compressed_files_are_told_and_what_was_read_is_printed_needs_gzip() {
 }
 
 #[test]
+fn zeros_behind_the_members_of_a_gzip_file_are_passed_over_needs_gzip() {
+    let folder = Folder::new();
+    let gzip = |text: &[u8]| crate::support::other("gzip", &["-c"], text);
+    // More than is read at once, and none between the last two.
+    let pieces = [gzip(b"a\n"), vec![0; 300_000], gzip(b"b\na\n"), gzip(b"c\n"), vec![0; 511]];
+    let file = folder.file("padded.gz", pieces.concat());
+    assert_eq!(run(["dedup", &file]).good(), b"a\nb\nc\n");
+    let file = folder.file("worse.gz", [pieces.concat(), b"x".to_vec()].concat());
+    let run = run(["dedup", &file]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.starts_with(&format!("coua: {file}: broken gzip data: ")), "{}", run.stderr);
+}
+
+#[test]
 fn compressed_files_may_be_read_as_they_are() {
     let folder = Folder::new();
     let raw = b"\x1f\x8b\x08 not really\n\x1f\x8b\x08 not really\n";
