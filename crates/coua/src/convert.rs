@@ -121,10 +121,16 @@ impl CuckooFilter {
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
             self.insert_all(&hashes, copies, &mut []).map_err(|stopped| stopped.full)?;
         }
-        for (hash, aside) in other.side.iter() {
+        // Those that count against the limit of items come before those that need not.
+        for (hash, aside) in other.side.iter().filter(|(_, aside)| aside.homeless > 0) {
             match copies {
-                Copies::Add => self.insert_copies(hash, aside.copies())?,
+                Copies::Add => self.insert_copies(hash, aside.homeless)?,
                 Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
+            }
+        }
+        if copies == Copies::Add {
+            for (hash, aside) in other.side.iter() {
+                self.insert_copies(hash, aside.extra)?;
             }
         }
         Ok(())

@@ -94,9 +94,14 @@ impl CuckooFilter {
     /// Puts an item that is counted already into a slot.
     #[inline(always)]
     pub(crate) fn put_back(&mut self, shapes: impl Shapes, probe: &Probe) {
-        if self.place(shapes, probe) == Step::Again {
-            self.finish(shapes, Relocation::new(probe));
+        if self.place(shapes, probe) == Step::Done {
+            return;
         }
+        let relocation = Relocation::new(probe);
+        // Where many items have found no room, one more would seek it to the end in vain.
+        let is_hopeless = self.table.segments[probe.segment as usize].overfull
+            && self.side.homeless() >= self.homeless_limit();
+        if is_hopeless { self.make_homeless(relocation) } else { self.finish(shapes, relocation) }
     }
 
     /// The representatives of all slots in use of a segment.
@@ -138,6 +143,9 @@ impl CuckooFilter {
 
     /// Makes room for `additional` items at once, with no more memory than they need. O(slots).
     ///
+    /// A filter that can grow, and has keys of a part of all hashes only (because they came in the order of
+    /// their hashes), is left to grow by itself.
+    ///
     /// A filter of fixed size has its room already, unless it was [compacted](Self::compact); for it this
     /// only checks the limits.
     ///
@@ -163,7 +171,7 @@ impl CuckooFilter {
             return Err(self.full(FullReason::NoRoom));
         }
         let geometry = self.geometry_for(items);
-        if geometry.slots() <= self.slots() {
+        if geometry.slots() <= self.slots() || !self.is_even_in(&geometry) {
             return Ok(());
         }
         self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
@@ -172,7 +180,9 @@ impl CuckooFilter {
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
     ///
     /// O(slots); old and new table exist side by side for a while. A filter of fixed size shrinks by
-    /// halves, others to measure. If there is no memory for the smaller table, nothing changes.
+    /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if
+    /// the items' hashes are so unevenly spread that they would not fit into it. Copies of a key have only
+    /// two buckets: where most keys have several, the filter stays larger.
     ///
     /// ```
     /// let mut filter = coua::CuckooFilter::new();
@@ -185,9 +195,43 @@ impl CuckooFilter {
     /// ```
     pub fn compact(&mut self) {
         let geometry = self.geometry_for(self.stored);
-        if geometry.slots() < self.slots() {
+        if geometry.slots() < self.slots() && self.is_even_in(&geometry) {
             // Without memory for the smaller table the larger one stays.
             self.move_to(geometry).ok();
+        }
+    }
+
+    /// Whether the items fit into the segments of another geometry, each those whose hashes begin as they
+    /// do now.
+    fn is_even_in(&self, geometry: &Geometry) -> bool {
+        let target = |prefix: u64| prefix.checked_shr(64 - geometry.base_depth).unwrap_or(0);
+        let (mut last, mut items) = (0, 0);
+        self.directory.in_hash_order().all(|(_, index)| {
+            let segment = &self.table.segments[index as usize];
+            if target(segment.prefix) != last {
+                (last, items) = (target(segment.prefix), 0);
+            }
+            // A segment that comes to several has its share in each.
+            let depth = self.shapes[usize::from(segment.level)].depth;
+            items += u64::from(segment.occupied) >> geometry.base_depth.saturating_sub(depth);
+            items <= geometry.segment_slots()
+        })
+    }
+
+    /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
+    /// or there would be more than `most` slots.
+    fn split_overfull(&mut self, most: u64) {
+        let mut index = 0;
+        while let Some(segment) = self.table.segments.get(index as usize) {
+            let has_room = self.slots() + self.geometry.segment_slots() <= most;
+            if !has_room || self.side.homeless() <= self.homeless_limit() / 2 {
+                break;
+            }
+            let is_tried = segment.overfull && self.policy.when_full != WhenFull::Refuse;
+            // Without memory they stay as they are.
+            if !(is_tried && self.may_split(index) && self.split(index).is_ok()) {
+                index += 1;
+            }
         }
     }
 
@@ -205,10 +249,16 @@ impl CuckooFilter {
         target.side = std::mem::take(&mut self.side);
         let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
         let lowest = self.table.lowest_from(&order);
+        let mut tolerable = target.homeless_limit() / 2;
+        let most = if target.slots() < self.slots() { self.slots() } else { u64::MAX };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);
             target.put_back_batch(&hashes);
+            if target.side.homeless() > tolerable {
+                target.split_overfull(most);
+                tolerable = target.side.homeless() + target.homeless_limit() / 2;
+            }
             if let Some(&address) = lowest.get(number + 1) {
                 self.table.discard_before(address);
             }

@@ -109,6 +109,7 @@ impl CuckooFilter {
 
     #[inline]
     pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        let splits = self.splits;
         loop {
             let probe = &self.locate(hash);
             let shape = *self.shape_of(probe.segment);
@@ -116,10 +117,22 @@ impl CuckooFilter {
             if let Accepted::Done(insertion) = accepted {
                 return Ok(insertion);
             }
-            if self.insert_where_full(*probe)? {
-                return Ok(Insertion::Inserted);
+            match self.insert_where_full(*probe) {
+                Ok(true) => return Ok(Insertion::Inserted),
+                Ok(false) => {}
+                // Who is refused changes nothing: the filter has grown, so it is too late for that.
+                Err(_) if self.splits != splits => return Ok(self.insert_unrefused(hash)),
+                Err(full) => return Err(full),
             }
         }
+    }
+
+    /// Inserts a new key whatever the filter's room: without a slot if there is none.
+    #[cold]
+    pub(crate) fn insert_unrefused(&mut self, hash: KeyHash) -> Insertion {
+        let relocation = self.start_relocation(&self.locate(hash));
+        self.finish(ByLevel, relocation);
+        Insertion::Inserted
     }
 
     /// Inserts a key whose buckets are full; false if the filter had to grow first, and the key lies
@@ -294,5 +307,47 @@ impl Work for Remove<'_> {
     #[inline(always)]
     fn run(self, shapes: impl Shapes) -> bool {
         self.filter.take_away(shapes, self.probe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Different keys of the same two buckets.
+    fn colliding(filter: &CuckooFilter) -> impl Iterator<Item = KeyHash> + use<'_> {
+        let hashes = (0..).map(|n: u64| KeyHash::from_u64(n << 24));
+        let first = filter.locate(KeyHash::from_u64(0));
+        let same = move |hash: &KeyHash| {
+            let probe = filter.locate(*hash);
+            (probe.primary, probe.partner) == (first.primary, first.partner)
+        };
+        hashes.filter(same)
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn an_insert_that_made_the_filter_grow_is_not_refused() {
+        let builder = CuckooFilter::builder().hash_bits(64).capacity(16_000);
+        let mut filter = builder.max_relocations(4).build().unwrap();
+        let enough = filter.homeless_limit() as usize + 500;
+        let same: Vec<_> = colliding(&filter.clone()).take(enough).collect();
+        let mut same = same.into_iter();
+        let refused = same.find(|hash| filter.insert_hash(*hash).is_err()).unwrap();
+        let slots = filter.slots();
+        // The segment has more items now than a few keys that collide.
+        let others = (0..).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1);
+        let others = others.map(KeyHash::from_u64);
+        others.take(slots as usize / 7).for_each(|hash| filter.insert_hash(hash).unwrap());
+        assert_eq!(filter.slots(), slots);
+        // More than the limit, which rises with the slots: so it may be after compaction.
+        let elsewhere = filter.representative(&filter.locate(KeyHash::from_u64(u64::MAX)));
+        filter.side.add(elsewhere, crate::side::Aside { extra: 0, homeless: 10_000 });
+        filter.stored += 10_000;
+        filter.insert_hash(refused).unwrap();
+        assert!(filter.slots() > slots && filter.contains_hash(refused));
+        let slots = filter.slots();
+        assert!(same.any(|hash| filter.insert_hash(hash).is_err()));
+        assert_eq!(filter.slots(), slots, "a few keys that collide buy no memory");
     }
 }

@@ -71,7 +71,9 @@ impl CuckooFilter {
         let crowded = match self.geometry.resolution {
             // Of exactly planned size: splits only when it must.
             Resolution::Cells { .. } => no_homes && is_used,
-            Resolution::Prefix { .. } => overfull && is_used || occupied >= self.split_at(),
+            Resolution::Prefix { .. } => {
+                (overfull || no_homes) && is_used || occupied >= self.split_at()
+            }
         };
         if crowded && self.may_grow(segment) {
             Room::Grow
@@ -174,14 +176,17 @@ impl CuckooFilter {
     }
 
     #[cold]
-    fn make_homeless(&mut self, relocation: Relocation) {
-        let segment = &mut self.table.segments[relocation.segment as usize];
-        let shape = &self.shapes[segment.level as usize];
-        let representative =
-            shape.representative(segment.prefix, relocation.bucket, relocation.value);
+    pub(crate) fn make_homeless(&mut self, relocation: Relocation) {
+        let Relocation { segment, bucket, value, .. } = relocation;
+        let segment = &mut self.table.segments[segment as usize];
         segment.overfull = true;
-        segment.spilled = true;
-        self.side.add(representative, Aside { extra: 0, homeless: 1 });
+        let shape = &self.shapes[segment.level as usize];
+        // In a forged table it may be an item that no hash leads to. The side table has none of those: it
+        // becomes a copy of the one that its hash leads to.
+        let hash = shape.representative(segment.prefix, bucket, value);
+        let probe = self.locate(hash);
+        self.side.add(self.representative(&probe), Aside { extra: 0, homeless: 1 });
+        self.table.segments[probe.segment as usize].spilled = true;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use coua::{CuckooFilter, FullReason, SharedCuckooFilter, WhenFull};
+use coua::{CuckooFilter, FullReason, KeyHash, KeyHasher, SharedCuckooFilter, WhenFull};
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
 const ITEMS: u64 = 4_000_000;
@@ -92,4 +92,64 @@ fn room_that_is_not_there_is_refused() {
     let full = filter.reserve(900_000).unwrap_err();
     assert_eq!(full.reason, FullReason::NoRoom);
     filter.reserve(filter.capacity()).unwrap();
+}
+
+/// Fingerprints of a few bits.
+#[test]
+fn what_was_compacted_can_be_read() {
+    for rate in [0.9, 0.5, 0.3, 0.2, 0.1] {
+        let mut filter = CuckooFilter::with_capacity(300_000, rate).unwrap();
+        let keys = keys(0..10);
+        filter.insert_batch(&keys).unwrap();
+        let slots = filter.slots();
+        filter.compact();
+        assert!(filter.slots() < slots);
+        assert_holds(&filter, &keys, "compacted");
+    }
+}
+
+/// Copies of a key have two buckets between them: such a filter does not get as full as others.
+#[test]
+fn filters_of_many_copies_take_more_after_compaction() {
+    for (slots_per_bucket, copies) in [(1, 1), (2, 2), (4, 2), (4, 3), (4, 4), (8, 8)] {
+        let what = format!("{copies} copies in buckets of {slots_per_bucket}");
+        let builder = CuckooFilter::builder().slots_per_bucket(slots_per_bucket).hash_bits(64);
+        let mut filter = builder.build().unwrap();
+        for _ in 0..copies {
+            filter.insert_batch(&keys(0..200_000)).unwrap();
+        }
+        let before = filter.memory_bytes();
+        filter.compact();
+        let after = filter.memory_bytes();
+        assert!(after <= before + before / 50 + (2 << 20), "{what}: {before}, then {after}");
+        for key in keys(200_000..300_000) {
+            assert!(filter.insert(key).is_ok(), "{what}: {filter:?}");
+        }
+        let mut present = Vec::new();
+        filter.contains_batch(&keys(0..300_000), &mut present);
+        assert!(present.iter().all(|is_present| *is_present), "{what}");
+        assert_eq!(filter.len(), 200_000 * copies + 100_000, "{what}");
+    }
+}
+
+/// As keys are that come in the order of their hashes, while the first part of them is there.
+#[test]
+fn filters_of_a_part_of_all_hashes_are_compacted_and_merged() {
+    let hasher = KeyHasher::default();
+    for bits in [1, 4, 9] {
+        let hash = |n: u64| KeyHash::from_u64(hasher.hash_u64(n).to_u64() >> bits);
+        let [mut one, two] = [0, 200_000u64].map(|first| {
+            let mut filter = CuckooFilter::new();
+            (first..first + 200_000).for_each(|n| filter.insert_hash(hash(n)).unwrap());
+            filter
+        });
+        one.clone().merge(&two).unwrap();
+        one.reserve(400_000).unwrap();
+        let before = one.memory_bytes();
+        one.compact();
+        assert!(one.memory_bytes() <= before, "{before}, then {}", one.memory_bytes());
+        one.merge(&two).unwrap();
+        assert!((0..400_000).all(|n| one.contains_hash(hash(n))));
+        assert_eq!(one.len(), 400_000);
+    }
 }

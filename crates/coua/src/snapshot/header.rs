@@ -372,7 +372,6 @@ fn is_sound(geometry: &Geometry) -> bool {
         }
         Resolution::Cells { top_bits } => {
             (MIN_FINGERPRINT_BITS..=LOW_BITS).contains(&geometry.low_bits)
-                && (top_bits == 0 || geometry.low_bits == LOW_BITS)
                 && top_bits < 64
                 && geometry.cells() <= 64f64.exp2()
         }

@@ -21,6 +21,9 @@ use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksu
 use crate::snapshot::slots;
 use crate::table::{Segment, Table};
 
+/// So many items may be without a slot beyond the number of slots: small filters have room for a few.
+const SPARE_HOMELESS: u64 = 1024;
+
 impl CuckooFilter {
     /// Reads a snapshot from a file and checks every byte of it. O(bytes).
     ///
@@ -156,7 +159,24 @@ pub(super) fn load<R: Read>(
 ) -> Result<CuckooFilter, LoadError> {
     let front = Front::read(&mut input, length)?;
     let table = segments_of(&mut input, &front)?;
-    front.finish(&mut input, key, table)
+    let filter = front.finish(&mut input, key, table)?;
+    match filter.extra_without_item() {
+        Some(hash) => Err(wrong_entry(hash)),
+        None => Ok(filter),
+    }
+}
+
+impl CuckooFilter {
+    /// A key with further copies beside it that is not there itself.
+    fn extra_without_item(&self) -> Option<KeyHash> {
+        let has_item = |hash| self.slots_holding(&self.locate(hash)) > 0;
+        let mut entries = self.side.iter();
+        entries.find(|&(hash, aside)| aside.homeless == 0 && !has_item(hash)).map(|(hash, _)| hash)
+    }
+}
+
+fn wrong_entry(hash: KeyHash) -> LoadError {
+    LoadError::Field { name: "side table entry", found: hash.to_u64() }
 }
 
 impl Front {
@@ -197,7 +217,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         splits: 0,
         whole: Whole::default(),
     };
-    let most = filter.geometry.slots_per_bucket;
+    let most_homeless = filter.slots() + SPARE_HOMELESS;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
         let mut fields = Reader { bytes: entry, at: 0 };
@@ -207,11 +227,9 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         let sound = last.replace(hash) < Some(hash)
             && aside != Aside::default()
             && filter.representative(&probe) == hash
-            // Copies beyond a bucket's worth are extra ones, never homeless.
-            && (aside.homeless == 0
-                || aside.homeless <= u64::from(most - filter.slots_holding(&probe).min(most)));
+            && aside.homeless <= most_homeless - filter.side.homeless();
         if !sound {
-            return Err(LoadError::Field { name: "side table entry", found: hash.to_u64() });
+            return Err(wrong_entry(hash));
         }
         filter.side.add(hash, aside);
         filter.table.segments[probe.segment as usize].spilled = true;

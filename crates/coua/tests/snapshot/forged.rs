@@ -33,6 +33,13 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     true
 }
 
+/// What loads must save and load again, whatever was done to it.
+fn assert_loads(filter: &CuckooFilter, after: &str) {
+    if let Err(refused) = CuckooFilter::from_bytes(&bytes_of(filter)) {
+        panic!("{after}: {refused}");
+    }
+}
+
 /// Every operation once or a few times; only panics and endless work are wrong.
 fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     let hashes = random.hashes(100);
@@ -40,10 +47,10 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     filter.contains_hash_batch(&hashes, &mut answers);
     filter.count_hash_batch(&hashes, &mut counts);
     assert!(format!("{filter:?}").len() < 1000);
-    let loaded = CuckooFilter::from_bytes(&bytes_of(&filter));
-    assert!(loaded.is_ok(), "what loads must save and load again");
+    assert_loads(&filter, "loaded");
     if let Ok(copy) = filter.try_clone() {
         let _refused = filter.merge(&copy);
+        assert_loads(&filter, "merged");
     }
     for to in [
         Conversion::HashBits(9),
@@ -59,13 +66,16 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
             let _refused = filter.insert_hash(hash);
         }
     }
+    assert_loads(&filter, "inserted");
     filter.remove_hash_batch(&hashes, &mut answers);
     let _refused = filter.reserve(1_000);
+    assert_loads(&filter, "reserved");
     filter.compact();
     for &hash in &hashes[..50] {
         while filter.count_hash(hash) < 1_000 && filter.remove_hash(hash) {}
     }
     let _refused = filter.insert_hash_batch(&hashes);
+    assert_loads(&filter, "removed and inserted");
     filter.clear();
     assert!(filter.is_empty());
 }
@@ -244,6 +254,48 @@ fn homeless_copies_that_no_filter_has_are_refused() {
         let refused = CuckooFilter::from_bytes(forged.seal());
         assert!(matches!(refused, Err(LoadError::Field { .. })), "{name}");
     }
+}
+
+/// With more cells than hashes there are some that no hash leads to.
+#[test]
+fn slots_that_no_hash_leads_to() {
+    let random = &mut Random::new(5);
+    let mut loaded = 0;
+    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Windows, 2)] {
+        for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
+            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+            let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
+            for ones in [0x11, 0x55, 0xff] {
+                let mut forged = Forgery(bytes_of(&filter));
+                let slots = filter.slots() / forged.rows() as u64;
+                for row in 0..forged.rows() {
+                    for at in forged.segment(row).expect("the original's rows are right") {
+                        forged.0[at] = random.next() as u8 | ones;
+                    }
+                    forged.write(HEADER + row * ROW + 4, 4, slots);
+                }
+                forged.set("stored", filter.slots()).set("len", filter.slots());
+                let what = || format!("{layout:?} {slots} {bits} {items} {ones}");
+                loaded += u32::from(survive(forged.seal(), &what));
+            }
+        }
+    }
+    assert!(loaded > 20, "{loaded}");
+}
+
+#[test]
+fn copies_of_an_item_that_is_not_there_are_refused() {
+    let mut filter = CuckooFilter::builder().hash_bits(64).capacity(10).build().unwrap();
+    (0..5).for_each(|_| filter.insert("a").unwrap());
+    let mut forged = Forgery(bytes_of(&filter));
+    for row in 0..forged.rows() {
+        let range = forged.segment(row).expect("the original's rows are right");
+        forged.0[range].fill(0);
+        forged.write(HEADER + row * ROW + 4, 4, 0);
+    }
+    forged.set("stored", 0).set("len", 1);
+    let refused = CuckooFilter::from_bytes(forged.seal());
+    assert!(matches!(refused, Err(LoadError::Field { name: "side table entry", .. })));
 }
 
 #[test]
