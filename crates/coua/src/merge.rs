@@ -96,7 +96,7 @@ impl CuckooFilter {
             shapes: self.shapes.clone(),
             directory: self.directory.clone(),
             table: self.table.try_clone()?,
-            side: self.side.clone(),
+            side: self.side.try_clone()?,
             stored: self.stored,
             policy: self.policy,
             hasher: self.hasher,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::hint::black_box;
 
 use crate::KeyHash;
+use crate::error::OutOfMemory;
 
 /// Copies of one key that have no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,22 @@ pub(crate) struct Side {
 pub(crate) const ENTRY_BYTES: usize = 40;
 
 impl Side {
+    /// Whether there is memory for so many entries. A tree cannot be asked to try.
+    pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
+        let bytes = entries.saturating_mul(ENTRY_BYTES);
+        let mut tried = Vec::<u8>::new();
+        let had = tried.try_reserve_exact(bytes);
+        // The compiler would leave memory out that nobody uses.
+        black_box(tried);
+        had.map_err(|_| OutOfMemory { bytes: bytes as u64 })
+    }
+
+    /// A copy, if there is memory for it.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Self::check_memory(self.entries.len())?;
+        Ok(self.clone())
+    }
+
     pub(crate) fn copies(&self, representative: KeyHash) -> u64 {
         self.entries.get(&representative.to_u64()).map_or(0, |aside| aside.copies())
     }

@@ -190,3 +190,17 @@ fn classic_three_functions_are_near_the_formula() {
     // FNV-1 and FNV-1a are not independent, so this is no 5-sigma test.
     assert!((0.5..2.0).contains(&(rate / expected)), "{rate} {expected}");
 }
+
+#[test]
+fn a_blocked_filter_tells_no_less_than_its_plan() {
+    for rate in [1e-6, 1e-9, 1e-10] {
+        let mut filter = BlockedBloomFilter::with_capacity(10_000, rate).unwrap();
+        filter.insert_hash_batch(&hashes(1, 0..10_000), &mut Vec::new());
+        let plan = BlockedBloomPlan::new(filter.blocks()).unwrap().false_positive_rate(10_000);
+        let told = filter.false_positive_rate();
+        assert!((0.8 * plan..1.2 * plan).contains(&told), "{rate}: {told:e}, planned {plan:e}");
+    }
+    let mut full = BlockedBloomFilter::with_blocks(1).unwrap();
+    full.insert_hash_batch(&hashes(1, 0..10_000), &mut Vec::new());
+    assert!(full.false_positive_rate() >= 1.0);
+}

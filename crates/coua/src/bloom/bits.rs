@@ -88,9 +88,13 @@ impl BitRow {
     /// Writes to every page of these bytes what is there.
     pub(super) fn touch(&mut self, bytes: Range<usize>) {
         let words = bytes.start / 8..bytes.end.div_ceil(8).min(self.words.len());
-        for word in self.words[words].iter_mut().step_by(PAGE_WORDS) {
+        let words = &mut self.words[words];
+        // A step may go over the beginning of the last page.
+        let last = words.len().checked_sub(1);
+        for place in (0..words.len()).step_by(PAGE_WORDS).chain(last) {
+            let word = words[place].get_mut();
             // The compiler would leave a write out that changes nothing.
-            *word.get_mut() = black_box(*word.get_mut());
+            *word = black_box(*word);
         }
     }
 
@@ -255,6 +259,25 @@ mod tests {
         // Of the row's 1 GiB; other tests run beside this one.
         assert!(resident_pages() < before + (1 << 16), "{before} {}", resident_pages());
         assert!(row.contains(1 << 32));
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn every_page_of_a_range_is_touched() {
+        let resident_pages = || -> u64 {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+            text.split(' ').nth(1).unwrap().parse().unwrap()
+        };
+        let (pages, page) = (100_000, 8 * PAGE_WORDS);
+        let mut row = BitRow::zeroed((pages * 2 * page * 8) as u64).unwrap();
+        let before = resident_pages();
+        // Each a page long, from the middle of one to the middle of the next.
+        for number in 0..pages {
+            let begin = 2 * page * number + page / 2;
+            row.touch(begin..begin + page);
+        }
+        let touched = resident_pages() - before;
+        assert!(touched > (2 * pages * 99 / 100) as u64, "{touched}");
     }
 
     #[test]

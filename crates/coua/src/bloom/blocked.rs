@@ -6,7 +6,7 @@ use super::bits::reserved;
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate};
+use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
 use crate::{Insertion, KeyHash, KeyHasher};
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
@@ -225,7 +225,8 @@ impl BlockedBloomFilter {
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
         let rates: f64 = self.blocks.iter().map(Block::false_positive_rate).sum();
-        rates / self.blocks.len() as f64
+        let blocks = self.blocks.len() as f64;
+        (rates / blocks + rate_of_low_bits(self.count_estimate() / blocks)).min(1.0)
     }
 
     /// Blocks of 256 bits.

@@ -14,6 +14,7 @@
 
 mod blocked;
 
+pub(crate) use blocked::rate_of_low_bits;
 pub use blocked::{BlockedBloomPlan, MAX_BLOCKS, block_count_estimate};
 
 use crate::bloom::BloomBuildError;

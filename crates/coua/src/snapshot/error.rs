@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::error::OutOfMemory;
-use crate::snapshot::header::VERSION;
+use crate::snapshot::header::{GENERATIONS_VERSION, VERSION};
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug)]
@@ -86,10 +86,15 @@ impl fmt::Display for LoadError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::NotAFilter => f.write_str("not a Coua filter"),
+            Self::Version { found: GENERATIONS_VERSION } => write!(
+                f,
+                "filter has a window (format version {GENERATIONS_VERSION}): only generations can be \
+                 read from it, and only if it is a regular file"
+            ),
             Self::Version { found } => write!(
                 f,
-                "filter format version {found} is not known (versions 1 to {VERSION} are): \
-                 it was written by a newer coua, or is damaged"
+                "filter format version {found} is not known (versions {VERSION} and \
+                 {GENERATIONS_VERSION} are): it was written by a newer coua, or is damaged"
             ),
             Self::Length { expected, found } => write!(
                 f,

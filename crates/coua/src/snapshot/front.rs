@@ -6,7 +6,7 @@ use crate::directory::Directory;
 use crate::geometry::Shape;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::header::{
-    ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES,
+    ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
 };
 
 /// Rows of the segment table that are read before they are checked.
@@ -61,7 +61,8 @@ impl Front {
     pub(super) fn side_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
         let side_bytes = read_exactly(input, self.header.side_entries * ENTRY_BYTES)?;
         let trailer = read_exactly(input, TRAILER_BYTES)?;
-        if trailer == super::trailer(&self.head_bytes, &self.rows_bytes, &side_bytes) {
+        let side_sum = checksum_of(&side_bytes);
+        if trailer == super::trailer(&self.head_bytes, &self.rows_bytes, side_sum) {
             Ok(side_bytes)
         } else {
             Err(LoadError::Checksum { part: Part::Trailer })

@@ -15,6 +15,8 @@ use crate::snapshot::error::{LoadError, Part};
 pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 /// The version written, and the newest one read.
 pub(super) const VERSION: u16 = 1;
+/// The version of files of generations, of which those of version 1 are parts.
+pub(crate) const GENERATIONS_VERSION: u16 = 2;
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
 pub(super) const HEADER_BYTES: usize = 192;

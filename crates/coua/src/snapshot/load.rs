@@ -217,6 +217,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         splits: 0,
         whole: Whole::default(),
     };
+    Side::check_memory(parts.side_bytes.len() / ENTRY_BYTES as usize)?;
     let most_homeless = filter.slots() + SPARE_HOMELESS;
     let mut last = None;
     for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {

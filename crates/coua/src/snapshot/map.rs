@@ -120,8 +120,8 @@ impl CuckooFilter {
         front.finish(&mut file, key, table)
     }
 
-    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory.
-    /// O(bytes).
+    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory beside
+    /// that of its side table. O(bytes).
     ///
     /// Finds damage, as [`read`](Self::read) does. Only `read` also finds segments that were forged
     /// together with their checksums.

@@ -21,12 +21,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub use error::{LoadError, Part};
+pub(crate) use header::GENERATIONS_VERSION;
+
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::filter::CuckooFilter;
 use crate::table::Segment;
 use header::{Header, checksum_of};
 
 const END_MAGIC: [u8; 8] = *b"COUA-END";
+/// Bytes of the side table that are written at a time: whole entries.
+const SIDE_PIECE: usize = 4096 * header::ENTRY_BYTES as usize;
 /// Symbolic links that a path may lead through, as in Linux.
 const MOST_LINKS: usize = 40;
 
@@ -81,9 +86,8 @@ impl CuckooFilter {
         for (_, index) in self.directory.in_hash_order() {
             rest.put(self.packed(&self.table.segments[index as usize]))?;
         }
-        let side = self.side_bytes();
-        rest.put(&side)?;
-        rest.put(&trailer(&head, &rows, &side))?;
+        let side_sum = self.put_side(&mut rest)?;
+        rest.put(&trailer(&head, &rows, side_sum))?;
         if rest.skip > 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -112,11 +116,21 @@ impl CuckooFilter {
         rows
     }
 
-    fn side_bytes(&self) -> Vec<u8> {
-        let entry = |(hash, aside): (crate::KeyHash, crate::side::Aside)| {
-            [hash.to_u64(), aside.extra, aside.homeless].map(u64::to_le_bytes).concat()
-        };
-        self.side.iter().flat_map(entry).collect()
+    /// Writes the side table, a piece at a time; its checksum.
+    fn put_side(&self, rest: &mut Rest<impl Write>) -> io::Result<u64> {
+        let (mut piece, mut sum) = (Vec::with_capacity(SIDE_PIECE), Xxh3::new());
+        let mut entries = self.side.iter().peekable();
+        while let Some((hash, aside)) = entries.next() {
+            for field in [hash.to_u64(), aside.extra, aside.homeless] {
+                piece.extend_from_slice(&field.to_le_bytes());
+            }
+            if piece.len() == SIDE_PIECE || entries.peek().is_none() {
+                sum.update(&piece);
+                rest.put(&piece)?;
+                piece.clear();
+            }
+        }
+        Ok(sum.digest())
     }
 
     /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
@@ -224,8 +238,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-fn trailer(head: &[u8], rows: &[u8], side: &[u8]) -> Vec<u8> {
-    let sums = [checksum_of(rows), checksum_of(side)];
+fn trailer(head: &[u8], rows: &[u8], side_sum: u64) -> Vec<u8> {
+    let sums = [checksum_of(rows), side_sum];
     let mut covered = head.to_vec();
     covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
     let mut trailer = covered[head.len()..].to_vec();

@@ -57,7 +57,8 @@ impl Generations {
     }
 
     /// Reads a snapshot from a file that is open and stands at its beginning, and checks every byte;
-    /// `key` is the secret `SipHash` key, if it has one. O(bytes).
+    /// `key` is the secret `SipHash` key, if it has one. O(bytes). From a pipe only filters that never
+    /// forget can be read: where the others' table begins, their end says.
     ///
     /// # Errors
     ///
@@ -103,8 +104,8 @@ impl Generations {
         map(file, metadata.len(), key)
     }
 
-    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory,
-    /// and without the key. O(bytes).
+    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory beside
+    /// that of the side tables, and without the key. O(bytes). It must be a regular file.
     ///
     /// # Errors
     ///

@@ -2,13 +2,12 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+pub(super) use crate::snapshot::GENERATIONS_VERSION as VERSION;
 use crate::snapshot::{LoadError, Part};
 use crate::window::{Clock, Window};
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 pub(super) const END_MAGIC: [u8; 8] = *b"COUA-END";
-/// The version of the format that this is; a filter that never forgets is still of version 1.
-pub(super) const VERSION: u16 = 2;
 const KIND_GENERATIONS: u16 = 2;
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const ROW_BYTES: u64 = 32;

@@ -116,8 +116,14 @@ impl BlockedBloomPlan {
     /// ```
     pub fn false_positive_rate(self, items: u64) -> f64 {
         let mean = items as f64 / self.blocks as f64;
-        (block_mixture(mean) + mean / LOW_HASH_VALUES).min(1.0)
+        (block_mixture(mean) + rate_of_low_bits(mean)).min(1.0)
     }
+}
+
+/// The share of keys that agree in their low hash bits with one of those in their block, of which there
+/// are `mean` on average: whatever bits are set, they are not told apart.
+pub(crate) fn rate_of_low_bits(mean: f64) -> f64 {
+    mean / LOW_HASH_VALUES
 }
 
 /// The expected `(1 - (31/32)^j)^8` for a Poisson-distributed j.
