@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use coua::{BatchFull, CuckooFilter, Full, Insertion, MergeError, OutOfMemory};
+use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
 use crate::value::Charge;
@@ -109,13 +109,15 @@ impl OwnCuckoo {
     /// Inserts items in order, and tells what became of each.
     pub(crate) fn insert(
         &mut self,
-        items: &[&[u8]],
+        items: &[impl AsRef<[u8]>],
         copies: Copies,
         limit: Option<u64>,
     ) -> Vec<Outcome> {
+        let hasher = self.filter.hasher();
+        let hashes: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Vec::with_capacity(items.len());
         while outcomes.len() < items.len() {
-            let rest = &items[outcomes.len()..];
+            let rest = &hashes[outcomes.len()..];
             let step = limit.map_or(rest.len(), |limit| self.step_under(limit)).min(rest.len());
             match limit.filter(|_| step == 0) {
                 Some(limit) => outcomes.push(Outcome::Refused(Refusal::KeyMemory { limit })),
@@ -128,36 +130,41 @@ impl OwnCuckoo {
         outcomes
     }
 
-    /// Inserts items up to the first that is refused, or all.
-    fn insert_some(&mut self, items: &[&[u8]], copies: Copies, outcomes: &mut Vec<Outcome>) {
-        let stopped = match copies {
-            // A batch has its preparations.
-            _ if items.len() == 1 => return outcomes.push(self.insert_one(items[0], copies)),
+    fn insert_some(&mut self, hashes: &[KeyHash], copies: Copies, outcomes: &mut Vec<Outcome>) {
+        let first = outcomes.len();
+        // A batch has its preparations.
+        if hashes.len() > 1 {
+            self.insert_batch(hashes, copies, outcomes);
+        }
+        // Behind one that was refused most will be.
+        let done = outcomes.len() - first;
+        outcomes.extend(hashes[done..].iter().map(|&hash| self.insert_one(hash, copies)));
+    }
+
+    /// Inserts items up to the first that is refused.
+    fn insert_batch(&mut self, hashes: &[KeyHash], copies: Copies, outcomes: &mut Vec<Outcome>) {
+        match copies {
             Copies::Add => {
-                let result = self.filter.insert_batch(items);
-                let done = result.map_or_else(|stopped| stopped.done, |()| items.len());
+                let result = self.filter.insert_hash_batch(hashes);
+                let done = result.map_or_else(|stopped| stopped.done, |()| hashes.len());
                 outcomes.resize(outcomes.len() + done, Outcome::Inserted);
-                result
             }
             Copies::Keep => {
                 let mut insertions = Vec::new();
-                let result = self.filter.insert_unique_batch(items, &mut insertions);
+                // Why it stopped, if it did, the next item is told.
+                self.filter.insert_unique_hash_batch(hashes, &mut insertions).ok();
                 outcomes.extend(insertions.into_iter().map(|insertion| match insertion {
                     Insertion::Inserted => Outcome::Inserted,
                     Insertion::AlreadyPresent => Outcome::Present,
                 }));
-                result
             }
-        };
-        if let Err(BatchFull { full, .. }) = stopped {
-            outcomes.push(Outcome::Refused(self.refusal_of(full)));
         }
     }
 
-    fn insert_one(&mut self, item: &[u8], copies: Copies) -> Outcome {
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
         let inserted = match copies {
-            Copies::Add => self.filter.insert(item).map(|()| Insertion::Inserted),
-            Copies::Keep => self.filter.insert_unique(item),
+            Copies::Add => self.filter.insert_hash(hash).map(|()| Insertion::Inserted),
+            Copies::Keep => self.filter.insert_unique_hash(hash),
         };
         match inserted {
             Ok(Insertion::Inserted) => Outcome::Inserted,
@@ -247,6 +254,8 @@ impl OwnCuckoo {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::cuckoo::request::Request;
 
@@ -286,6 +295,30 @@ mod tests {
                 items as f64 > 0.97 * capacity.parse::<f64>().unwrap(),
                 "{items} of {capacity}"
             );
+        }
+    }
+
+    /// An item that counts how often it is read.
+    struct Counted([u8; 4], Cell<u32>);
+
+    impl AsRef<[u8]> for Counted {
+        fn as_ref(&self) -> &[u8] {
+            self.1.set(self.1.get() + 1);
+            &self.0
+        }
+    }
+
+    #[test]
+    fn items_behind_refused_ones_are_hashed_once() {
+        for copies in [Copies::Add, Copies::Keep] {
+            let mut own = filter(&[b"1000", b"EXPANSION", b"0"]);
+            let items: Vec<_> =
+                (0..10_000u32).map(|n| Counted(n.to_le_bytes(), Cell::new(0))).collect();
+            let outcomes = own.insert(&items, copies, None);
+            let refused = Outcome::Refused(Refusal::Full);
+            let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
+            assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
+            assert_eq!(items.iter().map(|item| item.1.get()).max(), Some(1));
         }
     }
 }
