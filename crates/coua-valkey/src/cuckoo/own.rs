@@ -217,10 +217,11 @@ impl OwnCuckoo {
 
     /// Gives memory back, and forgets how many items were removed; tells whether anything changed.
     pub(crate) fn compact(&mut self) -> bool {
-        let before = (self.filter.memory_bytes(), self.deleted);
+        let before = (self.filter.slots(), self.deleted);
         self.filter.compact();
         self.deleted = 0;
-        let has_changed = before != (self.filter.memory_bytes(), 0);
+        // It was rebuilt if there are fewer slots, be its memory less or not.
+        let has_changed = before != (self.filter.slots(), 0);
         if has_changed {
             self.has_changed();
         }
@@ -258,6 +259,7 @@ mod tests {
 
     use super::*;
     use crate::cuckoo::request::Request;
+    use crate::value::OwnFilter as _;
 
     fn filter(words: &[&[u8]]) -> OwnCuckoo {
         Request::of_reserve(words).unwrap().complete([1; 16]).unwrap().build().unwrap()
@@ -319,6 +321,25 @@ mod tests {
             let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
             assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
             assert_eq!(items.iter().map(|item| item.1.get()).max(), Some(1));
+        }
+    }
+
+    /// Memory is counted with what rounds it up: a rebuilt filter may take as much as before.
+    #[test]
+    fn a_filter_that_was_rebuilt_has_changed() {
+        for capacity in 40..120u32 {
+            let mut own = filter(&[capacity.to_string().as_bytes()]);
+            let keys: Vec<_> = (0..capacity * 9 / 10).map(u32::to_le_bytes).collect();
+            own.insert(&keys, Copies::Add, None);
+            let image = |own: &OwnCuckoo| {
+                let mut image = Vec::new();
+                own.write(&mut image).unwrap();
+                image
+            };
+            let before = (image(&own), own.changes());
+            let has_changed = own.compact();
+            assert_eq!(has_changed, image(&own) != before.0, "{capacity}");
+            assert_eq!(has_changed, own.changes() != before.1, "{capacity}");
         }
     }
 }
