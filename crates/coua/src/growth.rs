@@ -250,7 +250,8 @@ impl CuckooFilter {
         let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
         let lowest = self.table.lowest_from(&order);
         let mut tolerable = target.homeless_limit() / 2;
-        let most = if target.slots() < self.slots() { self.slots() } else { u64::MAX };
+        // What shrinks stays smaller.
+        let most = if target.slots() < self.slots() { self.slots() - 1 } else { u64::MAX };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);
