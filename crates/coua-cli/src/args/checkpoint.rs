@@ -15,8 +15,8 @@ pub(crate) struct CheckpointArgs {
     ///
     /// Inputs, outputs and options must be those of that run. The records that were dealt with are
     /// read again, but passed over. That a run with this option has ended is remembered too, until
-    /// another run begins: the same command once more deals with nothing, or with what the inputs
-    /// have got more since.
+    /// another run begins: the same command once more deals with nothing, or with what any of the
+    /// inputs has got more since.
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,
 

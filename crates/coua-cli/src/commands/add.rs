@@ -114,7 +114,7 @@ struct Counts {
 impl Answer for Add {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let known = self.course.enter(block);
+        let known = self.course.enter(block)?;
         let known = block.hashes_before(known);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.filter.tell(self.now);

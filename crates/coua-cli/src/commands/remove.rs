@@ -137,7 +137,7 @@ struct Counts {
 impl Answer for Remove {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let over = self.course.enter(block);
+        let over = self.course.enter(block)?;
         let known = block.hashes_before(over);
         self.filter.tell(self.now);
         self.filter.store.remove_hash_batch(&block.hashes[known..], &mut self.removed);

@@ -35,6 +35,8 @@ pub(crate) struct Block {
     pub(crate) counts: Vec<u64>,
     /// The input's name.
     pub(crate) name: Arc<str>,
+    /// The input's number, from 0.
+    pub(crate) input: usize,
     /// Records of the input before this block.
     pub(crate) records_before: u64,
     /// Where the CSV columns of the key are.
@@ -49,6 +51,8 @@ pub(crate) struct Block {
     pub(crate) failure: Option<Failure>,
     /// Raw bytes read from all inputs when this block was complete.
     pub(crate) consumed: u64,
+    /// Those of the inputs before this one.
+    pub(crate) consumed_before: u64,
 }
 
 /// How the last record of a block ends.

@@ -27,6 +27,8 @@ pub(crate) struct BlockReader {
     columns: Option<Columns>,
     headers: u64,
     current: Option<Current>,
+    /// Number of inputs that were opened.
+    opened: usize,
     /// The beginning of a record whose end has not been read yet.
     carry: Vec<u8>,
     /// How much of `carry` need not be searched again.
@@ -42,6 +44,10 @@ pub(crate) struct BlockReader {
 /// The input being read.
 struct Current {
     name: Arc<str>,
+    /// From 0.
+    number: usize,
+    /// Raw bytes read before its first.
+    consumed_before: u64,
     compression: Compression,
     reader: Box<dyn Read + Send>,
     /// The file, if reading from it may wait.
@@ -75,6 +81,7 @@ impl BlockReader {
             columns,
             headers: 0,
             current: None,
+            opened: 0,
             carry: Vec::new(),
             searched: 0,
             undrained: false,
@@ -106,6 +113,7 @@ impl BlockReader {
             let room =
                 (self.carry.len() + self.block_bytes / 2 + 1).next_multiple_of(self.block_bytes);
             block.begin(&current.name, room)?;
+            (block.input, block.consumed_before) = (current.number, current.consumed_before);
             block.records_before = current.records;
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
@@ -122,6 +130,7 @@ impl BlockReader {
         let name = source.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = source.open().map_err(failed)?;
+        let consumed_before = self.consumed.load(Ordering::Relaxed);
         let tap = Tap::new(file, self.stop.clone(), self.consumed.clone()).map_err(failed)?;
         let waiting = tap.waiting();
         let decoded = if self.coding == Coding::Decompress {
@@ -135,8 +144,19 @@ impl BlockReader {
             Err(error) => return Err(failed(error)),
         };
         self.splitter.restart();
-        let name = name.into();
-        Ok(Some(Current { name, compression, reader, waiting, records: 0, columns: None }))
+        let (name, number) = (name.into(), self.opened);
+        self.opened += 1;
+        let (records, columns) = (0, None);
+        Ok(Some(Current {
+            name,
+            number,
+            consumed_before,
+            compression,
+            reader,
+            waiting,
+            records,
+            columns,
+        }))
     }
 
     /// Reads until the block is full, or reading on would wait, or the input ends; whether there is

@@ -2,6 +2,7 @@
 
 use super::job::Description;
 use super::known::Note;
+use super::reach::Reaches;
 use super::tracker::Tracker;
 use crate::args::run::Quiet;
 use crate::filter_file::Kept;
@@ -18,10 +19,7 @@ use serde::Serialize;
 pub(crate) struct Course {
     /// Set if the run can be gone on with.
     recorded: Option<Recorded>,
-    /// Records dealt with, and bytes of the inputs read for them.
-    passed: (u64, u64),
-    /// Records still to be passed over: the interrupted run has dealt with them.
-    pub(super) over: u64,
+    reaches: Reaches,
 }
 
 #[derive(Debug)]
@@ -43,25 +41,23 @@ pub(crate) enum Ending {
 }
 
 impl Course {
-    pub(super) fn new(recorded: Option<Recorded>) -> Self {
-        Self { recorded, passed: (0, 0), over: 0 }
+    /// `reaches` is where it is now.
+    pub(super) fn new(recorded: Option<Recorded>, reaches: Reaches) -> Self {
+        Self { recorded, reaches }
     }
 
     /// Goes on by a block; says how many of its records are to be passed over.
-    pub(crate) fn enter(&mut self, block: &Block) -> usize {
-        let over = self.over.min(block.len() as u64);
-        self.over -= over;
-        self.passed = (self.passed.0 + block.len() as u64, block.consumed);
-        over as usize
+    pub(crate) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
+        self.reaches.enter(block)
     }
 
     /// Goes back: the records of the block from `place` on were not dealt with.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        self.passed.0 -= (block.len() - place) as u64;
+        self.reaches.take_back(block, place);
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        self.over == 0 && self.recorded.as_ref().is_some_and(|it| it.tracker.is_due())
+        !self.reaches.is_behind() && self.recorded.as_ref().is_some_and(|it| it.tracker.is_due())
     }
 
     /// Commits how far the run is, if it can be gone on with. All answers are in the outputs, and settled
@@ -72,7 +68,7 @@ impl Course {
         settled: Settled,
         counts: &impl Serialize,
     ) -> Result<(), Failure> {
-        if self.over > 0 {
+        if self.reaches.is_unclear() {
             // The filter is farther than this run.
             return Ok(());
         }
@@ -80,7 +76,7 @@ impl Course {
         kept.commit(&progress)?;
         if let Some(recorded) = &mut self.recorded {
             recorded.tracker.done();
-            recorded.keeps_end |= self.passed.0 > 0;
+            recorded.keeps_end |= self.reaches.records() > 0;
         }
         Ok(())
     }
@@ -97,13 +93,13 @@ impl Course {
         match memory {
             Memory::Fleeting(_) => Ok(memory),
             // The filter is farther than this run.
-            Memory::Kept(_) if ending == Ending::Early && self.over > 0 => Ok(memory),
+            Memory::Kept(_) if ending == Ending::Early && self.reaches.is_unclear() => Ok(memory),
             Memory::Kept(mut kept) if ending == Ending::Early && self.stays_recorded(ending) => {
                 self.commit(&mut kept, settled, counts)?;
                 Ok(Memory::Kept(kept))
             }
             Memory::Kept(kept) => {
-                let filter = self.finish(*kept, settled, counts)?;
+                let filter = self.finish(ending, *kept, settled, counts)?;
                 Ok(Memory::Fleeting(Box::new(filter)))
             }
         }
@@ -111,17 +107,13 @@ impl Course {
 
     fn finish(
         mut self,
+        ending: Ending,
         kept: Kept,
         settled: Settled,
         counts: &impl Serialize,
     ) -> Result<Generations, Failure> {
-        if self.over > 0 {
-            let reason = format!(
-                "the inputs have {} records, {} less than the interrupted run has dealt with: they \
-                 are not what they were",
-                self.passed.0, self.over
-            );
-            return Err(Failure::at("--resume", reason));
+        if ending == Ending::Whole {
+            self.reaches.end()?;
         }
         let keeps_end = self.recorded.as_ref().is_some_and(|it| it.keeps_end);
         let progress = keeps_end.then(|| self.progress(settled, counts, Ending::Whole)).flatten();
@@ -133,7 +125,7 @@ impl Course {
     /// interest any more.
     fn stays_recorded(&mut self, ending: Ending) -> bool {
         let Some(recorded) = &mut self.recorded else { return false };
-        let Err(lost) = recorded.tracker.places(self.passed.1) else { return true };
+        let Err(lost) = recorded.tracker.places(self.reaches.offsets()) else { return true };
         if ending == Ending::Early && !recorded.quiet.quiet {
             let name = lost.display();
             message::say(format_args!(
@@ -155,15 +147,16 @@ impl Course {
         }
         let recorded = self.recorded.as_mut()?;
         recorded.tracker.begin();
-        let mut places = recorded.tracker.places(self.passed.1).ok()?;
+        let mut places = recorded.tracker.places(self.reaches.offsets()).ok()?;
         places.extend(settled.places);
         let note = Note {
             job: recorded.job.clone(),
             has_ended: ending == Ending::Whole,
             counts: serde_json::to_value(counts).unwrap_or_default(),
             owes_separator: settled.owes_separator,
+            inputs: self.reaches.dealt(),
         };
         let note = serde_json::to_vec(&note).unwrap_or_default();
-        Some(Progress { records: self.passed.0, note, places })
+        Some(Progress { records: self.reaches.records(), note, places })
     }
 }

@@ -1,6 +1,7 @@
 //! What the filter knows of the run before.
 
 use super::job::{Again, Description, Job};
+use super::reach::{Dealt, Reaches};
 use crate::message::Failure;
 use coua_store::{Place, Progress, Role};
 use serde::de::DeserializeOwned;
@@ -16,6 +17,9 @@ pub(super) struct Note {
     pub(super) has_ended: bool,
     pub(super) counts: Value,
     pub(super) owes_separator: Vec<bool>,
+    /// What was dealt with of each input. At first there was only the sum, in the progress.
+    #[serde(default)]
+    pub(super) inputs: Vec<Dealt>,
 }
 
 /// Whether a run may be forgotten whose records must not count twice.
@@ -51,6 +55,15 @@ impl<'a> Known<'a> {
         self.places(Role::Output).cloned().collect()
     }
 
+    /// How far it is in its inputs.
+    pub(super) fn reaches(&self) -> Reaches {
+        let (places, inputs) = (self.places(Role::Input), &self.note.inputs);
+        if inputs.is_empty() {
+            return Reaches::of_sum(places, self.progress.records);
+        }
+        Reaches::left(places, inputs)
+    }
+
     pub(super) fn counts<C: DeserializeOwned>(&self) -> Result<C, Failure> {
         serde_json::from_value(self.note.counts.clone()).map_err(|error| {
             Failure::at("--resume", format_args!("the interrupted run's figures: {error}"))
@@ -77,6 +90,7 @@ impl<'a> Known<'a> {
                 Failure::at(place.path.display(), reason)
             })
         })?;
+        self.check_sum()?;
         // What an interrupted run has written later is written again. One that has ended wrote nothing.
         let added = |place: &&Place| self.note.has_ended && bytes_beyond(place) > 0;
         self.places(Role::Output).find(added).map_or(Ok(()), |place| {
@@ -85,6 +99,20 @@ impl<'a> Known<'a> {
                  name another output",
                 bytes_beyond(place)
             );
+            Err(Failure::at(place.path.display(), reason))
+        })
+    }
+
+    /// Complains if only the sum of the records is known, and an input has grown: what it has got more would
+    /// be taken for records of those behind it.
+    fn check_sum(&self) -> Result<(), Failure> {
+        let inputs: Vec<_> = self.places(Role::Input).collect();
+        let last = inputs.iter().rposition(|place| place.offset > 0).unwrap_or(0);
+        let has_grown = |place: &&&Place| bytes_now(place) > place.size;
+        let grown = inputs[..last].iter().find(has_grown).filter(|_| self.note.inputs.is_empty());
+        grown.map_or(Ok(()), |place| {
+            let reason = "--resume: has grown, and the run before was one of an earlier coua, which has not \
+                          noted how many records of it it had dealt with; without --resume a new run begins";
             Err(Failure::at(place.path.display(), reason))
         })
     }
@@ -141,8 +169,11 @@ impl<'a> Known<'a> {
 
 /// How much longer than the position the file is.
 fn bytes_beyond(place: &Place) -> u64 {
-    let now = place.path.metadata().map_or(0, |metadata| metadata.len());
-    now.saturating_sub(place.offset)
+    bytes_now(place).saturating_sub(place.offset)
+}
+
+fn bytes_now(place: &Place) -> u64 {
+    place.path.metadata().map_or(0, |metadata| metadata.len())
 }
 
 /// Whether these are the files of the interrupted run, in its order.

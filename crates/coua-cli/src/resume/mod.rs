@@ -2,11 +2,12 @@
 //!
 //! A checkpoint commits the filter together with how far inputs and outputs are. To go on, the inputs
 //! are read again from their beginning, and the records that were dealt with are passed over: so it
-//! works for compressed inputs and every form of records.
+//! works for compressed inputs and every form of records, and inputs may have grown meanwhile.
 
 mod course;
 mod job;
 mod known;
+mod reach;
 mod tracker;
 mod unfinished;
 
@@ -22,6 +23,7 @@ use crate::output::{Destinations, Opening, Outputs};
 use crate::pipeline::Deliver;
 use course::Recorded;
 use known::{Anew, Known};
+use reach::Reaches;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -55,37 +57,38 @@ impl CheckpointArgs {
     ) -> Result<Begun<C>, Failure> {
         let Some(kept) = kept else {
             let outputs = Outputs::open(fresh.to, fresh.opening)?;
-            return Ok(Begun { course: Course::new(None), outputs, counts: fresh.counts });
+            return Ok(Begun {
+                course: Course::new(None, Reaches::default()),
+                outputs,
+                counts: fresh.counts,
+            });
         };
         let known = self.interrupted(kept, &job, fresh.to)?;
-        let (mut outputs, counts, passed) = match &known {
+        let (mut outputs, counts) = match &known {
             Some(run) => {
                 let places = run.outputs();
                 let ends = (&*places, &*run.note.owes_separator);
-                (
-                    Outputs::go_on(fresh.to, ends, fresh.opening)?,
-                    run.counts()?,
-                    run.progress.records,
-                )
+                (Outputs::go_on(fresh.to, ends, fresh.opening)?, run.counts()?)
             }
-            None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts, 0),
+            None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts),
         };
-        let files = job.inputs.filter(|_| outputs.are_files());
-        let tracker = files.map(|files| Tracker::new(&files, self.every())).transpose()?;
+        let files = job.inputs.filter(|_| outputs.are_files()).unwrap_or_default();
+        let reaches = known.as_ref().map_or_else(|| Reaches::new(&files), Known::reaches);
+        let tracker = Some(files).filter(|files| !files.is_empty());
+        let tracker = tracker.map(|files| Tracker::new(&files, self.every())).transpose()?;
         let recorded = tracker.map(|tracker| Recorded {
             tracker,
             job: job.description,
             keeps_end: self.resume,
             quiet: fresh.quiet,
         });
-        let mut course = Course::new(recorded);
+        let mut course = Course::new(recorded, reaches);
         match known.map(|run| run.under_way()) {
             // Also what is left of the run is one with commits on its way.
             Some(Some(progress)) => kept.commit(&progress)?,
             Some(None) => {}
             None => course.commit(kept, outputs.settle()?, &counts)?,
         }
-        course.over = passed;
         Ok(Begun { course, outputs, counts })
     }
 

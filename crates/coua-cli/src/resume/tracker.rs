@@ -47,18 +47,19 @@ impl Tracker {
         self.last = Instant::now();
     }
 
-    /// Where the inputs are when `consumed` bytes of all of them were read; or the one that is no longer
-    /// there by its name, which nobody can go on with.
-    pub(super) fn places(&mut self, mut consumed: u64) -> Result<Vec<Place>, PathBuf> {
-        for place in &mut self.inputs {
-            let offset = consumed.min(place.size);
-            consumed -= offset;
+    /// Where the inputs are when so many bytes of each were read; or the one that is no longer there by
+    /// its name, which nobody can go on with.
+    pub(super) fn places(
+        &mut self,
+        offsets: impl Iterator<Item = u64>,
+    ) -> Result<Vec<Place>, PathBuf> {
+        for (place, offset) in self.inputs.iter_mut().zip(offsets) {
             if place.offset != offset {
                 let now = Place::of(Role::Input, &place.path, offset).ok();
                 let same = now.filter(|now| now.inode == place.inode);
                 let moved = same.ok_or_else(|| place.path.clone())?;
                 // Growth is noticed, but does not make it another file.
-                *place = Place { size: place.size, ..moved };
+                *place = Place { size: place.size.max(offset), ..moved };
             }
         }
         Ok(self.inputs.clone())

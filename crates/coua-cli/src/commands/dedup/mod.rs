@@ -148,7 +148,7 @@ struct Dedup {
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.tally.session.note(block);
-        let over = self.course.enter(block);
+        let over = self.course.enter(block)?;
         let known = block.hashes_before(over);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.memory.tell(self.now);

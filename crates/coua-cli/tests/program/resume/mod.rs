@@ -1,6 +1,7 @@
 //! Interrupted runs, gone on with: output and filter are those of a run that was not interrupted.
 
 mod counts;
+mod grown;
 mod kills;
 mod lost;
 mod refused;

@@ -1,0 +1,162 @@
+//! Inputs that have grown when the run is gone on with, as logs do between two nights.
+
+use crate::support::{Folder, Repeats, coua, expected, lines, run_in, until, wait};
+use coua_store::{Progress, Store};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+const DEDUP: &[&str] = &["dedup", "--filter", "seen", "-o", "out", "--resume"];
+
+fn append(folder: &Folder, name: &str, text: impl AsRef<[u8]>) {
+    let mut file = fs::File::options().append(true).open(folder.join(name)).unwrap();
+    file.write_all(text.as_ref()).unwrap();
+}
+
+#[track_caller]
+fn done(folder: &Folder, command: &[&str], inputs: &[&str]) {
+    run_in(folder, &[command, inputs].concat()).good();
+}
+
+/// Lines, each behind the number of its copies in the filter.
+fn counted(folder: &Folder, text: &str) -> String {
+    folder.file("asked", text);
+    run_in(folder, &["count", "seen", "asked"]).text()
+}
+
+/// A folder with two inputs.
+fn two() -> Folder {
+    let folder = Folder::new();
+    folder.file("a", "a1\na2\n");
+    folder.file("b", "b1\nb2\nb3\n");
+    folder
+}
+
+#[test]
+fn every_input_may_grow() {
+    let folder = two();
+    folder.file("empty", "");
+    let inputs = ["empty", "a", "b"];
+    done(&folder, DEDUP, &inputs);
+    append(&folder, "a", "a3\na4\n");
+    done(&folder, DEDUP, &inputs);
+    assert_eq!(folder.read("out"), b"a1\na2\nb1\nb2\nb3\na3\na4\n");
+    for (name, text) in [("b", "b4\na1\n"), ("empty", "e1\n"), ("a", "a5\nb1\n"), ("b", "b5\n")] {
+        append(&folder, name, text);
+    }
+    done(&folder, DEDUP, &inputs);
+    let more = b"a1\na2\nb1\nb2\nb3\na3\na4\ne1\na5\nb4\nb5\n";
+    assert_eq!(folder.read("out"), more);
+    done(&folder, DEDUP, &inputs);
+    assert_eq!(folder.read("out"), more);
+}
+
+#[test]
+fn what_has_come_counts_once() {
+    let folder = two();
+    folder.file("all", "a1\na2\na3\nb1\nb2\nb3\nb4\n".repeat(2));
+    done(&folder, &["add", "seen"], &["all"]);
+    let both = ["a", "b"];
+    for (command, first, all) in [("add", 3, 3), ("remove", 2, 2)] {
+        let folder_text = "a1\na2\na3\nb1\nb2\nb3\nb4\n";
+        let before = if command == "add" { 2 } else { 3 };
+        fs::write(folder.join("a"), "a1\na2\n").unwrap();
+        fs::write(folder.join("b"), "b1\nb2\nb3\n").unwrap();
+        done(&folder, &[command, "seen", "--resume"], &both);
+        let number = |line: &str| if matches!(line, "a3" | "b4") { before } else { first };
+        let expected: String =
+            folder_text.lines().map(|line| format!("{}\t{line}\n", number(line))).collect();
+        assert_eq!(counted(&folder, folder_text), expected);
+        append(&folder, "a", "a3\n");
+        append(&folder, "b", "b4\n");
+        for _ in 0..2 {
+            done(&folder, &[command, "seen", "--resume"], &both);
+            let expected: String =
+                folder_text.lines().map(|line| format!("{all}\t{line}\n")).collect();
+            assert_eq!(counted(&folder, folder_text), expected);
+        }
+    }
+}
+
+/// It stands for two inputs.
+#[test]
+fn a_file_that_is_named_twice_may_grow() {
+    let folder = two();
+    let inputs = ["a", "b", "a"];
+    done(&folder, &["add", "seen", "--resume"], &inputs);
+    append(&folder, "a", "a3\n");
+    for _ in 0..2 {
+        done(&folder, &["add", "seen", "--resume"], &inputs);
+        assert_eq!(counted(&folder, "a1\na3\nb3\n"), "2\ta1\n2\ta3\n1\tb3\n");
+    }
+}
+
+/// The run was killed in the last input, and the first has grown meanwhile.
+#[test]
+fn an_input_may_grow_before_an_interrupted_run_goes_on() {
+    let folder = Folder::new();
+    let text = lines(200_000, Repeats::Few);
+    let command = [DEDUP, &["--checkpoint-every", "0", "a", "many"]].concat();
+    for kills in 0.. {
+        fs::remove_file(folder.join("seen")).ok();
+        fs::remove_file(folder.join("seen.journal")).ok();
+        fs::remove_file(folder.join("out")).ok();
+        folder.file("a", "a1\na2\n");
+        folder.file("many", &text);
+        let mut child =
+            coua(&command).current_dir(folder.path()).stderr(Stdio::piped()).spawn().unwrap();
+        let has_written = || fs::metadata(folder.join("out")).is_ok_and(|it| it.len() > 500_000);
+        until(|| has_written() || child.try_wait().unwrap().is_some());
+        child.kill().ok();
+        let was_killed = !wait(&mut child).success();
+        append(&folder, "a", "a3\n");
+        append(&folder, "many", "a4\n");
+        run_in(&folder, &command).good();
+        let out = folder.read("out");
+        let sorted = |text: &[u8]| {
+            let mut lines: Vec<_> = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+            lines.sort_unstable();
+            lines
+        };
+        let whole = [b"a1\na2\na3\n", &text[..], b"a4\n"].concat();
+        assert!(sorted(&out) == sorted(&expected(&whole)));
+        if was_killed {
+            return;
+        }
+        assert!(kills < 50, "no run was caught at work");
+    }
+}
+
+/// Notes of before tell only how many records there were in all.
+#[test]
+fn a_note_without_the_records_of_each_input_goes_on_where_it_can() {
+    let with_old_note = || {
+        let folder = two();
+        done(&folder, &["add", "seen", "--resume"], &["a", "b"]);
+        let mut store = Store::open(folder.join("seen").as_ref()).unwrap();
+        let progress = store.progress().unwrap();
+        let mut note: Value = serde_json::from_slice(&progress.note).unwrap();
+        note.as_object_mut().unwrap().remove("inputs");
+        let progress = Progress { note: note.to_string().into_bytes(), ..progress.clone() };
+        store.commit(&progress).unwrap();
+        folder
+    };
+    let resume = ["add", "seen", "--resume", "a", "b"];
+    let counts = |folder: &Folder| counted(folder, "a2\na3\nb3\nb4\n");
+    let folder = with_old_note();
+    append(&folder, "b", "b4\n");
+    run_in(&folder, &resume).good();
+    assert_eq!(counts(&folder), "1\ta2\n0\ta3\n1\tb3\n1\tb4\n");
+    // From now on it is known.
+    append(&folder, "a", "a3\n");
+    run_in(&folder, &resume).good();
+    assert_eq!(counts(&folder), "1\ta2\n1\ta3\n1\tb3\n1\tb4\n");
+    let folder = with_old_note();
+    append(&folder, "a", "a3\n");
+    let refused = run_in(&folder, &resume);
+    let words = "/a: --resume: has grown, and the run before was one of an earlier coua, which has not noted \
+                 how many records of it it had dealt with; without --resume a new run begins\n";
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
+    assert_eq!(counts(&folder), "1\ta2\n0\ta3\n1\tb3\n0\tb4\n");
+}
