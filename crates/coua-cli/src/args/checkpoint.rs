@@ -16,7 +16,8 @@ pub(crate) struct CheckpointArgs {
     /// Inputs, outputs and options must be those of that run. The records that were dealt with are
     /// read again, but passed over. That a run with this option has ended is remembered too, until
     /// another run begins: the same command once more deals with nothing, or with what any of the
-    /// inputs has got more since.
+    /// inputs has got more since. A last line without its end is a record; if it has become longer
+    /// since, the whole line is another one, and the piece stays where it was printed or recorded.
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,
 

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut filter = file.open_or_build(&args.filter, &inputs, now)?;
     reading.believe_times(now, filter.filter());
     let again = if args.unique { Again::Harmless } else { Again::Counts };
-    let job = Job::new("add", &args.target.input, &reading.inputs);
+    let job = Job::new("add", &args.target.input, &reading);
     let job = job.with("unique", args.unique).with("window", &args.filter.window).again(again);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
     let (to, quiet) = (Destinations::default(), work.manners.quiet);

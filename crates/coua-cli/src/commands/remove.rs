@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open(&args.secret, &inputs, now)?;
-    let job = Job::new("remove", &args.target.input, &reading.inputs);
+    let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
     let opening = reading.opening(&inputs, Some(&args.target.filter_file));
     let to = args.report.destinations();

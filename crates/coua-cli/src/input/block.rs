@@ -124,6 +124,13 @@ impl Block {
         })
     }
 
+    /// The record at this place, with its separator.
+    pub(crate) fn record(&self, place: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(place)?;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.bytes[start..end])
+    }
+
     /// Bytes of all records.
     pub(crate) fn size(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)

@@ -10,6 +10,7 @@ use crate::input::block::Block;
 use crate::memory::Memory;
 use crate::message::{self, Failure};
 use crate::output::Settled;
+use crate::record::Format;
 use coua::Generations;
 use coua_store::Progress;
 use serde::Serialize;
@@ -20,6 +21,8 @@ pub(crate) struct Course {
     /// Set if the run can be gone on with.
     recorded: Option<Recorded>,
     reaches: Reaches,
+    /// Of the inputs' records.
+    format: Format,
 }
 
 #[derive(Debug)]
@@ -42,13 +45,13 @@ pub(crate) enum Ending {
 
 impl Course {
     /// `reaches` is where it is now.
-    pub(super) fn new(recorded: Option<Recorded>, reaches: Reaches) -> Self {
-        Self { recorded, reaches }
+    pub(super) fn new(recorded: Option<Recorded>, reaches: Reaches, format: Format) -> Self {
+        Self { recorded, reaches, format }
     }
 
     /// Goes on by a block; says how many of its records are to be passed over.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
-        self.reaches.enter(block)
+        self.reaches.enter(block, &self.format)
     }
 
     /// Goes back: the records of the block from `place` on were not dealt with.

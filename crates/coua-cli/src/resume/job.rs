@@ -1,8 +1,8 @@
 //! What a run does: by this an interrupted one is recognised.
 
-use crate::args::input::InputArgs;
-use crate::input::Inputs;
+use crate::args::input::{InputArgs, Reading};
 use crate::message::Failure;
+use crate::record::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub(super) description: Description,
     /// If all of them are files with names.
     pub(super) inputs: Option<Vec<PathBuf>>,
+    /// Of their records.
+    pub(super) format: Format,
 }
 
 /// The part of a job that is kept with the filter.
@@ -35,14 +37,14 @@ pub(super) struct Description {
 }
 
 impl Job {
-    pub(crate) fn new(command: &'static str, args: &InputArgs, inputs: &Inputs) -> Self {
+    pub(crate) fn new(command: &'static str, args: &InputArgs, reading: &Reading) -> Self {
         let options = match serde_json::to_value(args) {
             Ok(Value::Object(options)) => options,
             _ => Map::new(),
         };
         let again = Again::Harmless;
         let description = Description { command: command.into(), options, again };
-        Self { description, inputs: inputs.files() }
+        Self { description, inputs: reading.inputs.files(), format: reading.format.clone() }
     }
 
     /// With one more option on which the answers depend.

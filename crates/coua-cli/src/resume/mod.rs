@@ -58,7 +58,7 @@ impl CheckpointArgs {
         let Some(kept) = kept else {
             let outputs = Outputs::open(fresh.to, fresh.opening)?;
             return Ok(Begun {
-                course: Course::new(None, Reaches::default()),
+                course: Course::new(None, Reaches::default(), job.format),
                 outputs,
                 counts: fresh.counts,
             });
@@ -82,7 +82,7 @@ impl CheckpointArgs {
             keeps_end: self.resume,
             quiet: fresh.quiet,
         });
-        let mut course = Course::new(recorded, reaches);
+        let mut course = Course::new(recorded, reaches, job.format);
         match known.map(|run| run.under_way()) {
             // Also what is left of the run is one with commits on its way.
             Some(Some(progress)) => kept.commit(&progress)?,

@@ -3,8 +3,9 @@
 //! Of each the first records are dealt with, so that all of them may have grown when the run is gone on
 //! with.
 
-use crate::input::block::Block;
+use crate::input::block::{Block, Ending};
 use crate::message::Failure;
+use crate::record::Format;
 use coua_store::Place;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -14,6 +15,15 @@ use std::path::PathBuf;
 pub(super) struct Dealt {
     /// As many as its first ones.
     pub(super) records: u64,
+    /// Bytes of the content of the last of them, if it had no separator: it may have been cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unended: Option<u64>,
+}
+
+impl Dealt {
+    fn of(records: u64) -> Self {
+        Self { records, unended: None }
+    }
 }
 
 /// How far a run is in an input.
@@ -32,6 +42,29 @@ impl Reach {
     /// Records that the run before has dealt with, and this one has not met.
     fn ahead(&self) -> u64 {
         self.dealt.records.saturating_sub(self.met)
+    }
+
+    /// Takes the last record out of those dealt with, if it had no separator and is longer now: so it is
+    /// another one.
+    fn look_at_last(&mut self, block: &Block, format: &Format) {
+        let (Some(unended), Some(last)) = (self.dealt.unended, self.dealt.records.checked_sub(1))
+        else {
+            return;
+        };
+        let place = last.checked_sub(block.records_before);
+        let record = place.and_then(|place| block.record(place as usize));
+        if record.is_some_and(|record| format.content(record).len() as u64 != unended) {
+            self.dealt = Dealt::of(last);
+        }
+    }
+
+    /// Goes on by all records of a block.
+    fn pass(&mut self, block: &Block, format: &Format) {
+        let last = block.len().checked_sub(1).filter(|_| block.ending != Ending::Separator);
+        let last = last.and_then(|last| block.record(last));
+        let unended = last.map(|record| format.content(record).len() as u64);
+        self.dealt = Dealt { records: self.met, unended };
+        self.offset = block.consumed - block.consumed_before;
     }
 }
 
@@ -63,21 +96,21 @@ impl Reaches {
 
     /// Where a run was left that has noted no more than the sum.
     pub(super) fn of_sum<'a>(places: impl Iterator<Item = &'a Place>, records: u64) -> Self {
-        let all = [Dealt { records }].into_iter().chain(std::iter::repeat(Dealt::default()));
+        let all = [Dealt::of(records)].into_iter().chain(std::iter::repeat(Dealt::default()));
         let places: Vec<_> = places.collect();
         let dealt: Vec<_> = all.take(places.len()).collect();
         Self { is_sum: true, ..Self::left(places.into_iter(), &dealt) }
     }
 
     /// Goes on by a block; says how many of its records are to be passed over.
-    pub(super) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
+    pub(super) fn enter(&mut self, block: &Block, format: &Format) -> Result<usize, Failure> {
         self.end_before(block.input)?;
         let Some(reach) = self.inputs.get_mut(block.input) else { return Ok(0) };
+        reach.look_at_last(block, format);
         let over = reach.dealt.records.saturating_sub(block.records_before);
         reach.met = block.records_before + block.len() as u64;
         if reach.ahead() == 0 {
-            reach.dealt = Dealt { records: reach.met };
-            reach.offset = block.consumed - block.consumed_before;
+            reach.pass(block, format);
         }
         Ok(block.len().min(over as usize))
     }
@@ -86,7 +119,7 @@ impl Reaches {
     pub(super) fn take_back(&mut self, block: &Block, place: usize) {
         if let Some(reach) = self.inputs.get_mut(block.input) {
             reach.met = block.records_before + place as u64;
-            reach.dealt = Dealt { records: reach.met };
+            reach.dealt = Dealt::of(reach.met);
         }
     }
 

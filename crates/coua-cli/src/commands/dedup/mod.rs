@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
-    let job = Job::new("dedup", &args.input, &reading.inputs)
+    let job = Job::new("dedup", &args.input, &reading)
         .with("repeats", repeats)
         .with("window", &args.filter.window);
     let fresh = Yield {

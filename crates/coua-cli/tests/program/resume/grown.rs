@@ -79,6 +79,67 @@ fn what_has_come_counts_once() {
     }
 }
 
+/// A line was read while somebody wrote it: the whole one is another record. Its piece stays.
+#[test]
+fn a_line_that_was_cut_off_comes_whole() {
+    for next in [&["a"][..], &["a", "b"]] {
+        let folder = two();
+        folder.file("a", "one\nhttp://exam");
+        done(&folder, DEDUP, next);
+        let first = folder.read("out");
+        assert!(first.starts_with(b"one\nhttp://exam"));
+        // As long as nothing comes, it is what it was.
+        done(&folder, DEDUP, next);
+        assert_eq!(folder.read("out"), first);
+        append(&folder, "a", "ple.org/\nthree");
+        done(&folder, DEDUP, next);
+        append(&folder, "a", " lines\n");
+        done(&folder, DEDUP, next);
+        let b = if next.len() == 1 { "" } else { "b1\nb2\nb3\n" };
+        let all = format!("one\nhttp://exam\n{b}http://example.org/\nthree\nthree lines\n");
+        assert_eq!(String::from_utf8(folder.read("out")), Ok(all));
+    }
+}
+
+/// Only its end was missing: it is the record that was dealt with.
+#[test]
+fn a_line_whose_end_comes_later_counts_once() {
+    for (options, first, end) in [(&[][..], "x\nlast", "\n"), (&["--csv", "k"], "k\nlast", "\r\n")]
+    {
+        let folder = Folder::new();
+        folder.file("a", first);
+        let command = [&["add", "seen", "--resume"], options].concat();
+        done(&folder, &command, &["a"]);
+        append(&folder, "a", end);
+        done(&folder, &command, &["a"]);
+        assert_eq!(counted(&folder, "last\n"), "1\tlast\n");
+        append(&folder, "a", "next");
+        done(&folder, &command, &["a"]);
+        append(&folder, "a", " one");
+        for _ in 0..2 {
+            done(&folder, &command, &["a"]);
+            let numbers = "1\tlast\n1\tnext\n1\tnext one\n";
+            assert_eq!(counted(&folder, "last\nnext\nnext one\n"), numbers);
+        }
+    }
+}
+
+/// Within quotes it had no key.
+#[test]
+fn a_row_that_was_cut_off_within_quotes_comes_whole() {
+    let folder = Folder::new();
+    folder.file("a", "k\n\"first\nhalf, ");
+    let command = ["remove", "seen", "--resume", "--report", "found", "-o", "out", "--csv", "k"];
+    folder.file("row", "k\n\"first\nhalf, second\"\n");
+    done(&folder, &["add", "seen", "--csv", "k"], &["row"]);
+    let said = run_in(&folder, &[&command[..], &["a"]].concat());
+    assert!(said.code == Some(0) && said.stderr.contains("without a key"), "{}", said.stderr);
+    append(&folder, "a", "second\"\n");
+    done(&folder, &command, &["a"]);
+    assert_eq!(folder.read("out"), b"\"first\nhalf, second\"\n");
+    done(&folder, &["check", "-v", "seen", "--csv", "k"], &["row"]);
+}
+
 /// It stands for two inputs.
 #[test]
 fn a_file_that_is_named_twice_may_grow() {
