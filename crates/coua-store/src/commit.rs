@@ -22,8 +22,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused. Unless it was the very last step that failed, the state on
-    /// disk is that of the commit before; the changes are still here, and the next commit tries again.
+    /// [`StoreError`] if the disk refused, or if there is too much of `progress`. Unless it was the very
+    /// last step that failed, the state on disk is that of the commit before; the changes are still here,
+    /// and the next commit tries again.
     /// What goes wrong with a snapshot beside the work is an error of the commit after it.
     ///
     /// ```
@@ -40,6 +41,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(&mut self, progress: &Progress) -> Result<(), StoreError> {
+        self.check_bytes_of(progress)?;
         self.is_piecemeal |= progress.records > 0;
         if !self.has_changes() && self.progress.as_ref() == Some(progress) {
             return Ok(());
@@ -151,6 +153,7 @@ impl Store {
     }
 
     fn end(&mut self, progress: &Progress) -> Result<(), StoreError> {
+        self.check_bytes_of(progress)?;
         let (is_alone, nothing) = (self.is_alone(), Progress::default());
         if !self.has_changes() && *self.progress.as_ref().unwrap_or(&nothing) == *progress {
             return Ok(());
@@ -182,6 +185,7 @@ impl Store {
     /// Writes the filter in the place of another one whose journal cannot be read: that goes last, so that
     /// nobody ever finds a snapshot without the changes it had.
     pub(crate) fn finish_over_ruins(mut self, progress: &Progress) -> Result<(), StoreError> {
+        self.check_bytes_of(progress)?;
         let (file, identity) = self.write_next()?;
         self.rename_next(&file)?;
         self.sync_folder()?;
@@ -190,6 +194,15 @@ impl Store {
         self.sync_folder()?;
         self.has_turned(file, identity);
         self.finish_at(progress).map(drop)
+    }
+
+    /// Complains about a progress that no reader would take.
+    fn check_bytes_of(&self, progress: &Progress) -> Result<(), StoreError> {
+        let found = progress.bytes();
+        if found > Progress::MOST_BYTES {
+            return Err(StoreError::TooMuchProgress { path: self.files.snapshot.clone(), found });
+        }
+        Ok(())
     }
 
     /// Whether there is, and was, no journal.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use coua::{BatchFull, Full, FullReason, LoadError};
 
 use crate::lock::is_at;
+use crate::progress::Progress;
 
 /// A filter file cannot be opened or committed.
 #[derive(Debug)]
@@ -67,6 +68,14 @@ pub enum StoreError {
     Replaced {
         /// The filter file, its journal or its lock.
         path: PathBuf,
+    },
+    /// The progress to commit takes more than [`Progress::MOST_BYTES`](crate::Progress::MOST_BYTES). Nothing
+    /// was written.
+    TooMuchProgress {
+        /// The filter file.
+        path: PathBuf,
+        /// Bytes that it takes.
+        found: u64,
     },
     /// An earlier failure could not be undone on disk: open the store again.
     Broken {
@@ -148,6 +157,7 @@ impl StoreError {
             | Self::Foreign { path }
             | Self::Replay { path, .. }
             | Self::Replaced { path }
+            | Self::TooMuchProgress { path, .. }
             | Self::Broken { path } => path,
         }
     }
@@ -228,6 +238,10 @@ impl fmt::Display for Reason<'_> {
                 "was removed or replaced while the filter was open for writing: what was not committed \
                  before is lost; leave a filter, its .journal and its .lock alone while it is written",
             ),
+            StoreError::TooMuchProgress { found, .. } => {
+                let most = Progress::MOST_BYTES;
+                write!(f, "the program's progress takes {found} bytes, and {most} at most are kept")
+            }
             StoreError::Broken { .. } => f.write_str(
                 "an earlier write failed and could not be undone; what was committed before is safe: \
                  open the filter again",

@@ -9,10 +9,15 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fields::{Fields, put_u32, put_u64};
+use crate::journal::{MOST_PAYLOAD, TURN_BYTES};
 use crate::lock::inode_of;
 
 /// Bytes before a position that must still be the same.
 const TAIL: u64 = 4096;
+
+/// Of a progress without its note and its places, and of a place without its path.
+const NUMBERS_BYTES: u64 = 16;
+const PLACE_BYTES: u64 = 48;
 
 /// How far a program had come; kept with the filter, and committed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,6 +175,22 @@ fn tail_of(mut file: &File, offset: u64) -> io::Result<u64> {
 }
 
 impl Progress {
+    /// [`bytes`](Self::bytes) at most of what can be committed.
+    pub const MOST_BYTES: u64 = MOST_PAYLOAD - TURN_BYTES;
+
+    /// Bytes that it takes in the journal.
+    ///
+    /// ```
+    /// use coua_store::Progress;
+    /// let progress = Progress { records: 1, note: b"note".to_vec(), places: Vec::new() };
+    /// assert_eq!(progress.bytes(), 8 + 4 + 4 + 4);
+    /// ```
+    pub fn bytes(&self) -> u64 {
+        let path_bytes = |place: &Place| place.path.as_os_str().len() as u64;
+        let places = self.places.iter().map(|place| PLACE_BYTES + path_bytes(place));
+        NUMBERS_BYTES + self.note.len() as u64 + places.sum::<u64>()
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_u64(out, self.records);
         put_u32(out, self.note.len() as u32);
@@ -267,6 +288,7 @@ mod tests {
             Progress { records: 9, note: b"note".to_vec(), places: vec![place.clone(), place] };
         let mut bytes = Vec::new();
         progress.encode(&mut bytes);
+        assert_eq!(progress.bytes(), bytes.len() as u64);
         assert_eq!(Progress::decode(&mut Fields::new(&bytes)), Some(progress));
         for length in 0..bytes.len() {
             assert_eq!(Progress::decode(&mut Fields::new(&bytes[..length])), None);

@@ -11,7 +11,7 @@ const END_MAGIC: [u8; 8] = *b"FRAM-END";
 pub(crate) const HEAD_BYTES: u64 = 48;
 pub(crate) const END_BYTES: u64 = 8;
 /// Writers cut their changes into much smaller pieces.
-const MOST_PAYLOAD: u64 = 64 << 20;
+pub(crate) const MOST_PAYLOAD: u64 = 64 << 20;
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

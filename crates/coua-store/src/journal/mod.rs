@@ -12,7 +12,7 @@ mod scan;
 mod torn;
 mod write;
 
-pub(crate) use frame::{Head, Kind};
+pub(crate) use frame::{Head, Kind, MOST_PAYLOAD};
 pub(crate) use scan::{Contents, Scan};
 pub(crate) use write::{Journal, Tail, Transaction};
 
@@ -25,6 +25,8 @@ const MAGIC: [u8; 8] = *b"\x8aCOUJ\r\n\x1a";
 /// What is written; version 1 is read too.
 const VERSION: u16 = 2;
 pub(crate) const HEADER_BYTES: u64 = 64;
+/// Of a checkpoint's payload, before the progress.
+pub(crate) const TURN_BYTES: u64 = 24;
 
 /// Which snapshot: its whole checksum and its length. All zero before there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -164,6 +164,43 @@ fn fill_the_disk(name: &str, beside_from: u64) {
     assert!(committed(&path) != (round, before));
 }
 
+/// What is committed can be read again.
+#[test]
+fn more_progress_than_a_reader_takes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let with_note = |bytes: usize| Progress { note: vec![b'x'; bytes], ..Progress::default() };
+    // Beside it: three numbers of its own, and what a checkpoint says.
+    let longest = (64 << 20) - 16 - 24;
+    let (fits, too_long) = (with_note(longest), with_note(longest + 1));
+    let changed = || {
+        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+        store.insert("a").unwrap();
+        store
+    };
+    let is_refused = |done: Result<(), StoreError>| {
+        let text = done.unwrap_err().to_string();
+        let words =
+            "seen.coua: the program's progress takes 67108841 bytes, and 67108840 at most are kept";
+        assert!(text.contains(words), "{text}");
+    };
+    is_refused(changed().commit(&too_long));
+    is_refused(changed().commit_snapshot(&too_long));
+    is_refused(changed().finish_at(&too_long).map(drop));
+    let lock = Lock::take(&path, Wait::No).unwrap();
+    is_refused(Options::new().replace(lock, CuckooFilter::new(), &too_long));
+    assert!(names_in(folder.path()).is_empty());
+    let mut store = changed();
+    for commit in [Store::commit, Store::commit_snapshot] {
+        store.insert("a").unwrap();
+        commit(&mut store, &fits).unwrap();
+        let view = Store::read(&path).unwrap();
+        assert!(view.progress.as_ref() == Some(&fits) && view.filter.len() == store.filter().len());
+    }
+    store.finish_at(&fits).unwrap();
+    assert!(Store::open(&path).unwrap().progress() == Some(&fits));
+}
+
 /// Over nothing, a filter, one with a journal, and what is neither.
 #[test]
 fn a_filter_replaces_whatever_is_there() {
