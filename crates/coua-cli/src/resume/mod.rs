@@ -8,6 +8,7 @@ mod course;
 mod job;
 mod known;
 mod reach;
+mod room;
 mod tracker;
 mod unfinished;
 
@@ -18,7 +19,7 @@ pub(crate) use unfinished::Unfinished;
 use crate::args::checkpoint::CheckpointArgs;
 use crate::args::run::Quiet;
 use crate::filter_file::Kept;
-use crate::message::Failure;
+use crate::message::{self, Failure};
 use crate::output::{Destinations, Opening, Outputs};
 use crate::pipeline::Deliver;
 use course::Recorded;
@@ -52,7 +53,7 @@ impl CheckpointArgs {
     pub(crate) fn begin<C: Serialize + DeserializeOwned>(
         &self,
         kept: Option<&mut Kept>,
-        job: Job,
+        mut job: Job,
         fresh: Yield<'_, C>,
     ) -> Result<Begun<C>, Failure> {
         let Some(kept) = kept else {
@@ -63,6 +64,9 @@ impl CheckpointArgs {
                 counts: fresh.counts,
             });
         };
+        if fresh.to.are_files() {
+            self.check_room(&mut job, fresh.quiet)?;
+        }
         let known = self.interrupted(kept, &job, fresh.to)?;
         let (mut outputs, counts) = match &known {
             Some(run) => {
@@ -90,6 +94,20 @@ impl CheckpointArgs {
             None => course.commit(kept, outputs.settle()?, &counts)?,
         }
         Ok(Begun { course, outputs, counts })
+    }
+
+    /// What cannot be kept is not recorded.
+    fn check_room(&self, job: &mut Job, quiet: Quiet) -> Result<(), Failure> {
+        let Some(lack) = job.inputs.as_deref().and_then(room::lack) else { return Ok(()) };
+        if self.resume {
+            return Err(Failure::at("--resume", lack));
+        }
+        if !quiet.quiet {
+            let text = format_args!("this run cannot be gone on with if it is interrupted: {lack}");
+            message::say(text);
+        }
+        job.inputs = None;
+        Ok(())
     }
 
     /// The run to go on with, if there is one and it is asked for.

@@ -4,6 +4,7 @@ mod counts;
 mod grown;
 mod kills;
 mod lost;
+mod many;
 mod refused;
 mod stopped;
 mod told;

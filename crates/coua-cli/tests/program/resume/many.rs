@@ -1,0 +1,35 @@
+//! More inputs than can be noted.
+
+use crate::support::{Folder, coua, run, run_as_is};
+use std::fs;
+
+/// Inputs with names so long that they do not fit into a frame of the journal.
+#[test]
+fn a_run_of_too_many_inputs_is_not_recorded() {
+    let folder = Folder::new();
+    let mut deep = fs::canonicalize(folder.path()).unwrap();
+    while deep.as_os_str().len() < 3_800 {
+        deep.push("x".repeat(200));
+    }
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("a"), "one\n").unwrap();
+    let filter = folder.join("seen");
+    let with = |option: &'static str| {
+        let mut command = coua(["add", "--unique", &filter, option]);
+        run_as_is(command.args(vec!["a"; 20_000]).current_dir(&deep))
+    };
+    let reason = "how far a run is in 20,000 inputs takes up to ";
+    let refused = with("--resume");
+    assert!(refused.code == Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.starts_with(&format!("coua: --resume: {reason}")), "{}", refused.stderr);
+    assert!(!folder.has("seen"));
+    let told = with("--trim");
+    let words = format!("coua: this run cannot be gone on with if it is interrupted: {reason}");
+    assert!(told.code == Some(0) && told.stderr.starts_with(&words), "{}", told.stderr);
+    assert_eq!(told.stderr.lines().count(), 1);
+    with("--quiet").good();
+    let mut piped = coua(["dedup", "--filter", &filter]);
+    run_as_is(piped.args(vec!["a"; 20_000]).current_dir(&deep)).good();
+    let items = run(["info", "--json", &filter]).json();
+    assert_eq!((&items["items"], &items["unfinished_run"]), (&1.into(), &serde_json::Value::Null));
+}
