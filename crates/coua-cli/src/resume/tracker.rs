@@ -2,6 +2,7 @@
 
 use crate::message::Failure;
 use coua_store::{Place, Role};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -47,21 +48,32 @@ impl Tracker {
         self.last = Instant::now();
     }
 
-    /// Where the inputs are when so many bytes of each were read; or the one that is no longer there by
-    /// its name, which nobody can go on with.
+    /// Where the inputs are when so many bytes of each were read, or a little before; or the one that is no
+    /// longer there by its name, which nobody can go on with.
     pub(super) fn places(
         &mut self,
         offsets: impl Iterator<Item = u64>,
     ) -> Result<Vec<Place>, PathBuf> {
         for (place, offset) in self.inputs.iter_mut().zip(offsets) {
-            if place.offset != offset {
-                let now = Place::of(Role::Input, &place.path, offset).ok();
-                let same = now.filter(|now| now.inode == place.inode);
-                let moved = same.ok_or_else(|| place.path.clone())?;
-                // Growth is noticed, but does not make it another file.
-                *place = Place { size: place.size.max(offset), ..moved };
+            if place.offset == offset {
+                continue;
+            }
+            match Place::of(Role::Input, &place.path, offset) {
+                Ok(now) if now.inode == place.inode => {
+                    // Growth is noticed, but does not make it another file.
+                    *place = Place { size: place.size.max(offset), ..now };
+                }
+                Ok(_) => return Err(place.path.clone()),
+                Err(error) if is_gone(&error) => return Err(place.path.clone()),
+                // It may be that file still, which whoever goes on will see: up to where it was looked at last.
+                Err(_) => {}
             }
         }
         Ok(self.inputs.clone())
     }
+}
+
+/// Whether nothing has the name.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

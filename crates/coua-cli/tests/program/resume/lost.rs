@@ -2,23 +2,26 @@
 
 use super::refused::interrupted;
 use crate::support::{
-    Folder, Repeats, coua, expected, lines, messages, run_in, shell, try_send, until, wait,
+    Folder, Repeats, coua, expected, lines, messages, powerless, run_in, shell, try_send, until,
+    wait,
 };
 use rustix::process::Signal;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
 
 const DEDUP: [&str; 6] = ["dedup", "--filter", "seen.coua", "-o", "out", "many"];
 const RESUME: [&str; 7] = ["dedup", "--filter", "seen.coua", "-o", "out", "many", "--resume"];
 
 /// A run that has written something, with checkpoints all the time.
 fn at_work(folder: &Folder, command: &[&str], written: u64) -> Child {
-    let mut child = coua(command.iter().chain(&["--checkpoint-every", "0"]))
-        .current_dir(folder.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    at_work_as(&mut coua(command), folder, written)
+}
+
+fn at_work_as(command: &mut Command, folder: &Folder, written: u64) -> Child {
+    let command = command.args(["--checkpoint-every", "0"]).current_dir(folder.path());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let output = folder.join("out");
     until(|| {
         let has_written = fs::metadata(&output).is_ok_and(|output| output.len() > written);
@@ -58,6 +61,33 @@ fn sorted(text: &[u8]) -> Vec<&[u8]> {
     let mut all: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
     all.sort_unstable();
     all
+}
+
+/// It is the same file still: what cannot be looked at for now is looked at the next time.
+#[test]
+fn an_input_that_cannot_be_looked_at_for_a_while_is_gone_on_with() {
+    let text = lines(200_000, Repeats::Few);
+    let caught = (1..50).any(|round| {
+        let folder = Folder::new();
+        folder.file("many", &text);
+        let mode = |name: &str, mode| {
+            fs::set_permissions(folder.join(name), Permissions::from_mode(mode)).unwrap();
+        };
+        let mut command = powerless(&folder);
+        mode("", 0o777);
+        let mut child = at_work_as(command.args(RESUME), &folder, 100_000);
+        mode("many", 0);
+        let is_stopped = round % 2 == 0 && try_send(&child, Signal::TERM);
+        let status = wait(&mut child);
+        assert_eq!(messages(&mut child), "");
+        assert!(status.success() || is_stopped);
+        let is_whole = folder.read("out") == expected(&text);
+        mode("many", 0o644);
+        run_in(&folder, &RESUME).good();
+        assert!(folder.read("out") == expected(&text));
+        is_stopped && !is_whole
+    });
+    assert!(caught, "no run was caught at work");
 }
 
 /// As a log that is rotated while it is read.
