@@ -280,7 +280,10 @@ fn failure(error: &StoreError) -> Failure {
 
 /// The failure to say about a filter whose changes cannot be kept.
 fn not_saved(name: &str, error: &StoreError) -> Failure {
-    if let StoreError::Replaced { path } = error {
+    if let StoreError::Replaced { path }
+    | StoreError::Occupied { path }
+    | StoreError::OverJournal { path } = error
+    {
         return Failure::at(path.display(), error.reason());
     }
     let reason = match error {

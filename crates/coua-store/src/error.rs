@@ -29,6 +29,16 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// The filter needs this name for a file of its own, and somebody else's has it.
+    Occupied {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A filter was to be written over the journal of another one.
+    OverJournal {
+        /// The journal.
+        path: PathBuf,
+    },
     /// Another process is writing the filter.
     Busy {
         /// The filter file.
@@ -151,6 +161,8 @@ impl StoreError {
         match self {
             Self::Io { path, .. }
             | Self::NotRegular { path }
+            | Self::Occupied { path }
+            | Self::OverJournal { path }
             | Self::Busy { path }
             | Self::Load { path, .. }
             | Self::Damaged { path, .. }
@@ -219,6 +231,13 @@ impl fmt::Display for Reason<'_> {
             StoreError::Io { doing, source, .. } => write!(f, "cannot {doing}: {source}"),
             StoreError::NotRegular { .. } => {
                 f.write_str("is no regular file, so it cannot hold a filter")
+            }
+            StoreError::Occupied { .. } => f.write_str(
+                "a filter has a file of its own under this name, but this is something else: move it away, \
+                 or name another filter",
+            ),
+            StoreError::OverJournal { .. } => {
+                f.write_str("is the journal of a filter: name another file")
             }
             StoreError::Busy { .. } => f.write_str("another process is writing it"),
             StoreError::Load { source, .. } => source.fmt(f),

@@ -19,6 +19,8 @@ pub(crate) struct Files {
     pub(crate) next_snapshot: PathBuf,
     /// The next journal, while it is written.
     pub(crate) next_journal: PathBuf,
+    /// Held by the writer.
+    pub(crate) lock: PathBuf,
 }
 
 impl Files {
@@ -29,6 +31,7 @@ impl Files {
             journal: beside(snapshot, ".journal"),
             next_snapshot: beside(snapshot, ".next"),
             next_journal: beside(snapshot, ".journal.next"),
+            lock: beside(snapshot, ".lock"),
         }
     }
 
@@ -79,6 +82,25 @@ pub fn journal_of(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(Files::of(&resolved(path)?).journal)
 }
 
+/// Where the filter file at `path` is, which may or may not exist, with symbolic links resolved; and the names
+/// beside it that it needs.
+///
+/// # Errors
+///
+/// As [`journal_of`].
+///
+/// ```
+/// let [filter, beside @ ..] = coua_store::names_of("/no/such/seen.coua".as_ref())?;
+/// assert!(filter.ends_with("seen.coua"));
+/// assert!(beside.iter().any(|path| path.ends_with("seen.coua.lock")));
+/// # Ok::<(), coua_store::StoreError>(())
+/// ```
+pub fn names_of(path: &Path) -> Result<[PathBuf; 5], StoreError> {
+    let Files { snapshot, journal, next_snapshot, next_journal, lock } =
+        Files::of(&resolved(path)?);
+    Ok([snapshot, journal, next_snapshot, next_journal, lock])
+}
+
 /// What a journal is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalUse {
@@ -103,7 +125,7 @@ fn opened(path: &Path, options: &fs::OpenOptions) -> Result<Option<File>, StoreE
 }
 
 /// The path with more at the end of its name.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

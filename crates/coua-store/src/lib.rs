@@ -13,6 +13,8 @@
 //! seen.coua.journal.next   the next journal, while it is written
 //! ```
 //!
+//! Under these names nothing else may be: what is no filter's is left alone, and the filter is refused.
+//!
 //! The filter is the snapshot *and* its journal: move or copy them together, or first make one file of
 //! them with [`Store::commit_snapshot`].
 //!
@@ -42,6 +44,7 @@ mod error;
 mod fields;
 mod files;
 mod journal;
+mod left;
 mod lock;
 mod log;
 mod next;
@@ -60,7 +63,7 @@ mod faults;
 
 pub use access::Access;
 pub use error::{Damage, Reason, StoreError};
-pub use files::journal_of;
+pub use files::{journal_of, names_of};
 pub use lock::{Lock, Wait};
 pub use options::Options;
 pub use progress::{Moved, Place, Progress, Role};

@@ -1,14 +1,16 @@
 //! One writer at a time.
 //!
 //! The filter's own file is replaced, so writers lock an empty file beside it (`seen.coua.lock`). It
-//! is removed at the end; a crash leaves it behind, unlocked and harmless. Readers take no lock.
+//! is removed at the end; a crash leaves it behind, unlocked and harmless. Readers take no lock. What is
+//! not empty is no lock, and stays.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::files::{beside, resolved};
+use crate::files::{Files, resolved};
+use crate::left;
 
 /// What to do while another process is writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,6 +48,7 @@ impl Lock {
     /// # Errors
     ///
     /// [`StoreError::Busy`] if another process has the lock and `wait` says not to wait;
+    /// [`StoreError::Occupied`] if something else has the lock's name;
     /// [`StoreError::Io`] if the folder cannot be written or its file system has no locks.
     ///
     /// ```
@@ -59,9 +62,10 @@ impl Lock {
     /// ```
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         let target = resolved(path)?;
-        let path = beside(&target, ".lock");
+        let path = Files::of(&target).lock;
         let failed = |source| StoreError::io(&path, "lock", source);
         loop {
+            left::check_lock(&path)?;
             let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
@@ -100,7 +104,9 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Removed before it is unlocked, so that whoever has waited for it notices.
-        fs::remove_file(&self.path).ok();
+        if left::check_lock(&self.path).is_ok() {
+            fs::remove_file(&self.path).ok();
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Opening a filter file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use coua::Generations;
 
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse, resolved};
-use crate::journal::Identity;
+use crate::journal::{self, Identity};
+use crate::left::{self, Left};
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::progress::Progress;
@@ -112,10 +113,13 @@ impl Options {
         build: Option<B>,
     ) -> Result<Store, StoreError> {
         let files = Files::of(lock.target());
-        self.clear(&[&files.next_snapshot, &files.next_journal])?;
+        self.clear(&files)?;
         match (State::of(self, &files, JournalUse::Append)?, build) {
             (Some(state), _) => Store::go_on(self, (lock, files), state),
-            (None, Some(build)) => Store::begin(self, (lock, files), build().into()),
+            (None, Some(build)) => {
+                left::at(&files.journal, &journal::MAGIC)?;
+                Store::begin(self, (lock, files), build().into())
+            }
             (None, None) => Err(missing(&files)),
         }
     }
@@ -146,22 +150,24 @@ impl Options {
     ) -> Result<(), StoreError> {
         let filter = filter.into();
         let files = Files::of(lock.target());
-        self.clear(&[&files.next_snapshot, &files.next_journal])?;
-        let old = if files.journal.exists() {
-            match State::journal_of(&files) {
+        if let Ok(Left::Begun) = left::at(&files.snapshot, &journal::MAGIC) {
+            return Err(StoreError::OverJournal { path: files.snapshot });
+        }
+        self.clear(&files)?;
+        let old = match left::at(&files.journal, &journal::MAGIC)? {
+            Left::Nothing => Some((Identity::default(), Rest::Nothing)),
+            Left::Blank | Left::Begun => match State::journal_of(&files) {
                 Ok(old) => Some(old),
                 // It may be whole: that cannot be told.
                 Err(error @ (StoreError::Io { .. } | StoreError::NotRegular { .. })) => {
                     return Err(error);
                 }
                 Err(_) => None,
-            }
-        } else {
-            Some((Identity::default(), Rest::Nothing))
+            },
         };
         if let Some((_, Rest::Nothing)) = old {
             // It holds nothing that a crash must leave.
-            self.clear(&[&files.journal])?;
+            self.remove(&files.journal, &journal::MAGIC)?;
         }
         let mut store = Store::begin(self, (lock, files), filter)?;
         let Some((snapshot, rest)) = old else { return store.finish_over_ruins(progress) };
@@ -170,12 +176,17 @@ impl Options {
     }
 
     /// Removes files that a crash may have left.
-    fn clear(&self, paths: &[&PathBuf]) -> Result<(), StoreError> {
-        for path in paths.iter().filter(|path| path.exists()) {
-            let removed = self.disk.remove(path);
-            removed.map_err(|source| StoreError::io(path, "remove", source))?;
+    fn clear(&self, files: &Files) -> Result<(), StoreError> {
+        self.remove(&files.next_snapshot, &left::SNAPSHOT)?;
+        self.remove(&files.next_journal, &journal::MAGIC)
+    }
+
+    /// Removes a file that a writer has left, if there is one.
+    fn remove(&self, path: &Path, magic: &[u8]) -> Result<(), StoreError> {
+        if left::at(path, magic)? == Left::Nothing {
+            return Ok(());
         }
-        Ok(())
+        self.disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))
     }
 }
 

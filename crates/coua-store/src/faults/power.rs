@@ -42,9 +42,10 @@ impl Volatile {
         })
     }
 
-    /// The names at the moment.
+    /// The names at the moment. Without the lock, which is not made here: its inode may be another's later.
     fn present(&self) -> BTreeMap<PathBuf, Inode> {
         let paths = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+        let paths = paths.filter(|path| !path.to_string_lossy().ends_with(".lock"));
         paths.filter_map(|path| Some((path.clone(), inode_at(&path)?))).collect()
     }
 

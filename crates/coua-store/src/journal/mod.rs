@@ -21,7 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::Damage;
 use crate::fields::{Fields, put_u32, put_u64};
 
-const MAGIC: [u8; 8] = *b"\x8aCOUJ\r\n\x1a";
+/// How a journal begins.
+pub(crate) const MAGIC: [u8; 8] = *b"\x8aCOUJ\r\n\x1a";
 /// What is written; version 1 is read too.
 const VERSION: u16 = 2;
 pub(crate) const HEADER_BYTES: u64 = 64;

@@ -9,7 +9,7 @@ use coua_store::{Lock, Options, Progress, Store, StoreError, Wait};
 
 use crate::samples::{change, committed, progress};
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -201,6 +201,9 @@ fn more_progress_than_a_reader_takes_is_refused() {
     assert!(Store::open(&path).unwrap().progress() == Some(&fits));
 }
 
+/// It begins like one.
+const DAMAGED_JOURNAL: &[u8] = b"\x8aCOUJ\r\n\x1a and nothing else";
+
 /// Over nothing, a filter, one with a journal, and what is neither.
 #[test]
 fn a_filter_replaces_whatever_is_there() {
@@ -224,7 +227,7 @@ fn a_filter_replaces_whatever_is_there() {
         drop(store);
         match damage {
             0 => {}
-            1 => fs::write(path.with_extension("coua.journal"), "not a journal").unwrap(),
+            1 => fs::write(path.with_extension("coua.journal"), DAMAGED_JOURNAL).unwrap(),
             _ => fs::write(&path, "not a filter").unwrap(),
         }
         replace("d").unwrap();

@@ -9,6 +9,7 @@ mod files;
 mod golden;
 mod kill;
 mod mapped;
+mod names;
 mod samples;
 mod text;
 mod together;
