@@ -15,6 +15,7 @@ mod key;
 mod memory;
 mod message;
 mod output;
+mod own_files;
 mod pipeline;
 mod progress;
 mod record;

@@ -9,11 +9,12 @@ use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
 use crate::output::Opening;
+use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
 use coua::Generations;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to read and how to understand it. (Serialized without the files: how they are understood.)
 #[derive(Args, Debug, Serialize)]
@@ -173,13 +174,9 @@ impl Reading {
         }
     }
 
-    /// What an output of these records needs to know, beside a filter file.
-    pub(crate) fn opening<'a>(
-        &'a self,
-        inputs: &'a Survey,
-        filter: Option<&'a Path>,
-    ) -> Opening<'a> {
-        Opening { separator: &self.format.separator, inputs, filter }
+    /// What an output of these records needs to know, beside the run's own files.
+    pub(crate) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
+        Opening { separator: &self.format.separator, inputs, own }
     }
 }
 

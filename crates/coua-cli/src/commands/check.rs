@@ -11,6 +11,7 @@ use crate::filter_file;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
@@ -66,9 +67,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
+    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let to = args.printing.destinations();
-    let mut output = Outputs::open(to, reading.opening(&inputs, Some(&args.target.filter_file)))?;
+    let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());

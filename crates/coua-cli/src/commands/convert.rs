@@ -7,8 +7,10 @@ use crate::args::value;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile, Made};
 use crate::message::Failure;
+use crate::own_files::OwnFiles;
 use coua::Conversion;
 use std::path::PathBuf;
+use std::slice;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
 #[derive(clap::Args, Debug)]
@@ -66,6 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(conversion) = args.target.conversion() else {
         return Ok(Exit::Error);
     };
+    OwnFiles::check_made(&args.output, slice::from_ref(&args.file), &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     let view = filter_file::read(&args.file, &args.secret)?;
     let filter = view.filter.endless().ok_or_else(|| {

@@ -11,6 +11,7 @@ use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Output;
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
@@ -48,8 +49,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
+    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
-    let output = Output::open(None, reading.opening(&inputs, Some(&args.target.filter_file)))?;
+    let output = Output::open(None, reading.opening(&inputs, &own))?;
     let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, view.filter.hasher());

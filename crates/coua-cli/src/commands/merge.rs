@@ -5,6 +5,7 @@ use crate::args::secret::SecretArgs;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile, Made};
 use crate::message::Failure;
+use crate::own_files::OwnFiles;
 use std::path::PathBuf;
 
 /// Write a filter file that holds what several hold together
@@ -30,6 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    OwnFiles::check_made(&args.output, &args.files, &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     let Some((first, others)) = args.files.split_first() else {
         return Ok(Exit::Success);

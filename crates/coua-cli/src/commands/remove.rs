@@ -11,6 +11,7 @@ use crate::input::block::{Block, Why};
 use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::remote::{self, Address, Task};
 use crate::resume::{Again, Begun, Course, Job, Yield};
@@ -96,12 +97,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let reading = args.target.input.check()?;
     let inputs = reading.inputs.survey()?;
+    let (own, to) =
+        (OwnFiles::of(Some(&args.target.filter_file), &args.secret)?, args.report.destinations());
+    let opening = reading.opening(&inputs, &own);
+    opening.check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open(&args.secret, &inputs, now)?;
     let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
-    let opening = reading.opening(&inputs, Some(&args.target.filter_file));
-    let to = args.report.destinations();
     let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;

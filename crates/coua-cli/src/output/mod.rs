@@ -7,6 +7,7 @@ pub(crate) use several::{Destination, Destinations, Outputs};
 use crate::input::block::{Block, Ending};
 use crate::input::{self, Identity, Survey};
 use crate::message::Failure;
+use crate::own_files::OwnFiles;
 use crate::record::Separator;
 use crate::startup::Stream;
 use coua_store::{Place, Role};
@@ -48,8 +49,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) separator: &'a Separator,
     /// An output must not be an input.
     pub(crate) inputs: &'a Survey,
-    /// Nor the filter file, whether it exists already or not.
-    pub(crate) filter: Option<&'a Path>,
+    /// Nor one of these, whether it exists already or not.
+    pub(crate) own: &'a OwnFiles,
 }
 
 impl Output {
@@ -61,14 +62,10 @@ impl Output {
             let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
             return Self::new(name.to_owned(), file, opening);
         };
-        let name = path.display().to_string();
         // Before a new one is made.
-        opening.check(&name, input::regular_file(path))?;
-        if opening.filter.is_some_and(|filter| input::is_same_place(path, filter)) {
-            return Err(also_filter(&name));
-        }
+        opening.check_path(path)?;
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        Self::new(name, file, opening)
+        Self::new(path.display().to_string(), file, opening)
     }
 
     /// Drops what was in a file.
@@ -84,10 +81,9 @@ impl Output {
 
     /// Goes on with a file that an interrupted run has written: what it wrote later is cut off.
     fn go_on(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
-        let name = place.path.display().to_string();
-        opening.check(&name, input::regular_file(&place.path))?;
+        opening.check_path(&place.path)?;
         let file = File::options().append(true).open(&place.path);
-        let output = Self::new(name, file, opening)?;
+        let output = Self::new(place.path.display().to_string(), file, opening)?;
         let cut = output.file.set_len(place.offset);
         cut.map_err(|error| Failure::io(&output.name, &error))?;
         Ok(output)
@@ -117,7 +113,7 @@ impl Output {
         let file = file.map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let regular = metadata.is_file().then(|| Identity::of(&metadata));
-        opening.check(&name, regular)?;
+        opening.check(&name, None, regular)?;
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
         Ok(Self { name, regular, file, buffer, separator, owes_separator: false })
@@ -220,21 +216,39 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 impl Opening<'_> {
+    /// Complains about inputs and outputs that are files of the filter, before it is locked: from then on it
+    /// puts its files into their places.
+    pub(crate) fn check_all(&self, outputs: Destinations<'_>) -> Result<(), Failure> {
+        self.own.refuse_inputs(self.inputs)?;
+        outputs.all().try_for_each(|output| match output.path() {
+            Some(path) => self.check_path(path),
+            None => self.check(Stream::Output.name(), None, standard_output()),
+        })
+    }
+
+    fn check_path(&self, path: &Path) -> Result<(), Failure> {
+        self.check(&path.display().to_string(), Some(path), input::regular_file(path))
+    }
+
     /// Complains if a regular file must not be the output of this name.
-    fn check(&self, name: &str, file: Option<Identity>) -> Result<(), Failure> {
-        let Some(file) = file else { return Ok(()) };
-        if self.inputs.contains(file) {
+    fn check(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        file: Option<Identity>,
+    ) -> Result<(), Failure> {
+        if file.is_some_and(|file| self.inputs.contains(file)) {
             return Err(Failure::at(name, "is an input as well: name another output"));
         }
-        if self.filter.and_then(input::regular_file) == Some(file) {
-            return Err(also_filter(name));
-        }
-        Ok(())
+        self.own.refuse_output(name, path, file)
     }
 }
 
-fn also_filter(name: &str) -> Failure {
-    Failure::at(name, "is the filter file as well: name another output")
+/// Which regular file standard output is, if it is one.
+fn standard_output() -> Option<Identity> {
+    let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
+    let metadata = file.metadata().ok()?;
+    metadata.is_file().then(|| Identity::of(&metadata))
 }
 
 #[cfg(test)]
@@ -259,7 +273,7 @@ mod tests {
         let inputs =
             crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
         let separator = &Separator::Byte(b'\n');
-        let opening = Opening { separator, inputs: &inputs, filter: None };
+        let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();

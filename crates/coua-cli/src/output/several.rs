@@ -22,7 +22,7 @@ impl<'a> Destination<'a> {
         path.map_or(Self::Standard, Self::File)
     }
 
-    fn path(self) -> Option<&'a Path> {
+    pub(super) fn path(self) -> Option<&'a Path> {
         match self {
             Self::Standard => None,
             Self::File(path) => Some(path),
@@ -40,7 +40,7 @@ pub(crate) struct Destinations<'a> {
 }
 
 impl<'a> Destinations<'a> {
-    fn all(self) -> impl Iterator<Item = Destination<'a>> {
+    pub(super) fn all(self) -> impl Iterator<Item = Destination<'a>> {
         self.main.into_iter().chain(self.tee.map(Destination::File))
     }
 

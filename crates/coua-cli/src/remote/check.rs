@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Outputs;
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
 use crate::session::Session;
 
@@ -15,7 +16,8 @@ pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure>
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let mut output = Outputs::open(printing.destinations(), reading.opening(&inputs, None))?;
+    let mut output =
+        Outputs::open(printing.destinations(), reading.opening(&inputs, &OwnFiles::default()))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);

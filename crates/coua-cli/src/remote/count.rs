@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Output;
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -16,7 +17,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let output = Output::open(None, reading.opening(&inputs, None))?;
+    let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
     let mut lines = Lines { output, on_missing: reading.on_missing };
     let pipeline = pipeline(&session, reading);

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::{self, Failure};
 use crate::output::{Destinations, Outputs, Settled};
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -30,7 +31,7 @@ pub(crate) fn run(
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
     let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
-    let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
+    let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let mut dedup = Dedup {

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::input::block::{Block, Why};
 use crate::message::Failure;
 use crate::output::{Destinations, Outputs};
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -21,7 +22,7 @@ pub(crate) fn run(
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let mut outputs = Outputs::open(to, reading.opening(&inputs, None))?;
+    let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);

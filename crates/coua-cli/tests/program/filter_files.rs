@@ -142,6 +142,24 @@ fn few_changes_of_a_large_filter_go_to_its_journal() {
     run(["compact", &filter]).good();
 }
 
+/// Whatever they are called.
+#[test]
+fn files_of_others_are_left_alone() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    for name in ["seen.next", "seen.lock", "seen.journal", "seen.journal.next"] {
+        let file = folder.file(name, "my diary\n");
+        let message = format!(
+            "coua: {file}: a filter has a file of its own under this name, but this is something else: move \
+             it away, or name another filter\n"
+        );
+        run_with(b"a\n", ["add", &filter]).failed(2, &message);
+        run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
+        assert!(folder.read(name) == b"my diary\n" && !folder.has("seen"));
+        fs::remove_file(file).unwrap();
+    }
+}
+
 /// A good filter file's bytes.
 fn good(folder: &Folder) -> Vec<u8> {
     run_with(b"a\nb\nc\n", ["add", &folder.join("good.coua")]).good();

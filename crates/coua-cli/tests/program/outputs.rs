@@ -199,6 +199,91 @@ fn an_output_is_no_filter() {
     assert!(!folder.has("new") && !folder.has("f.lock") && !folder.has("new.lock"));
 }
 
+/// What a run has for itself stays as it is, whatever names it is given.
+#[test]
+fn files_of_the_filter_are_neither_inputs_nor_outputs() {
+    let folder = Folder::new();
+    folder.file("lines", "a\nb\na\n");
+    folder.file("k", "0123456789abcdef");
+    let script = |script: &str| shell(folder.path(), script);
+    script("$COUA add g lines && $COUA add f lines && $COUA add f --resume lines && cp k k2")
+        .good();
+    let (filter, journal) = (folder.read("f"), folder.read("f.journal"));
+    let names = ["f.lock", "f.next", "f.journal.next", "f.journal"];
+    for name in names {
+        let is_there = folder.has(name);
+        for command in [
+            "dedup --filter f -o NAME lines",
+            "dedup --filter ./f --tee-dups NAME lines",
+            "remove f --report found -o NAME lines",
+            "merge -o NAME f",
+            "merge -o NAME g f",
+            "convert f --hash-bits 40 -o NAME",
+        ] {
+            let run = script(&format!("$COUA {}", command.replace("NAME", name)));
+            let message =
+                format!("coua: {name}: belongs to the filter file: name another output\n");
+            run.failed(2, &message);
+            assert_eq!(folder.has(name), is_there, "{command} {name}");
+        }
+        if !is_there {
+            folder.file(name, "theirs\n");
+        }
+        let content = folder.read(name);
+        for command in
+            ["add f NAME", "add f < NAME", "remove f NAME", "dedup --filter f NAME -o out"]
+        {
+            let run = script(&format!("$COUA {}", command.replace("NAME", name)));
+            let words = "is a file of the filter, which this run changes: name another input\n";
+            assert!(
+                run.code == Some(2) && run.stderr.ends_with(words),
+                "{command}: {}",
+                run.stderr
+            );
+            assert_eq!(folder.read(name), content, "{command}");
+        }
+        let message = "coua: standard output: belongs to the filter file: name another output\n";
+        for command in ["check f", "count f", "dedup --filter f", "remove f --report found"] {
+            script(&format!("$COUA {command} lines >> {name}")).failed(2, message);
+        }
+        assert_eq!(folder.read(name), content);
+        if !is_there {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+    }
+    // Also where the filter would be new, and where nobody has named the filter that the journal is of.
+    script("$COUA dedup --filter new -o new.next lines")
+        .failed(2, "coua: new.next: belongs to the filter file: name another output\n");
+    let run = script("$COUA merge -o f.journal g");
+    assert!(run.code == Some(2), "{}", run.stderr);
+    assert!(run.stderr.ends_with("f.journal: is the journal of a filter: name another file\n"));
+    assert!(folder.read("f") == filter && folder.read("f.journal") == journal);
+    assert!(!folder.has("out") && !folder.has("new") && !folder.has("new.next"));
+}
+
+#[test]
+fn the_key_is_not_written_over() {
+    let folder = Folder::new();
+    folder.file("lines", "a\n");
+    folder.file("k", "0123456789abcdef");
+    let script = |script: &str| shell(folder.path(), script);
+    script("$COUA add f --key-file k lines; ln k link").good();
+    for (command, name) in [
+        ("dedup --filter f --key-file k -o k lines", "k"),
+        ("dedup --filter f --key-file k --tee-dups ./link lines", "./link"),
+        ("dedup --key-file k -o k lines", "k"),
+        ("remove f --key-file k --report found -o k lines", "k"),
+        ("check f --key-file k lines >> k", "standard output"),
+        ("merge -o k --key-file k f", "k"),
+        ("convert f -o k --key-file k --hash-bits 40", "k"),
+    ] {
+        let message =
+            format!("coua: {name}: is the file of the secret key as well: name another output\n");
+        script(&format!("$COUA {command}")).failed(2, &message);
+    }
+    assert_eq!(folder.read("k"), b"0123456789abcdef");
+}
+
 #[test]
 fn an_output_that_cannot_be_made() {
     let folder = Folder::new();

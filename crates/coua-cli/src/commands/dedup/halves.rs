@@ -13,6 +13,7 @@ use crate::input::Survey;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::Outputs;
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
 use crate::session::Session;
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
@@ -21,14 +22,19 @@ use std::mem;
 /// Bits of a hash that a half remembers.
 const BITS: u32 = 63;
 
-pub(super) fn run(args: &Args, reading: Reading, inputs: &Survey) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &Args,
+    reading: Reading,
+    inputs: &Survey,
+    own: &OwnFiles,
+) -> Result<Exit, Failure> {
     let half = |number| {
         let filter = args.filter.build_with_hash_bits(BITS)?;
         Ok(Half::new(number, filter, Forecast::new(inputs.total_bytes)))
     };
     let (mut first, second) = (half(0)?, half(1)?);
     let hasher = second.filter.hasher();
-    let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, None))?;
+    let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, own))?;
     let manners = &args.work.manners;
     let session = Session::begin(&args.work.run, manners.quiet, reading.on_missing, inputs)?;
     let pipeline = session.pipeline(reading, hasher);

@@ -16,6 +16,7 @@ use crate::input::block::Block;
 use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::Settled;
+use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Begun, Course, Job, Yield};
@@ -93,10 +94,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let now = args.now.now();
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
-    if args.filter_file.is_none() && args.filter.leaves_all_open() {
-        return halves::run(args, reading, &inputs);
+    let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
+    let own = OwnFiles::of(file, &args.filter.secret)?;
+    reading.opening(&inputs, &own).check_all(to)?;
+    if file.is_none() && args.filter.leaves_all_open() {
+        return halves::run(args, reading, &inputs, &own);
     }
-    let file = args.filter_file.as_deref();
     let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
     let mut memory = match file {
         Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs, now)?)),
@@ -108,8 +111,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         .with("repeats", repeats)
         .with("window", &args.filter.window);
     let fresh = Yield {
-        to: args.output.destinations(),
-        opening: reading.opening(&inputs, args.filter_file.as_deref()),
+        to,
+        opening: reading.opening(&inputs, &own),
         counts: Counts::default(),
         quiet: work.manners.quiet,
     };

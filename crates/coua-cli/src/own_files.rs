@@ -1,0 +1,83 @@
+//! The files that a run has for itself: those of its filter, and that of the secret key. Records are
+//! neither written to them nor, while the filter changes, read from them.
+
+use crate::args::secret::SecretArgs;
+use crate::input::{self, Identity, Survey};
+use crate::message::Failure;
+use std::path::{Path, PathBuf};
+
+/// Files that are there, and names where one would be made.
+#[derive(Debug, Default)]
+pub(crate) struct OwnFiles {
+    /// As the user calls it, and with symbolic links resolved.
+    filter: Vec<PathBuf>,
+    /// Its journal, its lock and what else it needs.
+    beside: Vec<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+impl OwnFiles {
+    /// Of a filter, if there is one in a file.
+    pub(crate) fn of(filter: Option<&Path>, secret: &SecretArgs) -> Result<Self, Failure> {
+        let key = secret.key_file.clone();
+        let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
+        let names = coua_store::names_of(path);
+        let [resolved, beside @ ..] =
+            names.map_err(|error| Failure::at(path.display(), error.reason()))?;
+        Ok(Self { filter: vec![path.to_owned(), resolved], beside: beside.into(), key })
+    }
+
+    /// Complains if one of them is to be the output of this name, with this path if it has one, which is this
+    /// regular file if it is one.
+    pub(crate) fn refuse_output(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        file: Option<Identity>,
+    ) -> Result<(), Failure> {
+        let is_one = |own: &PathBuf| {
+            file.is_some() && file == input::regular_file(own)
+                || path.is_some_and(|path| input::is_same_place(path, own))
+        };
+        let what = if self.filter.iter().any(is_one) {
+            "is the filter file as well"
+        } else if self.beside.iter().any(is_one) {
+            "belongs to the filter file"
+        } else if self.key.iter().any(is_one) {
+            "is the file of the secret key as well"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::at(name, format_args!("{what}: name another output")))
+    }
+
+    /// Complains if a file of a filter that is going to change is an input.
+    pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<(), Failure> {
+        let is_input =
+            |path: &&PathBuf| input::regular_file(path).is_some_and(|file| inputs.contains(file));
+        match self.filter.iter().chain(&self.beside).find(is_input) {
+            None => Ok(()),
+            Some(path) => {
+                let reason = "is a file of the filter, which this run changes: name another input";
+                Err(Failure::at(path.display(), reason))
+            }
+        }
+    }
+
+    /// Complains if the filter at `output` cannot be made of those at `sources`, of which it may be one.
+    pub(crate) fn check_made(
+        output: &Path,
+        sources: &[PathBuf],
+        secret: &SecretArgs,
+    ) -> Result<(), Failure> {
+        let refuse = |mut own: Self, path: &Path| {
+            own.filter.clear();
+            own.refuse_output(&path.display().to_string(), Some(path), input::regular_file(path))
+        };
+        for source in sources {
+            refuse(Self::of(Some(source), secret)?, output)?;
+            refuse(Self { key: None, ..Self::of(Some(output), secret)? }, source)?;
+        }
+        Ok(())
+    }
+}
