@@ -142,8 +142,7 @@ impl CuckooFilter {
             let probe = self.locate(hash);
             let full_house = self.slots_holding(&probe) >= self.geometry.slots_per_bucket;
             if full_house || self.side_copies(&probe) > 0 {
-                self.set_aside(&probe, left);
-                return Ok(());
+                return self.set_aside(&probe, left);
             }
             self.insert_hash(hash)?;
             left -= 1;

@@ -47,6 +47,11 @@ impl Directory {
         ((index as u64) << 1) << (63 - self.bits)
     }
 
+    /// Bytes of memory that a split of a segment of this depth takes.
+    pub(crate) fn bytes_to_split(&self, depth: u32) -> u64 {
+        if depth == self.bits { self.memory_bytes() as u64 } else { 0 }
+    }
+
     /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`.
     pub(crate) fn split(&mut self, prefix: u64, depth: u32, upper: u32) -> Result<(), OutOfMemory> {
         if depth == self.bits {

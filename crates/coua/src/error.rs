@@ -35,6 +35,8 @@ pub enum FullReason {
     NoRoom,
     /// The operating system gave no memory for growth.
     OutOfMemory,
+    /// Growth would exceed [the limit of memory](crate::CuckooFilter::set_memory_limit).
+    MemoryLimit,
 }
 
 impl fmt::Display for Full {
@@ -54,6 +56,11 @@ impl fmt::Display for Full {
             FullReason::OutOfMemory => {
                 write!(f, "filter cannot grow beyond {items} items: no memory left")
             }
+            FullReason::MemoryLimit => write!(
+                f,
+                "filter cannot grow beyond {items} items: it would take more memory than it may; \
+                 raise its limit"
+            ),
         }
     }
 }

@@ -75,6 +75,8 @@ pub struct CuckooFilter {
     pub(crate) splits: u64,
     /// The shared filter that this one is a shard of.
     pub(crate) whole: Whole,
+    /// Bytes of memory up to which it grows; `u64::MAX`: no limit.
+    pub(crate) memory_limit: u64,
 }
 
 impl Default for CuckooFilter {
@@ -151,6 +153,7 @@ impl CuckooFilter {
             hasher,
             splits: 0,
             whole: Whole::default(),
+            memory_limit: u64::MAX,
         })
     }
 

@@ -64,6 +64,59 @@ impl CuckooFilter {
         self.is_resizable() && self.whole.depth == 0 && self.slots() <= GROWING_SEGMENT_SLOTS
     }
 
+    /// Lets the filter grow to so many bytes of memory at most, as [`memory_bytes`](Self::memory_bytes)
+    /// counts them; `None`: to any number, as before the first call. O(1).
+    ///
+    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the fifth copy of a
+    /// key or a later one (with four slots in a bucket), if it is the first that has no slot. Everything else goes
+    /// on, also in a filter that is larger already, and each item that the memory was planned for
+    /// goes in, also the few of them that have no slot in the end.
+    /// While a filter is rebuilt, its old table is not counted. A clone has the same limit;
+    /// snapshots, conversions and shared filters have none.
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, FullReason};
+    /// let mut filter = CuckooFilter::new();
+    /// filter.set_memory_limit(Some(1 << 20));
+    /// let full = (0u32..).find_map(|key| filter.insert(key.to_le_bytes()).err());
+    /// assert_eq!(full.map(|full| full.reason), Some(FullReason::MemoryLimit));
+    /// assert!((900_000..=1 << 20).contains(&filter.memory_bytes()));
+    /// ```
+    pub fn set_memory_limit(&mut self, limit: Option<u64>) {
+        self.memory_limit = limit.unwrap_or(u64::MAX);
+    }
+
+    /// Bytes that the filter may still take.
+    pub(crate) fn memory_left(&self) -> u64 {
+        self.memory_limit.saturating_sub(self.memory_bytes() as u64)
+    }
+
+    /// Whether so many inserts, each of which may split a segment, do not exceed the limit of memory.
+    pub(crate) fn is_far_from_memory_limit(&self, inserts: usize) -> bool {
+        // Twice: the ends of arenas may be too short for a segment. Once more what there is: the list of
+        // segments and the directory may double.
+        let segment = self.shapes[0].bytes(self.geometry.segment_slots());
+        let splits = segment.saturating_mul(2 * inserts as u64);
+        self.memory_left() >= splits.saturating_add(self.memory_bytes() as u64)
+    }
+
+    /// Bytes that growth in a segment takes at least.
+    pub(crate) fn growth_bytes(&self, segment: u32) -> u64 {
+        if self.is_small() {
+            return self.bytes_to_become(&fitted(self.geometry, 2 * self.slots()));
+        }
+        let level = usize::from(self.table.segments[segment as usize].level);
+        let bytes = self.shapes[level + 1].bytes(self.geometry.segment_slots());
+        let directory = self.directory.bytes_to_split(self.shapes[level].depth);
+        self.table.bytes_for(bytes).saturating_add(directory)
+    }
+
+    /// Bytes that a table of another geometry takes beyond those of this one.
+    fn bytes_to_become(&self, geometry: &Geometry) -> u64 {
+        let bytes = self.table.memory_bytes() + self.directory.memory_bytes();
+        sizing::table_bytes(geometry).saturating_sub(bytes as u64)
+    }
+
     /// Makes room in a segment: splits it, or doubles a small filter. Places found before are stale.
     pub(crate) fn grow(&mut self, segment: u32) -> Result<(), OutOfMemory> {
         if !self.is_small() {
@@ -151,7 +204,8 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`Full`] if `max_items` would be exceeded, the size is fixed and too small, or memory lacks.
+    /// [`Full`] if `max_items` or the limit of memory would be exceeded, the size is fixed and too small,
+    /// or memory lacks.
     ///
     /// ```
     /// let mut filter = coua::CuckooFilter::new();
@@ -173,6 +227,9 @@ impl CuckooFilter {
         let geometry = self.geometry_for(items);
         if geometry.slots() <= self.slots() || !self.is_even_in(&geometry) {
             return Ok(());
+        }
+        if self.bytes_to_become(&geometry) > self.memory_left() {
+            return Err(self.full(FullReason::MemoryLimit));
         }
         self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
     }
@@ -228,8 +285,10 @@ impl CuckooFilter {
                 break;
             }
             let is_tried = segment.overfull && self.policy.when_full != WhenFull::Refuse;
+            let may_split =
+                is_tried && self.may_split(index) && self.growth_bytes(index) <= self.memory_left();
             // Without memory they stay as they are.
-            if !(is_tried && self.may_split(index) && self.split(index).is_ok()) {
+            if !(may_split && self.split(index).is_ok()) {
                 index += 1;
             }
         }
@@ -245,6 +304,7 @@ impl CuckooFilter {
         let wanted = fullest.unwrap_or(0) as usize;
         hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
         target.splits = self.splits + 1;
+        target.memory_limit = self.memory_limit;
         target.stored = self.stored;
         target.side = std::mem::take(&mut self.side);
         let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();

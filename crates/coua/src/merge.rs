@@ -102,6 +102,7 @@ impl CuckooFilter {
             hasher: self.hasher,
             splits: self.splits,
             whole: self.whole,
+            memory_limit: self.memory_limit,
         })
     }
 }

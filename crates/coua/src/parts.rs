@@ -57,6 +57,7 @@ impl Cut {
             hasher: self.hasher,
             splits: 0,
             whole: Whole { depth: self.bits, ..Whole::default() },
+            memory_limit: u64::MAX,
         }
     }
 
@@ -100,6 +101,7 @@ impl Cut {
             hasher: self.hasher,
             splits: 0,
             whole: Whole::default(),
+            memory_limit: u64::MAX,
         }
     }
 }

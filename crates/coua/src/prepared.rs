@@ -9,7 +9,7 @@ use crate::geometry::{Probe, Shape};
 use crate::pair::Pair;
 use crate::relocate::Step;
 use crate::shapes::{ByLevel, Shapes, Work, in_form};
-use crate::side::{Aside, Taken};
+use crate::side::{Aside, ENTRY_BYTES, Taken};
 
 /// Whether an insert adds a copy of a key that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,45 +109,32 @@ impl CuckooFilter {
 
     #[inline]
     pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
-        let splits = self.splits;
-        loop {
-            let probe = &self.locate(hash);
-            let shape = *self.shape_of(probe.segment);
-            let accepted = in_form(Insert { filter: self, probe, copies }, Some(shape))?;
-            if let Accepted::Done(insertion) = accepted {
-                return Ok(insertion);
-            }
-            match self.insert_where_full(*probe) {
-                Ok(true) => return Ok(Insertion::Inserted),
-                Ok(false) => {}
-                // Who is refused changes nothing: the filter has grown, so it is too late for that.
-                Err(_) if self.splits != splits => return Ok(self.insert_unrefused(hash)),
-                Err(full) => return Err(full),
-            }
+        let probe = &self.locate(hash);
+        let shape = *self.shape_of(probe.segment);
+        match in_form(Insert { filter: self, probe, copies }, Some(shape))? {
+            Accepted::Done(insertion) => Ok(insertion),
+            Accepted::NeedsRoom => self.insert_where_full(hash, *probe),
         }
     }
 
-    /// Inserts a new key whatever the filter's room: without a slot if there is none.
-    #[cold]
-    pub(crate) fn insert_unrefused(&mut self, hash: KeyHash) -> Insertion {
-        let relocation = self.start_relocation(&self.locate(hash));
-        self.finish(ByLevel, relocation);
-        Insertion::Inserted
-    }
-
-    /// Inserts a key whose buckets are full; false if the filter had to grow first, and the key lies
-    /// elsewhere now.
+    /// Inserts a key whose buckets are full.
     #[inline(never)]
-    fn insert_where_full(&mut self, probe: Probe) -> Result<bool, Full> {
-        let probe = &probe;
-        match self.make_room(probe) {
+    fn insert_where_full(&mut self, hash: KeyHash, probe: Probe) -> Result<Insertion, Full> {
+        match self.make_room(&probe) {
             Ok(Some(relocation)) => self.finish(ByLevel, relocation),
-            Ok(None) => return Ok(false),
-            // A key that is there already is never refused.
-            Err(_) if self.slots_holding(probe) > 0 => self.set_aside(probe, 1),
+            // It lies elsewhere now, and is not refused any more: the filter has changed.
+            Ok(None) => {
+                self.stored += 1;
+                self.put_back(ByLevel, &self.locate(hash));
+            }
+            // Where there is no limit of memory, or a higher one, the filter grows now: equal items are to
+            // make equal filters.
+            Err(full) if full.reason == FullReason::MemoryLimit => return Err(full),
+            // A key that is there already is not refused.
+            Err(_) if self.slots_holding(&probe) > 0 => self.set_aside(&probe, 1)?,
             Err(full) => return Err(full),
         }
-        Ok(true)
+        Ok(Insertion::Inserted)
     }
 
     /// Everything an insert does before it has to move other items.
@@ -197,11 +184,11 @@ impl CuckooFilter {
             self.stored += 1;
             return Ok(Accepted::Done(Insertion::Inserted));
         }
-        // A key that is there already is never refused.
+        // A key that is there already is not refused.
         if !has_all_its_slots && held == 0 {
             return Err(self.full(FullReason::MaxItems));
         }
-        self.set_aside(probe, 1);
+        self.set_aside(probe, 1)?;
         Ok(Accepted::Done(Insertion::Inserted))
     }
 
@@ -211,10 +198,15 @@ impl CuckooFilter {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
     }
 
-    /// Adds copies without slots.
-    pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) {
+    /// Adds copies without slots, as many as are wanted where the key has such; otherwise they are an
+    /// entry, which takes memory.
+    pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) -> Result<(), Full> {
+        if self.memory_left() < ENTRY_BYTES as u64 && self.side_copies(probe) == 0 {
+            return Err(self.full(FullReason::MemoryLimit));
+        }
         self.side.add(self.representative(probe), Aside { extra: copies, homeless: 0 });
         self.table.segments[probe.segment as usize].spilled = true;
+        Ok(())
     }
 
     /// Takes one copy away, from the side table first: slots are the cheaper place.

@@ -15,7 +15,7 @@ use crate::error::{Full, FullReason};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Probe, Resolution, Shape};
 use crate::shapes::Shapes;
-use crate::side::Aside;
+use crate::side::{Aside, ENTRY_BYTES};
 use crate::table::Segment;
 use crate::ways::Way;
 
@@ -57,7 +57,7 @@ pub(crate) enum Step {
 pub(crate) enum Room {
     Relocate,
     Grow,
-    Refuse,
+    Refuse(FullReason),
 }
 
 impl CuckooFilter {
@@ -76,18 +76,30 @@ impl CuckooFilter {
             }
         };
         if crowded && self.may_grow(segment) {
-            Room::Grow
-        } else if no_homes {
-            Room::Refuse
-        } else {
-            Room::Relocate
+            let is_within_limit = self.growth_bytes(segment) <= self.memory_left();
+            return if is_within_limit {
+                Room::Grow
+            } else {
+                Room::Refuse(FullReason::MemoryLimit)
+            };
         }
+        if no_homes {
+            return Room::Refuse(FullReason::NoRoom);
+        }
+        // Beyond what its memory was planned for, an item may come to need an entry of the side table.
+        let entries = (pending as u64 + 1) * ENTRY_BYTES as u64;
+        if self.memory_left() < entries && self.stored >= self.capacity() {
+            return Room::Refuse(FullReason::MemoryLimit);
+        }
+        Room::Relocate
     }
 
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
-    /// items nor that of the homeless, of which each may make one more.
+    /// items nor that of the homeless, of which each may make one more, nor that of memory.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
-        self.takes_items(inserts) && self.side.homeless() + (inserts as u64) < self.homeless_limit()
+        self.takes_items(inserts)
+            && self.side.homeless() + (inserts as u64) < self.homeless_limit()
+            && self.is_far_from_memory_limit(inserts)
     }
 
     /// Whether the filter may hold so many more items.
@@ -105,7 +117,7 @@ impl CuckooFilter {
     /// key must be located again.
     pub(crate) fn make_room(&mut self, probe: &Probe) -> Result<Option<Relocation>, Full> {
         match self.room_in(probe.segment, 0) {
-            Room::Refuse => Err(self.full(FullReason::NoRoom)),
+            Room::Refuse(reason) => Err(self.full(reason)),
             Room::Relocate => Ok(Some(self.start_relocation(probe))),
             Room::Grow => {
                 self.grow(probe.segment).map_err(|_| self.full(FullReason::OutOfMemory))?;

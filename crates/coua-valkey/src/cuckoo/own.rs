@@ -2,17 +2,14 @@
 
 use std::mem::size_of;
 
-use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError, OutOfMemory};
+use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
 use crate::value::Charge;
 use crate::value::insertion::Outcome;
 
-/// Items that are inserted between two looks at the limit of memory, unless it is near: each may make
-/// the filter grow.
-const STEP_UNDER_LIMIT: usize = 64;
-/// From this size on a filter takes as much at a time, or a hundredth of its size.
-const GROWTH_STEP: u64 = 2 << 20;
+/// Bytes of a value beside its filter.
+const BESIDE: u64 = (size_of::<OwnCuckoo>() - size_of::<CuckooFilter>()) as u64;
 
 /// What was asked for at creation and only reported since: the geometry follows from capacity and
 /// rate.
@@ -46,8 +43,6 @@ pub(crate) struct OwnCuckoo {
     charge: Charge,
     /// Bytes of the filter's memory when the charge was settled; not saved.
     settled_at: usize,
-    /// Bytes of memory when one more step of growth became too much for the limit; not saved.
-    near_limit: Option<u64>,
 }
 
 impl OwnCuckoo {
@@ -60,7 +55,6 @@ impl OwnCuckoo {
             changes: 0,
             charge: Charge::default(),
             settled_at: 0,
-            near_limit: None,
         };
         own.settle();
         own
@@ -103,7 +97,7 @@ impl OwnCuckoo {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        (self.filter.memory_bytes() + size_of::<Self>() - size_of::<CuckooFilter>()) as u64
+        self.filter.memory_bytes() as u64 + BESIDE
     }
 
     /// Inserts items in order, and tells what became of each.
@@ -113,32 +107,30 @@ impl OwnCuckoo {
         copies: Copies,
         limit: Option<u64>,
     ) -> Vec<Outcome> {
-        let hasher = self.filter.hasher();
-        let hashes: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
+        let hash_of = |item: &_| self.filter.hasher().hash(AsRef::as_ref(item));
+        let hashes: Vec<_> = items.iter().map(hash_of).collect();
         let mut outcomes = Vec::with_capacity(items.len());
-        while outcomes.len() < items.len() {
-            let rest = &hashes[outcomes.len()..];
-            let step = limit.map_or(rest.len(), |limit| self.step_under(limit)).min(rest.len());
-            match limit.filter(|_| step == 0) {
-                Some(limit) => outcomes.push(Outcome::Refused(Refusal::KeyMemory { limit })),
-                None => self.insert_some(&rest[..step], copies, &mut outcomes),
-            }
+        self.limit_memory(limit);
+        // A batch has its preparations.
+        if hashes.len() > 1 {
+            self.insert_batch(&hashes, copies, &mut outcomes);
         }
+        // Behind one that was refused most will be.
+        let rest = &hashes[outcomes.len()..];
+        outcomes.extend(rest.iter().map(|&hash| match self.insert_one(hash, copies) {
+            Ok(Insertion::Inserted) => Outcome::Inserted,
+            Ok(Insertion::AlreadyPresent) => Outcome::Present,
+            Err(full) => Outcome::Refused(self.refusal_of(full, limit)),
+        }));
         if outcomes.contains(&Outcome::Inserted) {
             self.has_changed();
         }
         outcomes
     }
 
-    fn insert_some(&mut self, hashes: &[KeyHash], copies: Copies, outcomes: &mut Vec<Outcome>) {
-        let first = outcomes.len();
-        // A batch has its preparations.
-        if hashes.len() > 1 {
-            self.insert_batch(hashes, copies, outcomes);
-        }
-        // Behind one that was refused most will be.
-        let done = outcomes.len() - first;
-        outcomes.extend(hashes[done..].iter().map(|&hash| self.insert_one(hash, copies)));
+    /// The limit of memory that is to be kept from now on: it may change from one command to the next.
+    fn limit_memory(&mut self, limit: Option<u64>) {
+        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(BESIDE)));
     }
 
     /// Inserts items up to the first that is refused.
@@ -161,43 +153,18 @@ impl OwnCuckoo {
         }
     }
 
-    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
-        let inserted = match copies {
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        match copies {
             Copies::Add => self.filter.insert_hash(hash).map(|()| Insertion::Inserted),
             Copies::Keep => self.filter.insert_unique_hash(hash),
-        };
-        match inserted {
-            Ok(Insertion::Inserted) => Outcome::Inserted,
-            Ok(Insertion::AlreadyPresent) => Outcome::Present,
-            Err(full) => Outcome::Refused(self.refusal_of(full)),
         }
     }
 
-    fn refusal_of(&self, full: Full) -> Refusal {
-        Refusal::of_full(full.reason, u64::from(self.hints.expansion))
-    }
-
-    /// How many items may be inserted without another look at the limit.
-    fn step_under(&mut self, limit: u64) -> usize {
-        let bytes = self.memory_bytes();
-        let segments = self.filter.segments() as u64;
-        let is_planned = self.filter.len() < self.filter.capacity();
-        if segments == 1 {
-            // It doubles once it is full, not before.
-            return usize::from(is_planned || bytes.saturating_mul(2) <= limit);
+    fn refusal_of(&self, full: Full, limit: Option<u64>) -> Refusal {
+        match limit.filter(|_| full.reason == FullReason::MemoryLimit) {
+            Some(limit) => Refusal::KeyMemory { limit },
+            None => Refusal::of_full(full.reason, u64::from(self.hints.expansion)),
         }
-        let step =
-            if bytes < GROWTH_STEP { bytes / segments } else { GROWTH_STEP.max(bytes / 100) };
-        if bytes.saturating_add(2 * step) > limit {
-            // Any segment may be full before the others, so the next insert may take a step: one that
-            // is within the limit, and none after it.
-            let near = *self.near_limit.get_or_insert(bytes);
-            let may_grow = near.saturating_add(step) <= limit;
-            return usize::from(bytes <= near && (may_grow || is_planned));
-        }
-        self.near_limit = None;
-        let is_far = bytes.saturating_add(step.saturating_mul(STEP_UNDER_LIMIT as u64)) <= limit;
-        if is_far { STEP_UNDER_LIMIT } else { 1 }
     }
 
     /// Takes a copy of each item away, and tells of which there was one.
@@ -230,9 +197,10 @@ impl OwnCuckoo {
 
     /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
     /// copy.
-    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
+    pub(crate) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), Refusal> {
+        self.limit_memory(limit);
         self.filter.merge(&other.filter).map_err(|error| match error {
-            MergeError::Full(full) => self.refusal_of(full),
+            MergeError::Full(full) => self.refusal_of(full, limit),
             error => Refusal::Merge(error),
         })?;
         self.has_changed();
@@ -267,7 +235,7 @@ mod tests {
 
     /// Inserts under a limit until something is refused; how many are in.
     fn fill(own: &mut OwnCuckoo, limit: u64) -> u64 {
-        for block in 0..10_000u32 {
+        for block in 0..100_000u32 {
             let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
             let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
             if own.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
@@ -279,11 +247,31 @@ mod tests {
 
     #[test]
     fn a_filter_that_grows_ends_within_the_limit_and_uses_most_of_it() {
-        for limit in [10_000, 100_000, 1_000_000, 4_000_000, 12_000_000] {
+        for limit in [10_000, 100_000, 1_000_000, 2_150_000, 4_000_000, 6_000_000, 12_000_000] {
             let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
             fill(&mut own, limit);
             let bytes = own.memory_bytes();
-            assert!(bytes <= limit && bytes * 3 > limit, "{bytes} of {limit}");
+            // Small filters double.
+            let least = if limit < 500_000 { limit / 3 } else { limit - limit / 8 };
+            assert!(bytes <= limit && bytes >= least, "{bytes} of {limit}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_memory_is_not_refused() {
+        for limit in [10_000, 100_000, 6_000_000] {
+            let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
+            let count = fill(&mut own, limit) as u32;
+            let keys: Vec<_> = (0..count / 2).map(u32::to_le_bytes).collect();
+            let outcomes = own.insert(&keys, Copies::Keep, Some(limit));
+            assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Present), "{limit}");
+            let items: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+            own.remove(&items);
+            for key in 1..count / 4 {
+                let inserted =
+                    own.insert(&[(key + (1 << 30)).to_le_bytes()], Copies::Add, Some(limit));
+                assert_eq!(inserted, [Outcome::Inserted], "{limit}");
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::KeyHash;
 use crate::error::Insertion;
 use crate::prepared::Accepted;
 use crate::relocate::{Room, Step};
-use crate::shapes::Shapes;
+use crate::shapes::{ByLevel, Shapes};
 use crate::ways::SQUAD;
 
 /// Fewer relocations than these look for their ways one after the other.
@@ -162,7 +162,11 @@ impl Inserter<'_> {
     /// Inserts a key that others have overtaken, so that it can no more be refused: where there is no
     /// memory to grow, it goes in without.
     fn insert_now(&mut self, hash: KeyHash) -> Insertion {
-        let inserted = self.filter.insert_one(hash, self.copies);
-        inserted.unwrap_or_else(|_| self.filter.insert_unrefused(hash))
+        if let Ok(insertion) = self.filter.insert_one(hash, self.copies) {
+            return insertion;
+        }
+        let relocation = self.filter.start_relocation(&self.filter.locate(hash));
+        self.filter.finish(ByLevel, relocation);
+        Insertion::Inserted
     }
 }

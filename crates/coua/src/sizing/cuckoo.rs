@@ -187,7 +187,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
 }
 
 /// Bytes of an empty filter of this geometry; `u64::MAX` if more.
-fn table_bytes(geometry: &Geometry) -> u64 {
+pub(crate) fn table_bytes(geometry: &Geometry) -> u64 {
     let Some(shape) = geometry.shape(geometry.base_depth) else {
         return 0;
     };

@@ -10,7 +10,7 @@ mod cuckoo;
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
     GROWING_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
-    loads, prefix, too_small,
+    loads, prefix, table_bytes, too_small,
 };
 
 /// Different hashes there are: 2^64.

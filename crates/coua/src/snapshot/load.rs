@@ -216,6 +216,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
         hasher: parts.hasher,
         splits: 0,
         whole: Whole::default(),
+        memory_limit: u64::MAX,
     };
     Side::check_memory(parts.side_bytes.len() / ENTRY_BYTES as usize)?;
     let most_homeless = filter.slots() + SPARE_HOMELESS;

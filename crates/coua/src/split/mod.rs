@@ -74,6 +74,8 @@ impl CuckooFilter {
         let draft = self.draft_halves(&Parent { shape, child, segment })?;
         let upper = prefix | (1 << (63 - depth));
         let bytes = child.bytes(self.geometry.segment_slots());
+        let most = self.memory_left().saturating_sub(self.directory.bytes_to_split(depth));
+        self.table.make_room(bytes, most)?;
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
         if let Err(error) = self.directory.split(prefix, depth, upper_index) {
             self.table.segments.pop();

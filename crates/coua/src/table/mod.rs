@@ -17,6 +17,8 @@ use arena::{Arena, HUGE_PAGE};
 const FILE_STEP: u64 = 64 << 10;
 /// Bytes of one load.
 pub(crate) const WORD: usize = 8;
+/// Arenas have as many bytes, or a multiple.
+const CACHE_LINE: usize = 64;
 /// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
 /// no steps above a huge page or 1 %.
 const GROWTH_FRACTION: usize = 100;
@@ -198,6 +200,34 @@ impl Table {
         Ok(())
     }
 
+    /// Bytes that the list of segments takes for one more: it doubles.
+    fn list_bytes(&self) -> u64 {
+        let is_full = self.segments.len() == self.segments.capacity();
+        if is_full { (self.segments.len().max(4) * size_of::<Segment>()) as u64 } else { 0 }
+    }
+
+    /// Bytes of memory that one more segment of `bytes` bytes takes at least.
+    pub(crate) fn bytes_for(&self, bytes: u64) -> u64 {
+        let arena = if (self.free as u64) < bytes { bytes } else { 0 };
+        arena.saturating_add(self.list_bytes())
+    }
+
+    /// Takes memory for a segment of `bytes` bytes and those that follow it, unless there is some: `most`
+    /// bytes at most, if they are enough for this one.
+    pub(crate) fn make_room(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
+        let wanted = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
+        if self.free >= wanted {
+            return Ok(());
+        }
+        let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
+        let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
+        let most = most.saturating_sub(self.list_bytes());
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        // An arena from the heap has whole cache lines.
+        let step = step.min(most / CACHE_LINE * CACHE_LINE);
+        self.add_arena(wanted.max(step))
+    }
+
     /// Appends an empty segment; its index is the number of segments before.
     pub(crate) fn add_segment(
         &mut self,
@@ -208,11 +238,7 @@ impl Table {
         let refused = OutOfMemory { bytes };
         let wanted = usize::try_from(bytes).map_err(|_| refused)?;
         let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
-        if self.free < wanted {
-            let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
-            let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
-            self.add_arena(wanted.max(step))?;
-        }
+        self.make_room(bytes, u64::MAX)?;
         self.segments.try_reserve(1).map_err(|_| refused)?;
         let arena = self.arenas.last_mut().expect("an arena was added where there was no room");
         let offset = arena.len() - self.free;

@@ -22,10 +22,9 @@ impl Command for Merge {
         if call.words().len() < 3 {
             return Err(Refusal::Arity);
         }
-        let merged = merged(call)?;
-        if let Some(limit) = call.key_memory_limit()
-            && merged.memory_bytes() > limit
-        {
+        let limit = call.key_memory_limit();
+        let merged = merged(call, limit)?;
+        if let Some(limit) = limit.filter(|&limit| merged.memory_bytes() > limit) {
             return Err(Refusal::KeyMemory { limit });
         }
         let mut destination = call.key_to_change::<CuckooValue>(1)?;
@@ -41,7 +40,7 @@ impl Command for Merge {
 }
 
 /// What the destination will be. It is not changed before all sources are in.
-fn merged(call: &Call<'_>) -> Result<OwnCuckoo, Refusal> {
+fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
     let destination = call.key::<CuckooValue>(1)?;
     // A missing destination becomes a copy of the first source.
     let first = if destination.value().is_some() { 1 } else { 2 };
@@ -51,7 +50,7 @@ fn merged(call: &Call<'_>) -> Result<OwnCuckoo, Refusal> {
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;
         match &mut union {
             None => union = Some(own.try_clone().map_err(|_| Refusal::NoMemory)?),
-            Some(union) => union.merge(own)?,
+            Some(union) => union.merge(own, limit)?,
         }
     }
     union.ok_or(Refusal::NotFound)

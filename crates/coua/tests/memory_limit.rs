@@ -1,0 +1,168 @@
+//! A filter with a limit of memory: it keeps it and uses it, and what needs no memory goes on.
+
+mod random;
+
+use coua::{CuckooFilter, FullReason, Insertion, KeyHash};
+use random::Random;
+
+const LIMITS: [u64; 6] = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000, 12_000_000];
+
+fn growing(hash_bits: u32) -> CuckooFilter {
+    CuckooFilter::builder().capacity(1024).hash_bits(hash_bits).build().expect("a good description")
+}
+
+fn snapshot(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).expect("written");
+    bytes
+}
+
+/// Inserts keys until some hundreds in a row are refused; those that are in.
+fn fill(filter: &mut CuckooFilter, random: &mut Random) -> Vec<KeyHash> {
+    let (mut keys, mut refused) = (Vec::new(), 0);
+    while refused < 500 {
+        let key = KeyHash::from_u64(random.next());
+        match filter.insert_hash(key) {
+            Ok(()) => {
+                keys.push(key);
+                refused = 0;
+            }
+            Err(full) => {
+                assert_eq!(full.reason, FullReason::MemoryLimit);
+                refused += 1;
+            }
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_limit_is_kept_and_used() {
+    for (seed, limit) in (0..).zip(LIMITS) {
+        for hash_bits in [30, 64] {
+            let mut filter = growing(hash_bits);
+            filter.set_memory_limit(Some(limit));
+            let keys = fill(&mut filter, &mut Random::new(seed));
+            let bytes = filter.memory_bytes() as u64;
+            assert!(bytes <= limit, "{bytes} of {limit}");
+            // Small filters double.
+            let least = if limit < 1_000_000 { limit / 3 } else { limit - limit / 16 };
+            assert!(bytes >= least, "{bytes} of {limit}");
+            assert!(filter.load() > 0.9, "{limit}: {filter:?}");
+            assert!(keys.iter().all(|&key| filter.contains_hash(key)));
+        }
+    }
+}
+
+#[test]
+fn what_needs_no_memory_is_not_refused() {
+    for limit in LIMITS {
+        let mut filter = growing(64);
+        filter.set_memory_limit(Some(limit));
+        let random = &mut Random::new(limit);
+        let keys = fill(&mut filter, random);
+        for &key in &keys {
+            assert_eq!(filter.insert_unique_hash(key), Ok(Insertion::AlreadyPresent));
+        }
+        // Many are gone, and others take their place.
+        let gone = keys.len() * 9 / 10;
+        assert!(keys[..gone].iter().all(|&key| filter.remove_hash(key)));
+        for _ in 0..gone / 2 {
+            filter.insert_hash(KeyHash::from_u64(random.next())).unwrap();
+        }
+        // And what is larger than a new limit may be used all the same.
+        filter.set_memory_limit(Some(1));
+        let key = keys[keys.len() - 1];
+        assert!(filter.remove_hash(key));
+        assert_eq!(filter.insert_unique_hash(key), Ok(Insertion::Inserted));
+    }
+}
+
+/// As a replica, which is told what went in and has no limit of its own.
+#[test]
+fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
+    for (seed, limit) in (0..).zip(LIMITS) {
+        let random = &mut Random::new(seed);
+        let mut limited = growing(64);
+        limited.set_memory_limit(Some(limit));
+        let mut free = growing(64);
+        let mut keys = Vec::new();
+        for _ in 0..limit / 4 {
+            let key = match random.below(3) {
+                0 if !keys.is_empty() => keys[random.below(keys.len() as u64) as usize],
+                _ => KeyHash::from_u64(random.next()),
+            };
+            if limited.insert_hash(key).is_ok() {
+                free.insert_hash(key).unwrap();
+                keys.push(key);
+            }
+        }
+        assert!(snapshot(&limited) == snapshot(&free), "{limit}");
+        // Beyond it are only items without a slot that the memory was planned for.
+        assert!(limited.memory_bytes() as u64 <= limit + limit / 100, "{limit}: {limited:?}");
+    }
+}
+
+#[test]
+fn batches_are_single_inserts_at_the_limit() {
+    for (seed, limit) in (0..).zip(LIMITS) {
+        let random = &mut Random::new(seed);
+        let (mut batch, mut single) = (growing(64), growing(64));
+        batch.set_memory_limit(Some(limit));
+        single.set_memory_limit(Some(limit));
+        for _ in 0..12 {
+            let keys: Vec<_> = (0..limit / 50).map(|_| KeyHash::from_u64(random.next())).collect();
+            let result = batch.insert_hash_batch(&keys);
+            let refused = keys.iter().position(|&key| single.insert_hash(key).is_err());
+            assert_eq!(result.err().map(|stopped| stopped.done), refused);
+            assert!(snapshot(&batch) == snapshot(&single), "{limit}");
+        }
+    }
+}
+
+/// Each key with more copies than its buckets hold takes an entry of the side table.
+#[test]
+fn repeats_keep_the_limit() {
+    let limit = 1_000_000;
+    let mut filter = growing(64);
+    filter.set_memory_limit(Some(limit));
+    let keys: Vec<_> = (0..100_000).map(|n| KeyHash::from_u64(random::nth(n))).collect();
+    let mut inserted = vec![0u64; keys.len()];
+    for _ in 0..8 {
+        for (&key, inserted) in keys.iter().zip(&mut inserted) {
+            *inserted += u64::from(filter.insert_hash(key).is_ok());
+        }
+    }
+    assert!(filter.memory_bytes() as u64 <= limit, "{filter:?}");
+    assert!(keys.iter().zip(&inserted).all(|(&key, &copies)| filter.count_hash(key) == copies));
+    // A key that has an entry may have any number of copies.
+    let (&most, _) = keys.iter().zip(&inserted).max_by_key(|(_, copies)| **copies).unwrap();
+    for _ in 0..1000 {
+        filter.insert_hash(most).unwrap();
+    }
+}
+
+#[test]
+fn room_is_reserved_within_the_limit() {
+    let mut filter = growing(64);
+    filter.set_memory_limit(Some(1_000_000));
+    let full = filter.reserve(1_000_000).unwrap_err();
+    assert_eq!(full.reason, FullReason::MemoryLimit);
+    filter.reserve(50_000).unwrap();
+    filter.set_memory_limit(None);
+    filter.reserve(1_000_000).unwrap();
+}
+
+/// Where memory is just enough for the items that a filter is made for, they go in.
+#[test]
+fn a_filter_that_just_fits_takes_its_items() {
+    for capacity in [1_000, 100_000, 1_000_000] {
+        for hash_bits in [30, 64] {
+            let builder = CuckooFilter::builder().capacity(capacity).hash_bits(hash_bits);
+            let mut filter = builder.build().unwrap();
+            filter.set_memory_limit(Some(filter.memory_bytes() as u64));
+            let keys = fill(&mut filter, &mut Random::new(capacity)).len();
+            assert!(keys as f64 > 0.99 * capacity as f64, "{keys} of {capacity}");
+        }
+    }
+}
