@@ -27,6 +27,11 @@ impl OwnFiles {
         Ok(Self { filter: vec![path.to_owned(), resolved], beside: beside.into(), key })
     }
 
+    /// Whether there is a filter in a file.
+    pub(crate) fn has_filter(&self) -> bool {
+        !self.filter.is_empty()
+    }
+
     /// Complains if one of them is to be the output of this name, with this path if it has one, which is this
     /// regular file if it is one.
     pub(crate) fn refuse_output(

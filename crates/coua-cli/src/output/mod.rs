@@ -6,7 +6,7 @@ pub(crate) use several::{Destination, Destinations, Outputs};
 
 use crate::input::block::{Block, Ending};
 use crate::input::{self, Identity, Survey};
-use crate::message::Failure;
+use crate::message::{self, Failure};
 use crate::own_files::OwnFiles;
 use crate::record::Separator;
 use crate::startup::Stream;
@@ -65,7 +65,21 @@ impl Output {
         // Before a new one is made.
         opening.check_path(path)?;
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        Self::new(path.display().to_string(), file, opening)
+        let output = Self::new(path.display().to_string(), file, opening)?;
+        output.check_readable(path, opening)?;
+        Ok(output)
+    }
+
+    /// Complains if a file cannot be read of which the end is to be noted.
+    fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+        if !opening.own.has_filter() || self.regular.is_none() {
+            return Ok(());
+        }
+        File::open(path).map(drop).map_err(|error| {
+            let reason = message::reason(&error);
+            let what = "cannot be read, as is needed where a filter file remembers what is in it";
+            Failure::at(&self.name, format_args!("{what}: {reason}"))
+        })
     }
 
     /// Drops what was in a file.

@@ -29,6 +29,35 @@ fn an_output_without_permission_stays() {
     assert_eq!(folder.read("output"), b"old");
 }
 
+/// Where it ends is noted with its last bytes, so a filter file asks for the right to read it.
+#[test]
+fn an_output_that_cannot_be_read_stays() {
+    let folder = Folder::new();
+    let (input, output) = (folder.file("input", "a\n"), folder.file("output", "old"));
+    let (repeats, filter) = (folder.file("repeats", "old too"), folder.join("seen"));
+    let run = |more: &[&str]| {
+        let mut command = powerless(&folder);
+        set_mode(&folder.join(""), 0o777);
+        [&output, &repeats].map(|name| set_mode(name, 0o222));
+        let run = run_as_is(command.args(["dedup", "-o", &output, &input]).args(more));
+        [&output, &repeats].map(|name| set_mode(name, 0o666));
+        run
+    };
+    let message = format!(
+        "coua: {output}: cannot be read, as is needed where a filter file remembers what is in it: \
+         Permission denied\n"
+    );
+    for more in [&["--filter", &filter][..], &["--filter", &filter, "--tee-dups", &repeats]] {
+        run(more).failed(2, &message);
+        assert_eq!(
+            (folder.read("output"), folder.read("repeats")),
+            (b"old".into(), b"old too".into())
+        );
+    }
+    run(&[]).good();
+    assert_eq!(folder.read("output"), b"a\n");
+}
+
 #[test]
 fn a_filter_in_a_folder_without_permission_is_read_but_not_written() {
     let folder = Folder::new();
