@@ -1,6 +1,7 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
 use crate::exit::Exit;
+use crate::signals;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -64,7 +65,8 @@ impl Failure {
                 say(format_args!("{name}: {reason}"));
                 Exit::Full
             }
-            Self::OutputClosed => Exit::Success,
+            // To whoever has sent a signal it matters more that this was obeyed.
+            Self::OutputClosed => signals::caught().map_or(Exit::Success, Exit::Signal),
         }
     }
 }

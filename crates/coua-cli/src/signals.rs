@@ -16,6 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
+/// The first signal that has asked the program to end; signals are the process's.
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that has asked the program to end, if one has.
+pub(crate) fn caught() -> Option<i32> {
+    Some(CAUGHT.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+}
+
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct Stop {
@@ -100,7 +108,10 @@ pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<(), Fai
                     // The second one: the user does not want to wait.
                     emulate_default_handler(signal).ok();
                 }
-                _ => stop.by_signal(signal),
+                _ => {
+                    CAUGHT.store(signal, Ordering::Relaxed);
+                    stop.by_signal(signal);
+                }
             }
         }
     };

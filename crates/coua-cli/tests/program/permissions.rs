@@ -35,12 +35,13 @@ fn an_output_that_cannot_be_read_stays() {
     let folder = Folder::new();
     let (input, output) = (folder.file("input", "a\n"), folder.file("output", "old"));
     let (repeats, filter) = (folder.file("repeats", "old too"), folder.join("seen"));
+    let set_modes = |mode| [&output, &repeats].into_iter().for_each(|name| set_mode(name, mode));
     let run = |more: &[&str]| {
         let mut command = powerless(&folder);
         set_mode(&folder.join(""), 0o777);
-        [&output, &repeats].map(|name| set_mode(name, 0o222));
+        set_modes(0o222);
         let run = run_as_is(command.args(["dedup", "-o", &output, &input]).args(more));
-        [&output, &repeats].map(|name| set_mode(name, 0o666));
+        set_modes(0o666);
         run
     };
     let message = format!(

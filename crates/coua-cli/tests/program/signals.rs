@@ -68,6 +68,37 @@ fn a_working_program_loses_and_repeats_nothing() {
     assert!(interrupted > 0, "or else it proves nothing");
 }
 
+/// The signal came first, and a shell loop around it is to stop.
+#[test]
+fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
+    let folder = Folder::new();
+    let file = folder.file("lines", lines(300_000, Repeats::Few));
+    let (filter, other) = (folder.join("seen"), folder.join("other"));
+    run(["add", &filter, &file]).good();
+    let commands: [&[&str]; 5] = [
+        &["dedup", &file],
+        &["dedup", "--filter", &other, &file],
+        &["check", &filter, &file],
+        &["count", &filter, &file],
+        &["remove", "--report", "found", &filter, &file],
+    ];
+    let start = |command: &[&str]| coua(command).stdout(Stdio::piped()).spawn().unwrap();
+    let mut children = commands.map(start);
+    // There is nothing to see from outside while it waits for the reader, nor that the signal has come.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    children.iter().for_each(|child| send(child, Signal::TERM));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    for (child, command) in children.iter_mut().zip(commands) {
+        drop(child.stdout.take());
+        assert_eq!(wait(child).signal(), Some(15), "{command:?}");
+        assert_eq!(messages(child), "");
+    }
+    // Without a signal it is no more than the end.
+    let mut child = start(commands[0]);
+    drop(child.stdout.take());
+    assert_eq!(wait(&mut child).code(), Some(0));
+}
+
 #[test]
 fn add_and_remove_save_too() {
     let folder = Folder::new();
