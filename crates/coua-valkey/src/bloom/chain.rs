@@ -233,6 +233,9 @@ impl OwnBloom {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bloom::value::Bloom;
+    use crate::server::NativeType;
+    use crate::value::Value;
 
     fn chain(capacity: u64, rate: f64, expansion: Option<u32>) -> OwnBloom {
         let blueprint = Blueprint { capacity, rate, expansion, hash_key: [3; 16] };
@@ -294,5 +297,13 @@ mod tests {
             OwnBloom::check_scale(&blueprint(1e-9), u64::MAX, None),
             Err(Refusal::ScaleBeyondRate { items: u64::MAX })
         );
+    }
+
+    #[test]
+    fn a_chain_of_few_large_filters_is_freed_in_the_background() {
+        // Above 64 the server does.
+        let effort = |chain: OwnBloom| Value::<Bloom>::Own(chain).free_effort();
+        assert!(effort(chain(10_000_000, 0.01, None)) > 64);
+        assert!(effort(chain(1_000, 0.01, None)) < 8);
     }
 }

@@ -75,7 +75,7 @@ pub(crate) trait NativeType: Sized + Send + 'static {
     /// Bytes of memory.
     fn memory_bytes(&self) -> usize;
 
-    /// How many pieces of memory there are to free; above 64 the server does it in the background.
+    /// What freeing it takes, as many pieces of memory; above 64 the server does it in the background.
     fn free_effort(&self) -> usize;
 
     /// A copy, if there is memory for it.

@@ -25,6 +25,8 @@ use crate::settings::{key_memory_limit, limits};
 /// The encoding of values that this module writes. The module that it stands in for counts its own
 /// from 0 on; 1023 is the last that there is.
 const ENCODING: c_int = 1000;
+/// Bytes that take as long to free as a piece of memory does.
+const BYTES_PER_EFFORT: usize = 64 << 10;
 /// The first bytes of what is kept of an image that has not arrived as a whole.
 const PART_MAGIC: [u8; 8] = *b"CouaPart";
 /// The first bytes before a filter of the other module.
@@ -215,11 +217,13 @@ impl<K: Kind> NativeType for Value<K> {
     }
 
     fn free_effort(&self) -> usize {
-        match self {
+        let pieces = match self {
             Self::Own(own) => own.pieces(),
             Self::Imported(imported) => imported.pieces(),
             Self::Incomplete(_) => 1,
-        }
+        };
+        // A large piece has many pages to give back.
+        pieces.max(self.bytes() as usize / BYTES_PER_EFFORT)
     }
 
     fn copy(&self) -> Option<Self> {

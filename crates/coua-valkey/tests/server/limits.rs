@@ -11,6 +11,7 @@ use crate::zoo;
 on_both!(
     memory_is_what_it_is,
     memory_comes_back,
+    large_filters_are_freed_in_the_background,
     limit_of_memory,
     limit_of_memory_of_what_is_loaded,
     limit_of_memory_and_what_was_before,
@@ -71,6 +72,25 @@ fn memory_comes_back(kind: Kind) {
     let until = Instant::now() + PATIENCE;
     while used(&mut client) - before > 1 << 20 {
         assert!(Instant::now() < until, "the memory of a deleted filter does not come back");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn large_filters_are_freed_in_the_background(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("BF.RESERVE bloom 0.01 10000000");
+    client.good("CF.RESERVE cuckoo 10000000");
+    client.good("BF.RESERVE small 0.01 100");
+    client.good("UNLINK bloom cuckoo small");
+    let until = Instant::now() + PATIENCE;
+    let freed = |client: &mut Client| {
+        let info = String::from_utf8(client.good("INFO memory").bytes().to_vec()).unwrap();
+        let freed = info.lines().find_map(|line| line.strip_prefix("lazyfreed_objects:"));
+        freed.unwrap().parse::<u32>().unwrap()
+    };
+    while freed(&mut client) != 2 {
+        assert!(Instant::now() < until, "{} were freed in the background", freed(&mut client));
         thread::sleep(Duration::from_millis(5));
     }
 }
