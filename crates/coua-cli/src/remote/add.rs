@@ -93,7 +93,7 @@ impl Add {
         read.and(taken_back)?;
         if let Ending::GaveUp(left) = &self.ending {
             let rest = format!("they may be in the filter or not; all before {} are", left.first);
-            return Err(Failure::at(self.work.filter.name(), left.words(&rest)));
+            return self.work.fail(Failure::at(self.work.filter.name(), left.words(&rest)));
         }
         let consequence = match self.copies {
             Copies::Add => "each of which may have got a copy more than it should",

@@ -24,8 +24,10 @@ pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure>
     let mut check = Check { work, findings: Findings::new(printing) };
     let read = pipeline.run(&mut check, &mut output);
     check.work.session.end();
-    read?;
-    check.finish()
+    match read {
+        Ok(()) => check.finish(),
+        Err(failure) => check.work.fail(failure),
+    }
 }
 
 #[derive(Debug)]

@@ -25,8 +25,10 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let mut count = Count { work, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
     count.work.session.end();
-    read?;
-    count.finish()
+    match read {
+        Ok(()) => count.finish(),
+        Err(failure) => count.work.fail(failure),
+    }
 }
 
 #[derive(Debug)]

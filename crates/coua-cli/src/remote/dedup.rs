@@ -201,7 +201,7 @@ impl Dedup {
                  after {}",
                 left.last
             );
-            return Err(Failure::at(self.work.filter.name(), left.words(&rest)));
+            return self.work.fail(Failure::at(self.work.filter.name(), left.words(&rest)));
         }
         self.work.tell_doubts("and printed whether seen before or not");
         let answers = self.answers()?;

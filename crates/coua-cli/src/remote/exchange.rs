@@ -36,7 +36,7 @@ pub(super) struct Exchange {
     /// Why there is no hope any more.
     gave_up: Option<String>,
     /// Ends the patience with a server that is away.
-    pub(super) stop: Option<Arc<Stop>>,
+    stop: Option<Arc<Stop>>,
     pub(super) is_quiet: bool,
     /// How often connections were lost.
     pub(super) losses: u64,
@@ -57,6 +57,12 @@ impl Exchange {
             is_quiet: false,
             losses: 0,
         })
+    }
+
+    /// Stops being patient when the program is to stop.
+    pub(super) fn heed(&mut self, stop: Arc<Stop>) {
+        self.nodes.heed(&stop);
+        self.stop = Some(stop);
     }
 
     /// Sends orders, those for the same key in their order. Whatever goes wrong is found out, and mended,

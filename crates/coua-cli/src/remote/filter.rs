@@ -70,7 +70,7 @@ impl Filter {
 
     /// Stops being patient when the session is to stop.
     pub(super) fn heed(&mut self, session: &Session) {
-        self.exchange.stop = Some(session.stop());
+        self.exchange.heed(session.stop());
     }
 
     /// How often a connection was lost.

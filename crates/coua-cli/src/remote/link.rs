@@ -2,9 +2,11 @@
 
 use super::address::Address;
 use super::wire::Wire;
+use crate::signals::Stop;
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 /// A command that only the module has: servers and modules of others have most of its CF.*.
 const OWN_COMMAND: &str = "CF.MDEL";
@@ -138,8 +140,13 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// Connects as the address says, to this node, which must have the module.
-    pub(super) fn open(address: &Address, node: &Node) -> Result<Self, Trouble> {
-        let wire = Wire::open(address, node).map_err(Trouble::of_io)?;
+    pub(super) fn open(
+        address: &Address,
+        node: &Node,
+        stop: Option<&Arc<Stop>>,
+    ) -> Result<Self, Trouble> {
+        let mut wire = Wire::open(address, node).map_err(Trouble::of_io)?;
+        stop.into_iter().for_each(|stop| wire.heed(stop));
         let mut link = Self { wire, parser: Parser::new() };
         link.log_in(address)?;
         link.tell_name()?;
@@ -150,6 +157,11 @@ impl Link {
         let has_module =
             matches!(&known, Value::Array(of) if matches!(of.first(), Some(Value::Array(_))));
         if has_module { Ok(link) } else { Err(Trouble::Refused(NO_MODULE.to_owned())) }
+    }
+
+    /// Does not wait long for what is silent when the program is to stop.
+    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+        self.wire.heed(stop);
     }
 
     fn log_in(&mut self, address: &Address) -> Result<(), Trouble> {

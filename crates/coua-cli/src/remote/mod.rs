@@ -34,6 +34,7 @@ pub(crate) use request::{Request, refuse_options_of_files};
 
 use crate::args::input::{InputArgs, Reading};
 use crate::args::run::{Quiet, RunArgs};
+use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
@@ -93,6 +94,17 @@ impl Work {
     ) -> (Vec<Answer>, Result<(), Failure>) {
         let asked = self.filter.ask(question, keys);
         self.filter.answers(asked)
+    }
+
+    /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
+    fn fail(&self, failure: Failure) -> Result<Exit, Failure> {
+        match self.session.exit(Exit::Error) {
+            by_signal @ Exit::Signal(_) => {
+                failure.report();
+                Ok(by_signal)
+            }
+            _ => Err(failure),
+        }
     }
 
     fn show(&mut self, found: u64) {

@@ -2,9 +2,11 @@
 
 use super::address::Address;
 use super::link::{Link, MOST_BYTES_OF_SLOTS, Node, Trouble};
+use crate::signals::Stop;
 use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// Servers of a cluster that are remembered: the slots do not suffice for as many.
 const MOST_NODES: usize = 16_384;
@@ -16,6 +18,7 @@ pub(super) struct Nodes {
     /// The primaries of a cluster; none if the server stands alone.
     cluster: Option<Cluster>,
     links: HashMap<Node, Link>,
+    stop: Option<Arc<Stop>>,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +32,8 @@ struct Cluster {
 impl Nodes {
     /// Connects to the server of the address, and learns whether it is one of a cluster.
     pub(super) fn connect(address: &Address) -> Result<Self, Trouble> {
-        let mut nodes = Self { address: address.clone(), cluster: None, links: HashMap::new() };
+        let (address, links) = (address.clone(), HashMap::new());
+        let mut nodes = Self { address, cluster: None, links, stop: None };
         let first = nodes.first();
         let says = nodes.link(&first)?.ask(&redis::cmd("HELLO"))?;
         if mode(&says) == Some(b"cluster") {
@@ -57,8 +61,16 @@ impl Nodes {
     pub(super) fn link(&mut self, node: &Node) -> Result<&mut Link, Trouble> {
         match self.links.entry(node.clone()) {
             Entry::Occupied(link) => Ok(link.into_mut()),
-            Entry::Vacant(place) => Ok(place.insert(Link::open(&self.address, node)?)),
+            Entry::Vacant(place) => {
+                Ok(place.insert(Link::open(&self.address, node, self.stop.as_ref())?))
+            }
         }
+    }
+
+    /// From now on whoever is silent is not waited for long when the program is to stop.
+    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+        self.links.values_mut().for_each(|link| link.heed(stop));
+        self.stop = Some(stop.clone());
     }
 
     /// The connection is of no use any more.

@@ -79,7 +79,7 @@ impl Remove {
     fn finish(mut self) -> Result<Exit, Failure> {
         if let Ending::GaveUp(left) = &self.ending {
             let rest = "they may have been removed or not, and are in no report";
-            return Err(Failure::at(self.work.filter.name(), left.words(rest)));
+            return self.work.fail(Failure::at(self.work.filter.name(), left.words(rest)));
         }
         self.work
             .tell_doubts("each of which may have lost two copies; they count as answered last");

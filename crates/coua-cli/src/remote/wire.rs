@@ -8,6 +8,7 @@
 
 use super::address::Address;
 use super::link::Node;
+use crate::signals::Stop;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fmt;
@@ -20,8 +21,10 @@ use std::time::{Duration, Instant};
 const CONNECTING: Duration = Duration::from_secs(10);
 /// So is one that does not answer within this time: no command here takes a second.
 const ANSWERING: Duration = Duration::from_secs(20);
-/// As long a server may always take, however impatient the address is.
+/// As long a server may always take, however impatient the address is, or the user who wants an end.
 const HICCUP: Duration = Duration::from_secs(5);
+/// As long one wait takes at most: then comes a look at what the user wants.
+const TURN: Duration = Duration::from_millis(500);
 
 /// Bytes that a server takes in a second, at least, over however slow a line.
 const SLOWEST: u64 = 32 << 10;
@@ -50,9 +53,9 @@ impl Wire {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let socket = connect(node)?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(answering))?;
-        socket.set_write_timeout(Some(answering))?;
-        let limited = Limited { socket, until: Instant::now() + answering, left: u64::MAX };
+        socket.set_read_timeout(Some(TURN))?;
+        socket.set_write_timeout(Some(TURN))?;
+        let limited = Limited { socket, time: answering, left: u64::MAX, stop: None };
         let stream = if address.has_tls() {
             Stream::Encrypted(Box::new(StreamOwned::new(tls(node)?, limited)))
         } else {
@@ -83,37 +86,74 @@ impl Wire {
     }
 
     fn limit(&mut self, most_bytes: u64, time: Duration) {
-        let limited = match &mut self.stream {
+        let limited = self.limited();
+        (limited.left, limited.time) = (most_bytes, time);
+    }
+
+    /// From now on a server that is silent is not waited for long when the program is to stop.
+    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+        self.limited().stop = Some(stop.clone());
+    }
+
+    fn limited(&mut self) -> &mut Limited {
+        match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => &mut stream.sock,
-        };
-        limited.left = most_bytes;
-        limited.until = Instant::now() + time;
+        }
     }
 }
 
-/// A socket from which so much may be read, and until when.
+/// A socket from which so much may be read, and which may be waited for so long.
 struct Limited {
     socket: TcpStream,
-    until: Instant,
+    /// Time that is left. It goes while the program waits, not while it is stopped: what has come then must
+    /// not be lost.
+    time: Duration,
     left: u64,
+    stop: Option<Arc<Stop>>,
 }
 
 impl Limited {
-    /// A socket that is waited for has a timeout of its own; this is for those that trickle.
-    fn check_time(&self) -> io::Result<()> {
-        if Instant::now() > self.until { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    /// Reads or writes, in turns. The socket's own limit makes the system end a wait at any signal, also at
+    /// one that asks for nothing but the progress.
+    fn in_turns(
+        &mut self,
+        mut act: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            if self.time.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let begin = Instant::now();
+            let result = act(&self.socket);
+            self.time = self.time.saturating_sub(begin.elapsed().min(TURN));
+            match result {
+                Err(error) if is_wait(&error) => self.look_for_stop(),
+                result => return result,
+            }
+        }
     }
+
+    fn look_for_stop(&mut self) {
+        if self.stop.as_ref().is_some_and(|stop| stop.signal().is_some()) {
+            self.time = self.time.min(HICCUP);
+        }
+    }
+}
+
+/// Whether nothing has happened but time.
+fn is_wait(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
 impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.check_time()?;
         if self.left == 0 {
             return Err(io::Error::other("it sends more than the answer to what was asked"));
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.socket.read(&mut buffer[..most])?;
+        let read = self.in_turns(|mut socket| socket.read(&mut buffer[..most]))?;
         self.left -= read as u64;
         Ok(read)
     }
@@ -121,8 +161,7 @@ impl Read for Limited {
 
 impl Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.check_time()?;
-        self.socket.write(bytes)
+        self.in_turns(|mut socket| socket.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,0 +1,89 @@
+//! Signals while an answer is awaited: no connection is lost by them.
+
+use crate::address;
+use crate::server::{Kind, Server};
+use crate::support::{coua, messages, run_with, send, until, wait};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Stdio};
+use std::thread;
+use std::time::Duration;
+
+on_both!(signals_that_go_on_cost_nothing, a_signal_to_end_is_obeyed_while_the_server_is_silent,);
+
+/// Longer than it takes to send a record, or to answer a signal.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// The server's process.
+fn process(server: &Server) -> Pid {
+    let about = server.client().run("INFO server").to_string();
+    let id = about.split("process_id:").nth(1).unwrap();
+    let id: String = id.chars().take_while(char::is_ascii_digit).collect();
+    Pid::from_raw(id.parse().unwrap()).unwrap()
+}
+
+/// The program at work, waiting for the answer about `b` of a server that is stopped. It prints something about
+/// `a`, if it prints at all.
+fn waiting(server: &Server, at: &str, command: &[&str]) -> (Child, ChildStdin) {
+    let mut child = coua([command, &[at]].concat()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"a\n").unwrap();
+    // From its first answer on it heeds signals.
+    if command == ["add"] {
+        let mut client = server.client();
+        until(|| client.run("CF.EXISTS seen a").to_string() == ":1");
+    } else {
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
+    }
+    kill_process(process(server), Signal::STOP).unwrap();
+    stdin.write_all(b"b\n").unwrap();
+    thread::sleep(MOMENT);
+    (child, stdin)
+}
+
+fn signals_that_go_on_cost_nothing(kind: Kind) {
+    let server = Server::start(kind);
+    // The least that a server has: five seconds.
+    let at = address(&server, "seen?retry=0");
+    let id = process(&server);
+    let (mut child, stdin) = waiting(&server, &at, &["add"]);
+    for _ in 0..3 {
+        send(&child, Signal::USR1);
+        thread::sleep(MOMENT);
+    }
+    send(&child, Signal::STOP);
+    thread::sleep(Duration::from_secs(6));
+    send(&child, Signal::CONT);
+    thread::sleep(MOMENT);
+    kill_process(id, Signal::CONT).unwrap();
+    drop(stdin);
+    let status = wait(&mut child);
+    let said = messages(&mut child);
+    assert!(status.success(), "{status} {said}");
+    assert_eq!((said.lines().count(), said.contains("answer")), (3, false), "{said}");
+    assert_eq!(run_with(b"a\nb\n", ["count", &at]).good(), b"1\ta\n1\tb\n");
+}
+
+fn a_signal_to_end_is_obeyed_while_the_server_is_silent(kind: Kind) {
+    let server = Server::start(kind);
+    let id = process(&server);
+    let at = address(&server, "seen");
+    for command in [
+        &["add"] as &[&str],
+        &["remove", "--report=found"],
+        &["check"],
+        &["count"],
+        &["dedup", "-d", "--filter"],
+    ] {
+        let (mut child, stdin) = waiting(&server, &at, command);
+        send(&child, Signal::TERM);
+        let status = wait(&mut child);
+        let said = messages(&mut child);
+        assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{command:?} {status} {said}");
+        assert!(said.contains("the program was told to stop"), "{command:?} {said}");
+        kill_process(id, Signal::CONT).unwrap();
+        drop(stdin);
+        run_with(b"a\n", ["add", "--unique", &at]).good();
+    }
+}
