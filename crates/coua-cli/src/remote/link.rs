@@ -146,7 +146,9 @@ impl Link {
         stop: Option<&Arc<Stop>>,
     ) -> Result<Self, Trouble> {
         let mut wire = Wire::open(address, node).map_err(Trouble::of_io)?;
-        stop.into_iter().for_each(|stop| wire.heed(stop));
+        if let Some(stop) = stop {
+            wire.heed(stop);
+        }
         let mut link = Self { wire, parser: Parser::new() };
         link.log_in(address)?;
         link.tell_name()?;

@@ -86,7 +86,9 @@ fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
     let mut children = commands.map(start);
     // There is nothing to see from outside while it waits for the reader, nor that the signal has come.
     std::thread::sleep(std::time::Duration::from_millis(500));
-    children.iter().for_each(|child| send(child, Signal::TERM));
+    for child in &children {
+        send(child, Signal::TERM);
+    }
     std::thread::sleep(std::time::Duration::from_millis(500));
     for (child, command) in children.iter_mut().zip(commands) {
         drop(child.stdout.take());
