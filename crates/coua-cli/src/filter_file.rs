@@ -140,7 +140,7 @@ impl FilterFile {
         let filter = wanted.build()?;
         let options = with_key(Options::new(), &wanted.secret)?;
         let store = options.write_locked(self.lock, Some(move || filter));
-        Ok(Kept { store: store.map_err(|error| failure(&error))? })
+        Ok(Kept::new(store.map_err(|error| failure(&error))?))
     }
 
     /// The filter in the file, to be changed by the records of `inputs`.
@@ -165,7 +165,7 @@ impl FilterFile {
         }
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
-        let mut kept = Kept { store: store.map_err(|error| failure(&error))? };
+        let mut kept = Kept::new(store.map_err(|error| failure(&error))?);
         check_key(secret, kept.filter(), &name)?;
         check_clock(now, kept.filter(), &name)?;
         kept.tell(now);
@@ -178,7 +178,7 @@ impl FilterFile {
         is_there(&self.path)?;
         let (name, progress) = (self.name(), made.run.unwrap_or_default());
         let replaced = Options::new().replace(self.lock, made.filter, &progress);
-        replaced.map_err(|error| not_saved(&name, &error))
+        replaced.map_err(|error| not_saved(&name, Saved::Nothing, &error))
     }
 
     /// Whether this is where the file is.
@@ -204,9 +204,24 @@ pub(crate) struct Made {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) store: Store,
+    /// What its file has without what was not saved yet.
+    saved: Saved,
+}
+
+/// What a filter's file has if saving fails.
+#[derive(Clone, Copy, Debug)]
+enum Saved {
+    /// What was there before.
+    Nothing,
+    /// Records that were dealt with on the way, by this run or the one that it goes on with.
+    Some,
 }
 
 impl Kept {
+    fn new(store: Store) -> Self {
+        Self { store, saved: Saved::Nothing }
+    }
+
     pub(crate) fn filter(&self) -> &Generations {
         self.store.filter()
     }
@@ -224,16 +239,23 @@ impl Kept {
 
     /// Keeps all changes, with how far the work is: this is its end. Gives the filter back.
     pub(crate) fn finish_at(self, progress: &Progress) -> Result<Generations, Failure> {
-        let name = self.name();
-        self.store.finish_at(progress).map_err(|error| not_saved(&name, &error))
+        let (name, saved) = (self.name(), self.saved);
+        self.store.finish_at(progress).map_err(|error| not_saved(&name, saved, &error))
     }
-}
 
-impl Kept {
     /// Keeps all changes so far, with how far the work is.
     pub(crate) fn commit(&mut self, progress: &Progress) -> Result<(), Failure> {
-        let name = self.name();
-        self.store.commit(progress).map_err(|error| not_saved(&name, &error))
+        let has_records = |progress: &Progress| progress.records > 0;
+        // A run begins without records, unless it goes on with another.
+        if has_records(progress) && self.store.progress().is_some_and(has_records) {
+            self.saved = Saved::Some;
+        }
+        let (name, saved) = (self.name(), self.saved);
+        self.store.commit(progress).map_err(|error| not_saved(&name, saved, &error))?;
+        if has_records(progress) {
+            self.saved = Saved::Some;
+        }
+        Ok(())
     }
 }
 
@@ -279,7 +301,7 @@ fn failure(error: &StoreError) -> Failure {
 }
 
 /// The failure to say about a filter whose changes cannot be kept.
-fn not_saved(name: &str, error: &StoreError) -> Failure {
+fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
     if let StoreError::Replaced { path }
     | StoreError::Occupied { path }
     | StoreError::OverJournal { path } = error
@@ -290,5 +312,9 @@ fn not_saved(name: &str, error: &StoreError) -> Failure {
         StoreError::Io { source, .. } => message::reason(source),
         error => error.reason().to_string(),
     };
-    Failure::at(name, format_args!("not saved, and as it was before: {reason}"))
+    let state = match saved {
+        Saved::Nothing => "before",
+        Saved::Some => "at the last checkpoint",
+    };
+    Failure::at(name, format_args!("not saved, and as it was {state}: {reason}"))
 }

@@ -162,8 +162,13 @@ fn what_the_disk_says_is_told_needs_cc() {
         ("l", ".lock", ENOLCK, ".lock: No locks available"),
         ("s", ".journal.next", EDQUOT, ": not saved, and as it was before: Disk quota exceeded"),
         ("w", ".journal.next", EROFS, ": not saved, and as it was before: Read-only file system"),
-        ("w", "seen.next", ENOSPC, ": not saved, and as it was before: No space left on device"),
-        ("r", "seen", EIO, ": not saved, and as it was before: Input/output error"),
+        (
+            "w",
+            "seen.next",
+            ENOSPC,
+            ": not saved, and as it was at the last checkpoint: No space left on device",
+        ),
+        ("r", "seen", EIO, ": not saved, and as it was at the last checkpoint: Input/output error"),
     ] {
         let error = error.to_string();
         let faults = [
@@ -180,6 +185,33 @@ fn what_the_disk_says_is_told_needs_cc() {
     }
     for name in ["seen.lock", "seen.next", "seen.journal.next"] {
         assert!(!place.folder.has(name), "{name} is left behind");
+    }
+}
+
+/// What was committed on the way stays.
+#[test]
+fn a_filter_is_told_to_be_as_at_its_last_checkpoint_needs_cc() {
+    for args in [DEDUP, ADD, REMOVE] {
+        let place = Place::new(args);
+        let is_told = |run: Run| {
+            let words =
+                "seen: not saved, and as it was at the last checkpoint: No space left on device\n";
+            assert!(run.code == Some(2) && run.stderr.ends_with(words), "{}", run.stderr);
+        };
+        let faults = [
+            ("COUA_FAULT_CALL", "w"),
+            ("COUA_FAULT_NAME", "seen.journal"),
+            ("COUA_FAULT_AT", "2"),
+            ("COUA_FAULT_ON", "1"),
+            ("COUA_FAULT_ERROR", &*ENOSPC.to_string()),
+        ];
+        is_told(place.run(args, &faults));
+        let unfinished = run_in(&place.folder, &["info", "--json", "seen"]).json();
+        assert!(unfinished["unfinished_run"]["records"].as_u64().unwrap() > 0);
+        // Also where the run that goes on comes no farther.
+        let again = [args, &["--resume"]].concat();
+        let faults = [&[("COUA_FAULT_AT", "0")], &faults[..2], &faults[3..]].concat();
+        is_told(place.run(&again, &faults));
     }
 }
 
