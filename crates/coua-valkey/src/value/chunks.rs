@@ -5,7 +5,7 @@
 //! that the filter has seen: so a dump notices that the filter changed under it. Positions stay below
 //! 2^53, which every client can hold.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
 use super::OwnFilter;
@@ -17,6 +17,8 @@ const CHUNK: usize = 16 << 20;
 /// Bytes by which the image of a small filter may be longer than its memory; if it is by more, it takes
 /// another chunk.
 const FRONT: u64 = 16 << 10;
+/// Of less than this the next chunk becomes a part.
+const SMALL: usize = 64 << 10;
 /// Bits of a position that tell where: up to 1 TiB.
 const END_BITS: u32 = 40;
 /// Bits of a position that tell after how many changes.
@@ -111,26 +113,39 @@ impl Write for Window {
 
 /// A filter of which not all chunks have arrived.
 pub(crate) struct Incomplete<F> {
-    bytes: Vec<u8>,
+    /// One after the other. What has arrived is not moved when more does: it may be gigabytes.
+    chunks: Vec<Vec<u8>>,
     filter: PhantomData<F>,
 }
 
 impl<F> Default for Incomplete<F> {
     fn default() -> Self {
-        Self::of(Vec::new())
+        Self { chunks: Vec::new(), filter: PhantomData }
     }
 }
 
 impl<F> Incomplete<F> {
-    /// Of which this has arrived.
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
-        Self { bytes, filter: PhantomData }
+    /// Reads what has arrived, to the end of the input.
+    pub(super) fn read(input: &mut dyn Read) -> io::Result<Self> {
+        let mut incomplete = Self::default();
+        loop {
+            let mut chunk = Vec::new();
+            if Read::take(&mut *input, CHUNK as u64).read_to_end(&mut chunk)? == 0 {
+                return Ok(incomplete);
+            }
+            incomplete.chunks.push(chunk);
+        }
+    }
+
+    /// Writes what has arrived.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.chunks.iter().try_for_each(|chunk| out.write_all(chunk))
     }
 
     /// What has arrived, as chunks.
     pub(super) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
         let mut end = 0;
-        for chunk in self.bytes.chunks(CHUNK) {
+        for chunk in self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK)) {
             end += chunk.len() as u64;
             each(Position::encode(end, 0), chunk);
         }
@@ -138,15 +153,39 @@ impl<F> Incomplete<F> {
 
     /// A copy, if there is memory for it.
     pub(super) fn try_clone(&self) -> Option<Self> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.bytes.len()).ok()?;
-        bytes.extend_from_slice(&self.bytes);
-        Some(Self::of(bytes))
+        let mut copy = Self::default();
+        self.chunks.iter().try_for_each(|chunk| copy.append(chunk)).ok()?;
+        Some(copy)
     }
 
-    /// What has arrived.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// How many bytes have arrived.
+    pub(super) fn len(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// Appends bytes: to the last chunk while that is small, so that the first one tells all of the
+    /// filter's head, and there are not many.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let no_memory = |_| Refusal::NoMemory;
+        if self.chunks.last().is_none_or(|last| last.len() >= SMALL) {
+            self.chunks.try_reserve(1).map_err(no_memory)?;
+            self.chunks.push(Vec::new());
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.try_reserve_exact(bytes.len()).map_err(no_memory)?;
+            last.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Takes away all behind as many bytes.
+    fn truncate(&mut self, length: u64) {
+        let mut left = length as usize;
+        for chunk in &mut self.chunks {
+            chunk.truncate(left);
+            left -= chunk.len();
+        }
+        self.chunks.retain(|chunk| !chunk.is_empty());
     }
 }
 
@@ -158,33 +197,56 @@ impl<F: OwnFilter> Incomplete<F> {
         chunk: &[u8],
         limit: Option<u64>,
     ) -> Result<Option<F>, Refusal> {
-        let before = self.bytes.len();
-        let end = before + chunk.len();
-        if position.end != end as u64 || chunk.is_empty() {
+        let before = self.len();
+        let end = before + chunk.len() as u64;
+        if position.end != end || chunk.is_empty() {
             return Err(Refusal::Position);
         }
-        if let Some(limit) = limit.filter(|&limit| end as u64 > limit) {
+        if let Some(limit) = limit.filter(|&limit| end > limit) {
             return Err(Refusal::KeyMemory { limit });
         }
-        self.bytes.try_reserve(chunk.len()).map_err(|_| Refusal::NoMemory)?;
-        self.bytes.extend_from_slice(chunk);
-        let taken = match F::image_length(&self.bytes) {
-            Some(length) if length <= end as u64 => self.complete().map(Some),
-            _ => Ok(None),
-        };
+        let appended = self.append(chunk);
+        let taken =
+            appended.and_then(|()| match self.chunks.first().map(|it| F::image_length(it)) {
+                Some(Some(length)) if length <= end => self.complete().map(Some),
+                _ => Ok(None),
+            });
         if taken.is_err() {
-            self.bytes.truncate(before);
+            self.truncate(before);
         }
         taken
     }
 
     fn complete(&self) -> Result<F, Refusal> {
-        let (magic, mut rest) = self.bytes.split_first_chunk().ok_or(Refusal::NotLoaded)?;
-        let filter = F::read(*magic, &mut rest).map_err(|refusal| match refusal {
+        let mut magic = [0; 8];
+        let mut input = Joined { chunk: &[], rest: &self.chunks };
+        input.read_exact(&mut magic).map_err(|_| Refusal::NotLoaded)?;
+        let filter = F::read(magic, &mut input).map_err(|refusal| match refusal {
             LoadRefusal::Filter(coua::LoadError::OutOfMemory(_)) => Refusal::NoMemory,
             _ => Refusal::NotLoaded,
         })?;
-        if rest.is_empty() { Ok(filter) } else { Err(Refusal::NotLoaded) }
+        if input.is_at_end() { Ok(filter) } else { Err(Refusal::NotLoaded) }
+    }
+}
+
+/// Chunks as one stream; none of them is empty.
+struct Joined<'a> {
+    chunk: &'a [u8],
+    rest: &'a [Vec<u8>],
+}
+
+impl Joined<'_> {
+    fn is_at_end(&self) -> bool {
+        self.chunk.is_empty() && self.rest.is_empty()
+    }
+}
+
+impl Read for Joined<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let (true, Some((next, rest))) = (self.chunk.is_empty(), self.rest.split_first()) {
+            (self.chunk, self.rest) = (next, rest);
+        }
+        self.chunk.read(buffer)
     }
 }
 
@@ -271,5 +333,50 @@ mod tests {
         let limited = incomplete.take(position, &chunk, Some(1_000)).err();
         assert_eq!(limited, Some(Refusal::KeyMemory { limit: 1_000 }));
         assert!(incomplete.take(position, &chunk, None).unwrap().is_some());
+    }
+
+    /// Gigabytes are not copied for the sake of a chunk.
+    #[test]
+    fn what_has_arrived_stays_where_it_is() {
+        let own = filter(20_000_000);
+        let chunks = dump(&own);
+        assert!(chunks.len() >= 6);
+        let mut incomplete = Incomplete::<OwnCuckoo>::default();
+        let mut before: Vec<*const u8> = Vec::new();
+        let mut between = Vec::new();
+        for (end, chunk) in &chunks[..chunks.len() - 1] {
+            assert!(
+                incomplete.take(Position::decode(*end).unwrap(), chunk, None).unwrap().is_none()
+            );
+            let mut now = Vec::new();
+            incomplete.for_each(|_, chunk| now.push(chunk.as_ptr()));
+            assert_eq!(now[..before.len()], before);
+            before = now;
+            between.push(chunk.clone());
+        }
+    }
+
+    #[test]
+    fn chunks_may_be_cut_anywhere() {
+        let own = filter(300_000);
+        let mut image = Vec::new();
+        own.write(&mut image).unwrap();
+        for size in [300, 5_000, 65_536, 100_000] {
+            let mut incomplete = Incomplete::<OwnCuckoo>::default();
+            let (mut end, mut loaded) = (0, None);
+            for chunk in image.chunks(size) {
+                assert!(loaded.is_none());
+                end += chunk.len() as u64;
+                loaded = incomplete.take(Position { end, changes: 0 }, chunk, None).unwrap();
+                if loaded.is_none() {
+                    let mut again = Vec::new();
+                    incomplete.for_each(|_, chunk| again.extend_from_slice(chunk));
+                    assert!(again == image[..end as usize]);
+                }
+            }
+            let mut again = Vec::new();
+            loaded.unwrap().write(&mut again).unwrap();
+            assert!(again == image, "{size}");
+        }
     }
 }

@@ -127,11 +127,7 @@ impl<K: Kind> Value<K> {
         input.read_exact(&mut magic)?;
         match magic {
             PEER_MAGIC => Ok(Self::Imported(K::Imported::read_from(input, limits)?)),
-            PART_MAGIC => {
-                let mut begun = Vec::new();
-                input.read_to_end(&mut begun)?;
-                Ok(Self::Incomplete(Incomplete::of(begun)))
-            }
+            PART_MAGIC => Ok(Self::Incomplete(Incomplete::read(input)?)),
             magic => K::Own::read(magic, input).map(Self::Own),
         }
     }
@@ -141,7 +137,7 @@ impl<K: Kind> Value<K> {
         match self {
             Self::Own(own) => own.memory_bytes(),
             Self::Imported(imported) => imported.memory_bytes(),
-            Self::Incomplete(incomplete) => (size_of::<Self>() + incomplete.bytes().len()) as u64,
+            Self::Incomplete(incomplete) => size_of::<Self>() as u64 + incomplete.len(),
         }
     }
 
@@ -172,7 +168,7 @@ impl<K: Kind> NativeType for Value<K> {
             }
             Self::Incomplete(incomplete) => {
                 out.write_all(&PART_MAGIC)?;
-                out.write_all(incomplete.bytes())
+                incomplete.write(out)
             }
         }
     }
