@@ -18,9 +18,12 @@ use sub_filter::SubFilter;
 
 /// The peer numbers its sub-filters with 16 bits.
 const MAX_SUB_FILTERS: u32 = 0xffff;
-/// `remove` compacts by itself as long as that asks at most this many pairs of buckets: a few
-/// milliseconds. The peer has no such limit, and holds up its server.
+/// `remove` compacts by itself as long as that asks at most this many pairs of buckets of
+/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such limit, and
+/// holds up its server.
 const MAX_COMPACTION: u64 = 1 << 19;
+/// Buckets of fewer slots take as long to ask: for their memory.
+const SMALL_BUCKET: u64 = 8;
 
 /// A cuckoo filter in the layout of RedisBloom (`MBbloomCF`).
 #[derive(Debug)]
@@ -184,13 +187,16 @@ impl PeerCuckoo {
         Ok(())
     }
 
-    /// Pairs of buckets that a compaction asks at most.
+    /// Pairs of small buckets that a compaction asks at most.
     fn compaction(&self) -> u64 {
+        let bucket_size = u64::from(self.shape.bucket_size).max(SMALL_BUCKET);
         let slots = self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64);
         slots
             .zip(0..)
             .map(|(slots, older)| slots.saturating_mul(older))
             .fold(0, u64::saturating_add)
+            .saturating_mul(bucket_size)
+            / SMALL_BUCKET
     }
 
     fn compact_from_newest(&mut self, unemptied: Unemptied) {

@@ -310,3 +310,23 @@ proptest! {
         use_bloom(other);
     }
 }
+
+/// A pair of buckets of 255 slots takes as long to ask as a hundred small ones.
+#[test]
+fn a_removal_compacts_no_more_than_a_moment_allows() {
+    let limits = Limits::default();
+    let is_compacted = |buckets: u64, bucket_size: u16| {
+        let capacity = buckets * u64::from(bucket_size);
+        let mut filter = PeerCuckoo::with_capacity(capacity, bucket_size, 20, 1).unwrap();
+        let mut items = 0;
+        while filter.sub_filters() < 2 {
+            filter.insert(&text(items), &limits).unwrap();
+            items += 1;
+        }
+        assert!((0..items / 5).all(|item| filter.remove(&text(item))));
+        filter.sub_filters() == 1
+    };
+    assert!(is_compacted(1 << 16, 8));
+    assert!(is_compacted(1 << 8, 64));
+    assert!(!is_compacted(1 << 11, 255));
+}
