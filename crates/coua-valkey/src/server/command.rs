@@ -1,6 +1,6 @@
 //! Commands: what they need, and how the server calls them.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 use valkey_module::raw;
 
@@ -35,6 +35,16 @@ impl Access {
             Self::Shrink => c"write fast",
             Self::Rebuild => c"write",
             Self::Grow => c"write deny-oom",
+        }
+    }
+
+    /// The server's own categories of access control: it does not draw them from the flags.
+    fn categories(self) -> &'static str {
+        match self {
+            Self::Read => "read fast",
+            Self::ReadAll => "read slow",
+            Self::Shrink => "write fast",
+            Self::Rebuild | Self::Grow => "write slow",
         }
     }
 }
@@ -85,7 +95,7 @@ pub(super) fn exists(context: *mut raw::RedisModuleCtx, name: &CStr) -> bool {
 }
 
 impl Loader {
-    /// Adds a command, to a category of access control if the server has those of modules.
+    /// Adds a command, to a category of access control and to the server's own if it has those of modules.
     pub(crate) fn command<C: Command>(&self, category: &CStr) -> Result<(), String> {
         register::<C>(self.context, category)
             .map_err(|name| format!("command {} cannot be added", name.to_string_lossy()))
@@ -116,14 +126,16 @@ fn register<C: Command>(
     if command.is_null() || !describe::<C>(command) {
         return Err(C::NAME);
     }
+    let categories = format!("{} {}", category.to_string_lossy(), C::ACCESS.categories());
+    let categories = CString::new(categories).map_err(|_| C::NAME)?;
     // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is missing
     // there are no categories of modules.
     unsafe {
         if let (Some(assign), Some(_)) =
             (raw::RedisModule_SetCommandACLCategories, raw::RedisModule_AddACLCategory)
-            && assign(command, category.as_ptr()) != OK
+            && assign(command, categories.as_ptr()) != OK
         {
-            log(context, c"notice", "a command could not be put into its category");
+            log(context, c"notice", "a command could not be put into its categories");
         }
     }
     Ok(())

@@ -142,6 +142,27 @@ fn access_control(kind: Kind) {
             assert!(reply.starts_with("-NOPERM "), "{category}: {reply}");
         }
     }
+    if kind == VALKEY {
+        for (user, categories, may, may_not) in [
+            ("asks", "+@read", ["CF.EXISTS f a", "BF.INFO b"], ["CF.ADD f a", "CF.COMPACT f"]),
+            ("changes", "+@write", ["CF.MERGE g f", "BF.ADD b c"], ["CF.COUNT f a", "BF.CARD b"]),
+            ("all", "+@all -@write", ["CF.COUNT f a", "BF.CARD b"], ["CF.DEL f a", "BF.ADD b c"]),
+            ("quick", "+@fast", ["CF.EXISTS f a", "CF.DEL f a"], ["CF.COMPACT f", "CF.ADD f a"]),
+            ("slow", "+@slow", ["CF.COMPACT f", "BF.ADD b c"], ["CF.EXISTS f a", "BF.CARD b"]),
+        ] {
+            client.good(&format!("ACL SETUSER {user} on nopass ~* {categories}"));
+            let mut with = server.client();
+            client.good("CF.ADD f a");
+            with.good(&format!("AUTH {user} x"));
+            for command in may {
+                with.good(command);
+            }
+            for command in may_not {
+                let reply = with.run(command).to_string();
+                assert!(reply.starts_with("-NOPERM "), "{user}, {command}: {reply}");
+            }
+        }
+    }
     client.good("CF.ADD f a");
     client.good("ACL SETUSER reader on nopass ~f +cf.exists +cf.mexists");
     let mut reader = server.connect(Protocol::Resp2);
