@@ -13,6 +13,7 @@ use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
 use super::request::Blueprint;
 use super::spare::{MOST_EXPANSION, Spare};
 use crate::refusal::Refusal;
+use crate::value::first_change;
 use crate::value::insertion::Outcome;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
@@ -35,7 +36,7 @@ pub(crate) struct OwnBloom {
     pub(super) links: Vec<Link>,
     /// The next filter; not saved.
     pub(super) spare: Option<Spare>,
-    /// Changes since the filter was created or loaded, modulo 2^64; not saved.
+    /// Goes up with every change, modulo 2^64; not saved.
     pub(super) changes: u64,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
 impl OwnBloom {
     /// An empty chain.
     pub(super) fn new(blueprint: Blueprint, limit: Option<u64>) -> Result<Self, Refusal> {
-        let mut chain = Self { blueprint, links: Vec::new(), spare: None, changes: 0 };
+        let mut chain = Self { blueprint, links: Vec::new(), spare: None, changes: first_change() };
         chain.grow(limit).map_err(|refusal| match refusal {
             Refusal::NoMemory => Refusal::NoMemoryToCreate,
             refusal => refusal,

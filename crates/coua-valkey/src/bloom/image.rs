@@ -27,8 +27,8 @@ use xxhash_rust::xxh3::Xxh3;
 use super::chain::{Link, OwnBloom, plan_of};
 use super::request::Blueprint;
 use crate::refusal::LoadRefusal;
-use crate::value::OwnFilter;
 use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
+use crate::value::{OwnFilter, first_change};
 
 const BLOOM: u32 = 2;
 const HEAD: usize = 56;
@@ -68,7 +68,7 @@ impl OwnFilter for OwnBloom {
             }
             links.push(Link { filter: row.read(hasher, input)?, capacity, len: row.len });
         }
-        Ok(Self { blueprint: front.blueprint, links, spare: None, changes: 0 })
+        Ok(Self { blueprint: front.blueprint, links, spare: None, changes: first_change() })
     }
 
     fn image_length(begun: &[u8]) -> Option<u64> {
@@ -98,7 +98,12 @@ impl OwnFilter for OwnBloom {
         Vec::<u8>::new().try_reserve_exact(self.memory_bytes() as usize).ok()?;
         let copy = |link: &Link| Link { filter: link.filter.clone(), ..*link };
         let links = self.links.iter().map(copy).collect();
-        Some(Self { blueprint: self.blueprint.clone(), links, spare: None, changes: 0 })
+        Some(Self {
+            blueprint: self.blueprint.clone(),
+            links,
+            spare: None,
+            changes: first_change(),
+        })
     }
 }
 

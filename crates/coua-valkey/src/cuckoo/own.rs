@@ -5,8 +5,8 @@ use std::mem::size_of;
 use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError, OutOfMemory};
 
 use crate::refusal::Refusal;
-use crate::value::Charge;
 use crate::value::insertion::Outcome;
+use crate::value::{Charge, first_change};
 
 /// Bytes of a value beside its filter.
 const BESIDE: u64 = (size_of::<OwnCuckoo>() - size_of::<CuckooFilter>()) as u64;
@@ -38,7 +38,7 @@ pub(crate) struct OwnCuckoo {
     hints: Hints,
     /// Removals since the filter was created or compacted.
     pub(super) deleted: u64,
-    /// Changes since the filter was created or loaded, modulo 2^64; not saved.
+    /// Goes up with every change, modulo 2^64; not saved.
     changes: u64,
     charge: Charge,
     /// Bytes of the filter's memory when the charge was settled; not saved.
@@ -52,7 +52,7 @@ impl OwnCuckoo {
             filter,
             hints,
             deleted: 0,
-            changes: 0,
+            changes: first_change(),
             charge: Charge::default(),
             settled_at: 0,
         };

@@ -22,7 +22,7 @@ mod load;
 mod native;
 mod respond;
 
-pub(crate) use call::{Call, Word};
+pub(crate) use call::{Call, Word, random_bytes};
 pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
 pub(crate) use info::InfoSection;

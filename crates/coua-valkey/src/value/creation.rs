@@ -6,7 +6,7 @@ use super::{Kind, OwnFilter as _, Value};
 use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::server::{Call, Key, Word};
+use crate::server::{Call, Key, Word, random_bytes};
 
 /// How filters of a kind are created.
 pub(crate) trait Creates: Kind {
@@ -57,7 +57,7 @@ pub(super) fn create<K: Creates>(
     request: &K::Request,
 ) -> Result<(), Refusal> {
     let limit = call.key_memory_limit();
-    let (own, text) = K::build(request, call.random_bytes(), limit)?;
+    let (own, text) = K::build(request, random_bytes(), limit)?;
     if let Some(limit) = limit.filter(|&limit| own.memory_bytes() > limit) {
         return Err(Refusal::KeyMemory { limit });
     }

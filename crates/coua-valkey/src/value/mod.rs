@@ -19,7 +19,7 @@ pub(crate) use creation::Creates;
 
 use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};
-use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot};
+use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, random_bytes};
 use crate::settings::{key_memory_limit, limits};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
@@ -31,6 +31,12 @@ const BYTES_PER_EFFORT: usize = 64 << 10;
 const PART_MAGIC: [u8; 8] = *b"CouaPart";
 /// The first bytes before a filter of the other module.
 const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
+
+/// What a filter begins to count its changes from: another number each time that one is made or read, so
+/// that a dump does not go on in another filter than it began in.
+pub(crate) fn first_change() -> u64 {
+    u64::from_le_bytes(random_bytes())
+}
 
 /// A filter of this module as the value of a key.
 pub(crate) trait OwnFilter: Send + Sized + 'static {

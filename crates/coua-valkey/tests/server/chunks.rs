@@ -11,6 +11,7 @@ on_both!(
     large,
     both_protocols,
     changed_while_dumped,
+    another_filter_while_dumped,
     not_changed_while_dumped,
     wrong_chunks,
     chunks_of_two_filters,
@@ -121,6 +122,34 @@ fn changed_while_dumped(kind: Kind) {
         let reply = client.run(&format!("CF.SCANDUMP large {position}"));
         assert!(reply.is_error(), "{change}");
     }
+}
+
+/// Nor does it go on in a filter that was read anew, or made anew, and has changed as often.
+fn another_filter_while_dumped(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let anew = |client: &mut Client, item: usize| {
+        client.good("DEL large");
+        client.good("CF.RESERVE large 20000000 EXPANSION 0");
+        client.good(&format!("CF.ADD large {item}"));
+    };
+    anew(&mut client, 0);
+    let mut refused = [0, 0];
+    // Once in 4096 times the numbers are the same by chance.
+    for round in 1..=3 {
+        let position = client.good("CF.SCANDUMP large 0").elements()[0].integer();
+        anew(&mut client, round);
+        let reply = client.run(&format!("CF.SCANDUMP large {position}"));
+        refused[0] += u32::from(reply.is_error());
+        client.good("DEBUG RELOAD");
+        let position = client.good("CF.SCANDUMP large 0").elements()[0].integer();
+        client.good("CF.ADD large more");
+        client.good("DEBUG RELOAD");
+        let reply = client.run(&format!("CF.SCANDUMP large {position}"));
+        refused[1] += u32::from(reply.is_error());
+        anew(&mut client, round);
+    }
+    assert!(refused.iter().all(|&refused| refused > 1), "{refused:?}");
 }
 
 /// What changes nothing does not disturb.
