@@ -207,7 +207,12 @@ impl OwnBloom {
     /// Bytes of memory, without the next filter: the same in a copy of the chain.
     pub(super) fn memory_bytes(&self) -> u64 {
         let bits: usize = self.links.iter().map(|link| link.filter.memory_bytes()).sum();
-        (size_of::<Self>() + self.links.capacity() * size_of::<Link>() + bits) as u64
+        (size_of::<Self>() + self.links.len() * size_of::<Link>() + bits) as u64
+    }
+
+    /// Bytes of the next filter.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        self.spare.as_ref().map_or(0, |spare| spare.link.filter.memory_bytes() as u64)
     }
 
     /// Refused unless the chain can grow to as many items, within its limit of memory.
@@ -236,7 +241,7 @@ mod tests {
     use super::*;
     use crate::bloom::value::Bloom;
     use crate::server::NativeType;
-    use crate::value::Value;
+    use crate::value::{OwnFilter as _, Value};
 
     fn chain(capacity: u64, rate: f64, expansion: Option<u32>) -> OwnBloom {
         let blueprint = Blueprint { capacity, rate, expansion, hash_key: [3; 16] };
@@ -306,5 +311,17 @@ mod tests {
         let effort = |chain: OwnBloom| Value::<Bloom>::Own(chain).free_effort();
         assert!(effort(chain(10_000_000, 0.01, None)) > 64);
         assert!(effort(chain(1_000, 0.01, None)) < 8);
+    }
+
+    #[test]
+    fn memory_usage_counts_the_next_filter_and_the_size_does_not() {
+        let mut chain = chain(100_000, 0.01, Some(2));
+        chain.insert(&items(&keys(0..90_000)), None);
+        let copy = chain.try_clone().unwrap();
+        let (size, spare) = (chain.memory_bytes(), chain.spare.as_ref().unwrap());
+        let whole = size + spare.link.filter.memory_bytes() as u64;
+        assert_eq!(copy.memory_bytes(), size);
+        assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(chain)) as u64, whole);
+        assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(copy)) as u64, size);
     }
 }

@@ -89,6 +89,10 @@ impl OwnFilter for OwnBloom {
         self.memory_bytes()
     }
 
+    fn spare_bytes(&self) -> u64 {
+        self.spare_bytes()
+    }
+
     fn pieces(&self) -> usize {
         self.links.len()
     }

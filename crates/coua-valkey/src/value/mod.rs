@@ -61,8 +61,13 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     /// A number that is another one after every change.
     fn changes(&self) -> u64;
 
-    /// Bytes of memory.
+    /// Bytes of memory, the same in a copy.
     fn memory_bytes(&self) -> u64;
+
+    /// Bytes of memory beside those, for what is to come.
+    fn spare_bytes(&self) -> u64 {
+        0
+    }
 
     /// How many pieces of memory it consists of.
     fn pieces(&self) -> usize;
@@ -141,7 +146,7 @@ impl<K: Kind> Value<K> {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Own(own) => own.memory_bytes(),
+            Self::Own(own) => own.memory_bytes() + own.spare_bytes(),
             Self::Imported(imported) => imported.memory_bytes(),
             Self::Incomplete(incomplete) => size_of::<Self>() as u64 + incomplete.len(),
         }
