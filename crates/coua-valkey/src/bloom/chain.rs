@@ -3,7 +3,7 @@
 //! The library's own chain grows by twice and has no image; here the growth is the client's to choose.
 //! Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the chain is
 //! allowed half the error rate of the one before, so that the rates add up to less than the one asked
-//! for, however many there are.
+//! for, however many there are; as far as a hash of 64 bits can tell so many items apart.
 
 use std::mem::size_of;
 
@@ -18,6 +18,10 @@ use crate::value::insertion::Outcome;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
 const TIGHTENING: f64 = 0.5;
+/// By this part of the whole rate the filters whose rate cannot be halved any more may exceed it.
+const EXCESS: f64 = 1.0 / 64.0;
+/// Filters of a chain: each of them is asked about every absent item.
+pub(super) const MOST_LINKS: u32 = 1024;
 /// Keys that are looked up together.
 const BLOCK: usize = 256;
 
@@ -51,9 +55,19 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
             (blueprint.capacity.saturating_mul(growth), blueprint.rate * share)
         }
     };
+    if number >= MOST_LINKS {
+        return Err(Refusal::MaximumExpansions);
+    }
     match BloomPlan::for_rate(capacity, rate) {
         Ok(plan) => Ok((capacity, plan)),
         Err(error) if number == 0 => Err(Refusal::Impossible(error.to_string())),
+        // From here on no rate is smaller than a hash of 64 bits allows.
+        Err(BloomBuildError::OutOfReach { lowest, .. })
+            if lowest * f64::from(number + 1) <= blueprint.rate * EXCESS =>
+        {
+            let plan = BloomPlan::for_rate(capacity, lowest);
+            plan.map(|plan| (capacity, plan)).map_err(|_| Refusal::MaximumExpansions)
+        }
         Err(_) => Err(Refusal::MaximumExpansions),
     }
 }
@@ -323,5 +337,31 @@ mod tests {
         assert_eq!(copy.memory_bytes(), size);
         assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(chain)) as u64, whole);
         assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(copy)) as u64, size);
+    }
+
+    /// The rates of its filters halve until a hash of 64 bits allows no smaller one.
+    #[test]
+    fn a_chain_grows_beyond_the_smallest_rate_of_a_filter() {
+        let mut chain = chain(100, 0.01, Some(1));
+        let keys_in = keys(0..20_000);
+        let outcomes = chain.insert(&items(&keys_in), None);
+        let refused = outcomes.iter().filter(|it| matches!(it, Outcome::Refused(_))).count();
+        assert_eq!(refused, 0);
+        let absent = keys(1_000_000..1_100_000);
+        let wrong = chain.contains_all(&items(&absent)).into_iter().filter(|&p| p).count();
+        assert!(wrong < 1_160, "{wrong}");
+        let mut image = Vec::new();
+        chain.write(&mut image).unwrap();
+        let (magic, mut rest) = image.split_first_chunk().unwrap();
+        assert_eq!(OwnBloom::read(*magic, &mut rest).unwrap().len(), chain.len());
+    }
+
+    /// Where that is so from the second on, they would add up to more than the rate asked for.
+    #[test]
+    fn a_chain_of_filters_at_the_smallest_rate_does_not_grow() {
+        let smallest = 2.0 * 1_000.0 / 64f64.exp2();
+        let mut chain = chain(1_000, 2.0 * smallest, Some(1));
+        let outcomes = chain.insert(&items(&keys(0..3_000)), None);
+        assert_eq!(outcomes.last(), Some(&Outcome::Refused(Refusal::MaximumExpansions)));
     }
 }

@@ -24,7 +24,7 @@ use coua::sizing::bloom::BloomPlan;
 use coua::{BloomFilter, KeyHasher};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::chain::{Link, OwnBloom, plan_of};
+use super::chain::{Link, MOST_LINKS, OwnBloom, plan_of};
 use super::request::Blueprint;
 use crate::refusal::LoadRefusal;
 use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
@@ -34,8 +34,6 @@ const BLOOM: u32 = 2;
 const HEAD: usize = 56;
 const ROW: usize = 32;
 const SUM: usize = 8;
-/// More than a chain of halving rates can have with a 64-bit hash.
-const MOST_LINKS: u32 = 1024;
 
 impl OwnFilter for OwnBloom {
     fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
