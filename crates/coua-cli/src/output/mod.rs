@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -28,6 +28,8 @@ pub(crate) struct Output {
     name: String,
     /// The regular file that this is, if it is one.
     regular: Option<Identity>,
+    /// The folder in which it is new: its name there is not on the disk yet.
+    new_in: Option<PathBuf>,
     file: File,
     buffer: Vec<u8>,
     separator: Separator,
@@ -64,9 +66,13 @@ impl Output {
         };
         // Before a new one is made.
         opening.check_path(path)?;
+        let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        let output = Self::new(path.display().to_string(), file, opening)?;
+        let mut output = Self::new(path.display().to_string(), file, opening)?;
         output.check_readable(path, opening)?;
+        // Where symbolic links lead.
+        let there = path.canonicalize().ok().filter(|_| is_new);
+        output.new_in = there.and_then(|there| there.parent().map(Path::to_owned));
         Ok(output)
     }
 
@@ -130,7 +136,8 @@ impl Output {
         opening.check(&name, None, regular)?;
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
-        Ok(Self { name, regular, file, buffer, separator, owes_separator: false })
+        let new_in = None;
+        Ok(Self { name, regular, new_in, file, buffer, separator, owes_separator: false })
     }
 
     /// Which regular file this is, if it is one.
@@ -200,13 +207,18 @@ impl Output {
         written.map_err(|error| Failure::write(&self.name, &error))
     }
 
-    /// Waits until a regular file is on disk: what a filter remembers must be there.
+    /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
     pub(crate) fn sync(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        match self.regular {
-            Some(_) => self.file.sync_data().map_err(|error| Failure::write(&self.name, &error)),
-            None => Ok(()),
+        if self.regular.is_none() {
+            return Ok(());
         }
+        self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
+        if let Some(folder) = self.new_in.take() {
+            let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| Failure::io(folder.display(), &error))?;
+        }
+        Ok(())
     }
 }
 

@@ -63,12 +63,18 @@ impl Place {
         ["out", "seen"].map(|name| fs::read(self.folder.join(name)).ok())
     }
 
+    /// What was done, step by step, except to folders.
+    fn steps(&self) -> Vec<String> {
+        let steps = String::from_utf8(self.folder.read("log")).unwrap();
+        let of_files = steps.lines().filter(|step| !step.starts_with("d "));
+        of_files.map(str::to_owned).collect()
+    }
+
     /// What a run does, step by step, and leaves.
     fn whole(&self, args: &[&str]) -> (Vec<String>, [Option<Vec<u8>>; 2]) {
         let log = self.folder.join("log");
         self.run(args, &[("COUA_FAULT_LOG", &log)]).good();
-        let steps = String::from_utf8(self.folder.read("log")).unwrap();
-        (steps.lines().map(str::to_owned).collect(), self.results())
+        (self.steps(), self.results())
     }
 }
 
@@ -148,6 +154,37 @@ fn outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
             }
         }
         assert!(commits > 3, "{steps:?}");
+    }
+}
+
+/// Also the names of those that are new.
+#[test]
+fn names_of_outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
+    let args = |out, tee| {
+        ["dedup", "-j1", "--filter", "seen", "-o", out, "--tee-dups", tee, "many"]
+            .map(str::to_owned)
+    };
+    let place = Place::new(DEDUP);
+    let log = place.folder.join("log");
+    for name in ["one", "two"] {
+        fs::create_dir(place.folder.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("two/dups", place.folder.join("link")).unwrap();
+    for is_new in [true, false] {
+        let args = args("one/out", "link");
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        fs::write(&log, "").unwrap();
+        fs::remove_file(place.folder.join("seen")).ok();
+        fs::remove_file(place.folder.join("seen.journal")).ok();
+        place.run(&args, &[("COUA_FAULT_LOG", &log)]).good();
+        let steps = String::from_utf8(place.folder.read("log")).unwrap();
+        let steps: Vec<&str> = steps.lines().collect();
+        let first = |what: &dyn Fn(&str) -> bool| steps.iter().position(|step| what(step));
+        let commit = first(&|step| step.starts_with("r ") && step.ends_with("seen")).unwrap();
+        for name in ["/one", "/two"] {
+            let synced = first(&|step| step.starts_with("d ") && step.ends_with(name));
+            assert_eq!(synced.is_some_and(|at| at < commit), is_new, "{steps:?}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 /* Between the program and the C library: makes one step on regular files fail, and tells all steps.
  *
- * COUA_FAULT_LOG=FILE   every step is written there: a letter for the call, a blank, the file's name
+ * COUA_FAULT_LOG=FILE   every step is written there: a letter for the call, a blank, the file's name;
+ *                       also d for the sync of a folder, which never fails
  * COUA_FAULT_CALL=xyz   only these calls fail: write, sync, truncate, rename, unlink, lock
  *                       (by the letters w s t r u l)
  * COUA_FAULT_NAME=END   only on files whose names end so
@@ -27,22 +28,28 @@ static int ends(const char *name, const char *end)
     return length >= wanted && strcmp(name + length - wanted, end) == 0;
 }
 
+static void tell(char call, const char *name)
+{
+    const char *log = getenv("COUA_FAULT_LOG");
+    if (!log)
+        return;
+    ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    char line[4200];
+    int length = snprintf(line, sizeof line, "%c %s\n", call, name);
+    int fd = open(log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    if (fd >= 0) {
+        if (real(fd, line, length) != length)
+            abort();
+        close(fd);
+    }
+}
+
 /* Whether this step is to fail. */
 static int fails(char call, const char *name)
 {
-    const char *log = getenv("COUA_FAULT_LOG"), *calls = getenv("COUA_FAULT_CALL");
+    const char *calls = getenv("COUA_FAULT_CALL");
     const char *wanted = getenv("COUA_FAULT_NAME"), *at = getenv("COUA_FAULT_AT");
-    if (log) {
-        ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
-        char line[4200];
-        int length = snprintf(line, sizeof line, "%c %s\n", call, name);
-        int fd = open(log, O_WRONLY | O_APPEND | O_CREAT, 0600);
-        if (fd >= 0) {
-            if (real(fd, line, length) != length)
-                abort();
-            close(fd);
-        }
-    }
+    tell(call, name);
     if (!at || (calls && !strchr(calls, call)) || (wanted && !ends(name, wanted)))
         return 0;
     long number = atomic_fetch_add(&steps, 1);
@@ -54,12 +61,15 @@ static int fails_on(char call, int fd)
 {
     struct stat found;
     char link[64], name[4096];
-    if (fstat(fd, &found) || !S_ISREG(found.st_mode))
+    if (fstat(fd, &found) || !(S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)))
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, name, sizeof name - 1);
     name[length < 0 ? 0 : length] = 0;
-    return fails(call, name);
+    if (S_ISREG(found.st_mode))
+        return fails(call, name);
+    tell('d', name);
+    return 0;
 }
 
 static int error(void)
