@@ -39,6 +39,11 @@ pub enum StoreError {
         /// The journal.
         path: PathBuf,
     },
+    /// The journal has changes of a snapshot that is not there.
+    Orphaned {
+        /// The journal.
+        path: PathBuf,
+    },
     /// Another process is writing the filter.
     Busy {
         /// The filter file.
@@ -163,6 +168,7 @@ impl StoreError {
             | Self::NotRegular { path }
             | Self::Occupied { path }
             | Self::OverJournal { path }
+            | Self::Orphaned { path }
             | Self::Busy { path }
             | Self::Load { path, .. }
             | Self::Damaged { path, .. }
@@ -239,6 +245,10 @@ impl fmt::Display for Reason<'_> {
             StoreError::OverJournal { .. } => {
                 f.write_str("is the journal of a filter: name another file")
             }
+            StoreError::Orphaned { .. } => f.write_str(
+                "journal has changes of a filter that is not here any more: bring that filter back beside it, \
+                 or remove the journal to begin anew",
+            ),
             StoreError::Busy { .. } => f.write_str("another process is writing it"),
             StoreError::Load { source, .. } => source.fmt(f),
             StoreError::Damaged { offset, what, .. } => write!(

@@ -117,7 +117,7 @@ impl Options {
         match (State::of(self, &files, JournalUse::Append)?, build) {
             (Some(state), _) => Store::go_on(self, (lock, files), state),
             (None, Some(build)) => {
-                left::at(&files.journal, &journal::MAGIC)?;
+                State::check_nothing_lost(&files)?;
                 Store::begin(self, (lock, files), build().into())
             }
             (None, None) => Err(missing(&files)),
@@ -154,6 +154,9 @@ impl Options {
             return Err(StoreError::OverJournal { path: files.snapshot });
         }
         self.clear(&files)?;
+        if !files.snapshot.exists() {
+            State::check_nothing_lost(&files)?;
+        }
         let old = match left::at(&files.journal, &journal::MAGIC)? {
             Left::Nothing => Some((Identity::default(), Rest::Nothing)),
             Left::Blank | Left::Begun => match State::journal_of(&files) {

@@ -9,7 +9,8 @@ use coua::{Generations, LoadError};
 use crate::access::Touch;
 use crate::error::{Damage, StoreError};
 use crate::files::{Files, JournalUse};
-use crate::journal::{Contents, Header, Identity, Kind, Mark, Scan, Tail};
+use crate::journal::{self, Contents, Header, Identity, Kind, Mark, Scan, Tail};
+use crate::left::{self, Left};
 use crate::lock::inode_of;
 use crate::log::{Unrepeatable, repeat};
 use crate::options::Options;
@@ -115,6 +116,33 @@ impl State {
         let look = Look::at(files, file, Some(journal))?;
         let rest = look.journal.map(|found| found.rest(&files.journal).1);
         Ok((look.snapshot, rest.unwrap_or(Rest::Nothing)))
+    }
+}
+
+impl State {
+    /// Complains about a journal without a snapshot that must not go: the changes that were committed in it
+    /// are nowhere else.
+    pub(crate) fn check_nothing_lost(files: &Files) -> Result<(), StoreError> {
+        if left::at(&files.journal, &journal::MAGIC)? != Left::Begun {
+            return Ok(());
+        }
+        let Some(file) = files.open_journal(JournalUse::Read)? else { return Ok(()) };
+        let bytes =
+            file.metadata().map_err(|source| StoreError::io(&files.journal, "read", source))?;
+        if bytes.len() < Mark::FIRST.at {
+            return Ok(());
+        }
+        let scan = Scan::begin(&file, &files.journal)?;
+        let committed = scan.contents()?.committed.at;
+        let mut has_changes = false;
+        scan.frames(Mark::FIRST, committed, |_, kind, _| {
+            has_changes |= kind == Kind::Changes;
+            Ok(())
+        })?;
+        if has_changes && scan.header.snapshot != Identity::default() {
+            return Err(StoreError::Orphaned { path: files.journal.clone() });
+        }
+        Ok(())
     }
 }
 

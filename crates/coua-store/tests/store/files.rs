@@ -43,22 +43,40 @@ fn a_missing_filter_is_an_error_with_its_name() {
     assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Io { .. })));
 }
 
+/// A filter that was moved away without its journal would lose what is only there.
 #[test]
-fn a_removed_filter_begins_anew() {
+fn a_removed_filter_begins_anew_if_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    for _ in 0..2 {
-        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
-        assert!(store.filter().is_empty());
-        store.insert("a").unwrap();
-        store.commit(&progress(1)).unwrap();
-        store.insert("b").unwrap();
-        store.commit(&progress(2)).unwrap();
-        assert_eq!(store.filter().len(), 2);
-        drop(store);
-        // Its journal stays behind, and belongs to nothing.
-        fs::remove_file(&path).unwrap();
+    let (path, moved) = (folder.path().join("seen.coua"), folder.path().join("moved"));
+    let journal = path.with_extension("coua.journal");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.insert("a").unwrap();
+    store.commit(&progress(1)).unwrap();
+    drop(store);
+    // Its journal stays behind, and has nothing of its own.
+    fs::remove_file(&path).unwrap();
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    assert!(store.filter().is_empty());
+    store.insert("a").unwrap();
+    store.commit(&progress(1)).unwrap();
+    store.insert("b").unwrap();
+    store.commit(&progress(2)).unwrap();
+    drop(store);
+    fs::rename(&path, &moved).unwrap();
+    let before = fs::read(&journal).unwrap();
+    let replace = |lock| Options::new().replace(lock, CuckooFilter::new(), &Progress::default());
+    for refused in [
+        Store::create(&path, CuckooFilter::new).map(drop),
+        Lock::take(&path, Wait::No).and_then(replace),
+    ] {
+        assert!(matches!(refused, Err(StoreError::Orphaned { .. })), "{refused:?}");
     }
+    assert_eq!(fs::read(&journal).unwrap(), before);
+    fs::rename(&moved, &path).unwrap();
+    assert!(Store::open(&path).unwrap().filter().contains("b"));
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(&journal).unwrap();
+    assert!(Store::create(&path, CuckooFilter::new).unwrap().filter().is_empty());
 }
 
 #[test]
