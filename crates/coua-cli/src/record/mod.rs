@@ -163,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_before_the_first_field() {
+        let text = b"\xef\xbb\xbf\"x\ny\"\nz\n";
+        for piece in 1..text.len() {
+            assert_eq!(ends_in_pieces(&CSV, text, piece), [9, 11], "{piece}");
+        }
+        // A part of one is the beginning of a field.
+        assert_eq!(ends_in_pieces(&CSV, b"\xef\xbb\"x\ny\"\n", 1), [5, 8]);
+        assert_eq!(ends_in_pieces(&CSV, b"\xef\n\xef\xbb\xbf\"\n", 1), [2, 7]);
+    }
+
+    #[test]
     fn content_is_the_record_without_its_end() {
         let content =
             |separator, crlf, record: &'static [u8]| Format { separator, crlf }.content(record);
@@ -179,10 +190,13 @@ mod tests {
         #[test]
         fn csv_records_agree_with_csv_core(
             text in proptest::collection::vec(prop::sample::select(b"a,\"\n ".as_slice()), 0..40),
+            mark in prop::sample::select(vec![b"" as &[u8], b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"]),
             piece in 1_usize..10,
         ) {
+            let text = [mark, &text].concat();
             let ends = ends_in_pieces(&CSV, &text, piece);
-            let mut start = 0;
+            // csv-core knows a whole mark.
+            let mut start = if mark.len() == 3 { 3 } else { 0 };
             let mut records = Vec::new();
             for end in ends.into_iter().chain([text.len()]) {
                 // csv-core skips empty lines.

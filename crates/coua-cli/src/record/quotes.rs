@@ -1,6 +1,10 @@
-//! CSV records: lines, unless a newline stands in quotes.
+//! CSV records: lines, unless a newline stands in quotes. A byte order mark before them is passed over, as by
+//! the reader of their columns.
 
 use memchr::{memchr, memchr2};
+
+/// A byte order mark in UTF-8.
+const MARK: [u8; 3] = *b"\xef\xbb\xbf";
 
 /// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
 /// beginning of a field only, and two quotes inside one are a quote.
@@ -8,6 +12,8 @@ use memchr::{memchr, memchr2};
 pub(crate) struct Quotes {
     comma: u8,
     place: Place,
+    /// Bytes of the mark so far, if all of the input so far is of it.
+    marked: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +27,12 @@ enum Place {
 
 impl Quotes {
     pub(super) fn new(comma: u8) -> Self {
-        Self { comma, place: Place::FieldStart }
+        Self { comma, place: Place::FieldStart, marked: Some(0) }
     }
 
     /// Forgets the input so far.
     pub(super) fn restart(&mut self) {
-        self.place = Place::FieldStart;
+        (self.place, self.marked) = (Place::FieldStart, Some(0));
     }
 
     /// Whether the bytes so far end inside quotes.
@@ -37,6 +43,7 @@ impl Quotes {
     /// Appends to `ends` the end of every record completed in `bytes[from..]`.
     pub(super) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
         let mut at = from;
+        self.pass_mark(bytes, &mut at);
         while at < bytes.len() {
             // Where nothing can change, skip ahead.
             let skipped = match self.place {
@@ -52,6 +59,24 @@ impl Quotes {
             if byte == b'\n' && self.place == Place::FieldStart {
                 ends.push(at);
             }
+        }
+    }
+
+    /// Passes over the mark at the beginning of an input; the bytes may come one by one.
+    fn pass_mark(&mut self, bytes: &[u8], at: &mut usize) {
+        while let Some(passed) = self.marked
+            && let Some(&byte) = bytes.get(*at)
+        {
+            if byte != MARK[passed] {
+                self.marked = None;
+                // A part of the mark is the beginning of a field.
+                if passed > 0 {
+                    self.place = Place::Plain;
+                }
+                return;
+            }
+            *at += 1;
+            self.marked = Some(passed + 1).filter(|passed| *passed < MARK.len());
         }
     }
 

@@ -70,6 +70,13 @@ fn csv_columns() {
 }
 
 #[test]
+fn csv_with_a_byte_order_mark() {
+    let input = "\u{feff}\"id\nx\",v\n1,a\n2,a\n";
+    assert_eq!(text(input, &["--csv", "v"]), "\u{feff}\"id\nx\",v\n1,a\n");
+    assert_eq!(text(input, &["--csv", "id\nx"]), input);
+}
+
+#[test]
 fn csv_headers_of_several_files() {
     let folder = Folder::new();
     let first = folder.file("first", "id,url\n1,a\n2,b");
