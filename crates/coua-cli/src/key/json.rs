@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 use std::fmt;
 use std::sync::Arc;
 
+/// Levels that the parser goes down: deeper it finds no valid JSON.
+const DEEPEST: usize = 127;
+
 /// JSON pointers (RFC 6901), each a part of the key.
 #[derive(Clone, Debug)]
 pub(crate) struct Pointers(Arc<[Pointer]>);
@@ -44,7 +47,13 @@ impl Pointer {
             ));
         }
         let tokens = text.split('/').skip(1);
-        let tokens = tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
+        let tokens: Vec<_> =
+            tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
+        if tokens.len() > DEEPEST {
+            let reason =
+                format!("leads {} levels down, of which {DEEPEST} are possible", tokens.len());
+            return Err(Failure::at(format_args!("--json {text}"), reason));
+        }
         Ok(Self { text: text.into(), tokens })
     }
 
