@@ -1,14 +1,11 @@
-//! Growth and compaction, without the keys.
+//! Growth, without the keys.
 //!
-//! Both are one idea: a slot's cell has a representative hash, and putting the representative into
-//! another geometry that tells the same hashes apart gives the same answers. A split puts the items of
-//! one segment into two, one bit deeper ([`split`](crate::split)); everything else moves the whole
-//! filter.
+//! A split puts the items of one segment into two, one bit deeper ([`split`](crate::split)). A small filter
+//! is [rebuilt](crate::rebuild) instead.
 
-use crate::KeyHash;
-use crate::error::{Full, FullReason, OutOfMemory};
+use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Probe, Resolution};
+use crate::geometry::{Geometry, Probe};
 use crate::relocate::{Relocation, Step};
 use crate::shapes::{ByLevel, Shapes};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
@@ -47,7 +44,7 @@ impl CuckooFilter {
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
-    fn may_split(&self, segment: u32) -> bool {
+    pub(crate) fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
         let deepest = deepest(self.table.segments.len() + self.whole.other_segments);
@@ -112,7 +109,7 @@ impl CuckooFilter {
     }
 
     /// Bytes that a table of another geometry takes beyond those of this one.
-    fn bytes_to_become(&self, geometry: &Geometry) -> u64 {
+    pub(crate) fn bytes_to_become(&self, geometry: &Geometry) -> u64 {
         let bytes = self.table.memory_bytes() + self.directory.memory_bytes();
         sizing::table_bytes(geometry).saturating_sub(bytes as u64)
     }
@@ -156,187 +153,12 @@ impl CuckooFilter {
             && self.side.homeless() >= self.homeless_limit();
         if is_hopeless { self.make_homeless(relocation) } else { self.finish(shapes, relocation) }
     }
-
-    /// The representatives of all slots in use of a segment.
-    pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let items = self.table.segments[index as usize].occupied as usize;
-        let mut hashes = Vec::new();
-        let bytes = (size_of::<KeyHash>() * items) as u64;
-        hashes.try_reserve_exact(items).map_err(|_| OutOfMemory { bytes })?;
-        self.collect_representatives(index, &mut hashes);
-        Ok(hashes)
-    }
-
-    fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
-        let segment = &self.table.segments[index as usize];
-        let shape = &self.shapes[usize::from(segment.level)];
-        shape.for_each_value(segment, |bucket, value| {
-            hashes.push(shape.representative(segment.prefix, bucket, value));
-        });
-    }
-
-    /// The geometry that fits `items` and tells the same hashes apart as this filter.
-    fn geometry_for(&self, items: u64) -> Geometry {
-        match self.geometry.resolution {
-            Resolution::Prefix { .. } => fitted(self.geometry, items),
-            Resolution::Cells { top_bits } => {
-                let load = sizing::design_load(&self.geometry);
-                let wanted = items as f64 / load / self.geometry.segment_slots() as f64;
-                let depth = (wanted.max(1.0).log2().ceil() as u32).min(self.geometry.base_depth);
-                let top_bits = top_bits + self.geometry.base_depth - depth;
-                let joined = Geometry {
-                    base_depth: depth,
-                    resolution: Resolution::Cells { top_bits },
-                    ..self.geometry
-                };
-                if joined.shape(depth).is_some() { joined } else { self.geometry }
-            }
-        }
-    }
-
-    /// Makes room for `additional` items at once, with no more memory than they need. O(slots).
-    ///
-    /// A filter that can grow, and has keys of a part of all hashes only (because they came in the order of
-    /// their hashes), is left to grow by itself.
-    ///
-    /// A filter of fixed size has its room already, unless it was [compacted](Self::compact); for it this
-    /// only checks the limits.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if `max_items` or the limit of memory would be exceeded, the size is fixed and too small,
-    /// or memory lacks.
-    ///
-    /// ```
-    /// let mut filter = coua::CuckooFilter::new();
-    /// filter.reserve(1_000_000)?;
-    /// assert!(filter.capacity() >= 1_000_000);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
-        let items = self.stored.saturating_add(additional);
-        if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
-            return Err(self.full(FullReason::MaxItems));
-        }
-        if items <= self.capacity() {
-            return Ok(());
-        }
-        if self.policy.when_full == WhenFull::Refuse {
-            return Err(self.full(FullReason::NoRoom));
-        }
-        let geometry = self.geometry_for(items);
-        if geometry.slots() <= self.slots() || !self.is_even_in(&geometry) {
-            return Ok(());
-        }
-        if self.bytes_to_become(&geometry) > self.memory_left() {
-            return Err(self.full(FullReason::MemoryLimit));
-        }
-        self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
-    }
-
-    /// Gives memory back after removals: rebuilds the filter for the items it holds now.
-    ///
-    /// O(slots); old and new table exist side by side for a while. A filter of fixed size shrinks by
-    /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if
-    /// the items' hashes are so unevenly spread that they would not fit into it. Copies of a key have only
-    /// two buckets: where most keys have several, the filter stays larger.
-    ///
-    /// ```
-    /// let mut filter = coua::CuckooFilter::new();
-    /// for key in 0..100_000u32 { filter.insert(key.to_le_bytes())?; }
-    /// for key in 1_000..100_000u32 { filter.remove(key.to_le_bytes()); }
-    /// let before = filter.memory_bytes();
-    /// filter.compact();
-    /// assert!(filter.memory_bytes() < before / 4);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn compact(&mut self) {
-        let geometry = self.geometry_for(self.stored);
-        if geometry.slots() < self.slots() && self.is_even_in(&geometry) {
-            // Without memory for the smaller table the larger one stays.
-            self.move_to(geometry).ok();
-        }
-    }
-
-    /// Whether the items fit into the segments of another geometry, each those whose hashes begin as they
-    /// do now.
-    fn is_even_in(&self, geometry: &Geometry) -> bool {
-        let target = |prefix: u64| prefix.checked_shr(64 - geometry.base_depth).unwrap_or(0);
-        let (mut last, mut items) = (0, 0);
-        self.directory.in_hash_order().all(|(_, index)| {
-            let segment = &self.table.segments[index as usize];
-            if target(segment.prefix) != last {
-                (last, items) = (target(segment.prefix), 0);
-            }
-            // A segment that comes to several has its share in each.
-            let depth = self.shapes[usize::from(segment.level)].depth;
-            items += u64::from(segment.occupied) >> geometry.base_depth.saturating_sub(depth);
-            items <= geometry.segment_slots()
-        })
-    }
-
-    /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
-    /// or there would be more than `most` slots.
-    fn split_overfull(&mut self, most: u64) {
-        let mut index = 0;
-        while let Some(segment) = self.table.segments.get(index as usize) {
-            let has_room = self.slots() + self.geometry.segment_slots() <= most;
-            if !has_room || self.side.homeless() <= self.homeless_limit() / 2 {
-                break;
-            }
-            let is_tried = segment.overfull && self.policy.when_full != WhenFull::Refuse;
-            let may_split =
-                is_tried && self.may_split(index) && self.growth_bytes(index) <= self.memory_left();
-            // Without memory they stay as they are.
-            if !(may_split && self.split(index).is_ok()) {
-                index += 1;
-            }
-        }
-    }
-
-    /// Moves all items to a table of another geometry that tells the same hashes apart. Takes all
-    /// memory before it begins, and then cannot fail; memory before all segments that are still to be
-    /// moved is given back.
-    fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
-        let mut target = Self::empty(geometry, self.policy, self.hasher)?;
-        let mut hashes = Vec::new();
-        let fullest = self.table.segments.iter().map(|segment| segment.occupied).max();
-        let wanted = fullest.unwrap_or(0) as usize;
-        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
-        target.splits = self.splits + 1;
-        target.memory_limit = self.memory_limit;
-        target.stored = self.stored;
-        target.side = std::mem::take(&mut self.side);
-        let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
-        let lowest = self.table.lowest_from(&order);
-        let mut tolerable = target.homeless_limit() / 2;
-        // What shrinks stays smaller.
-        let most = if target.slots() < self.slots() { self.slots() - 1 } else { u64::MAX };
-        for (number, &index) in order.iter().enumerate() {
-            hashes.clear();
-            self.collect_representatives(index, &mut hashes);
-            target.put_back_batch(&hashes);
-            if target.side.homeless() > tolerable {
-                target.split_overfull(most);
-                tolerable = target.side.homeless() + target.homeless_limit() / 2;
-            }
-            if let Some(&address) = lowest.get(number + 1) {
-                self.table.discard_before(address);
-            }
-        }
-        target.settle_side(0, 0);
-        for (hash, _) in target.side.iter() {
-            let segment = target.directory.segment_of(hash);
-            target.table.segments[segment as usize].spilled = true;
-        }
-        *self = target;
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KeyHash;
     use crate::side::Aside;
     use std::time::{Duration, Instant};
 

@@ -36,6 +36,7 @@ mod merge;
 mod pair;
 mod parts;
 mod prepared;
+mod rebuild;
 mod relocate;
 mod shapes;
 mod shared;
