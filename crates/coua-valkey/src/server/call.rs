@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::slice;
+use std::sync::OnceLock;
 
 use valkey_module::raw;
 
@@ -67,10 +68,29 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the command repeats what another server, or this one before, has decided already: it
-    /// comes from the primary or from the append-only file. Then nothing may be refused.
+    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing may be
+    /// refused.
     pub(crate) fn is_repetition(&self) -> bool {
         let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & repeated.cast_signed() != 0
+        self.flags() & repeated.cast_signed() != 0 || self.must_be_obeyed()
+    }
+
+    /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
+    fn must_be_obeyed(&self) -> bool {
+        static MUST_OBEY: OnceLock<Option<MustObey>> = OnceLock::new();
+        let must_obey = MUST_OBEY.get_or_init(|| {
+            let mut function: Option<MustObey> = None;
+            // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
+            unsafe {
+                server_function!(RedisModule_GetApi)(
+                    c"ValkeyModule_MustObeyClient".as_ptr(),
+                    (&raw mut function).cast(),
+                );
+            }
+            function
+        });
+        // SAFETY: the context is valid while the command runs.
+        must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
     /// The limit of memory per key that this call must keep: none if it repeats what was decided
@@ -143,6 +163,8 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     }
     bytes
 }
+
+type MustObey = unsafe extern "C" fn(*mut raw::RedisModuleCtx) -> c_int;
 
 type CreateString = unsafe extern "C" fn(
     *mut raw::RedisModuleCtx,
