@@ -195,7 +195,10 @@ impl BlockReader {
         let start = block.size();
         self.carry.clear();
         if more {
-            self.carry.extend_from_slice(&block.bytes[start..filled]);
+            let rest = &block.bytes[start..filled];
+            let room = self.carry.try_reserve(rest.len());
+            room.map_err(|_| no_memory(&current.name, rest.len()))?;
+            self.carry.extend_from_slice(rest);
         }
         self.searched = if more { searched.saturating_sub(start) } else { 0 };
         self.undrained = !block.drained && (self.undrained || !block.ends.is_empty());
@@ -291,13 +294,16 @@ impl Block {
 
     fn resize(&mut self, size: usize, name: &str) -> Result<(), Failure> {
         let more = size - self.bytes.len();
-        self.bytes.try_reserve_exact(more).map_err(|_| {
-            let have = self.bytes.len();
-            Failure::at(name, format_args!("no memory for a record of more than {have} bytes"))
-        })?;
+        let room = self.bytes.try_reserve_exact(more);
+        room.map_err(|_| no_memory(name, self.bytes.len()))?;
         self.bytes.resize(size, 0);
         Ok(())
     }
+}
+
+/// The failure to say about a record that is too long for the memory.
+pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
+    Failure::at(name, format_args!("no memory for a record of more than {bytes} bytes"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use std::collections::TryReserveError;
 
 /// A column as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,11 @@ impl Columns {
             parts.push(self.field(number - 1));
         }
         Ok(())
+    }
+
+    /// Takes the memory for a record of so many bytes.
+    pub(super) fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
+        self.output.try_reserve(record.saturating_sub(self.output.len()))
     }
 
     fn field(&self, field: usize) -> &[u8] {

@@ -2,11 +2,15 @@
 
 use crate::args::input::OnMissing;
 use crate::input::block::{Block, Ending, Keyless, Why};
+use crate::input::reader::no_memory;
 use crate::key::shard::Shard;
 use crate::key::{Keys, Missing, Parts};
 use crate::message::Failure;
 use crate::record::Format;
 use coua::{KeyHash, KeyHasher};
+
+/// Bytes of a record from which on the memory for its key is not taken for granted.
+const GIANT: usize = 16 << 20;
 
 /// Finds and hashes the keys of a block's records.
 #[derive(Clone, Debug)]
@@ -49,6 +53,7 @@ impl Hashing {
                 block.keys = kept;
             }
         } else {
+            self.make_room(block);
             let mut keyless = std::mem::take(&mut block.keyless);
             let mut kept = std::mem::take(&mut block.keys);
             let found = (&mut hashes, &mut times, &mut kept);
@@ -62,6 +67,21 @@ impl Hashing {
             }
         }
         (block.hashes, block.times) = (hashes, times);
+    }
+
+    /// Ends the block before a giant record for whose key there is no memory.
+    fn make_room(&mut self, block: &mut Block) {
+        if block.size() < GIANT {
+            return;
+        }
+        let lengths = block.records().map(<[u8]>::len).enumerate();
+        let lacks = lengths
+            .filter(|(_, bytes)| *bytes >= GIANT)
+            .find(|(_, bytes)| self.keys.make_room(*bytes).is_err());
+        if let Some((place, bytes)) = lacks {
+            block.failure = Some(no_memory(&block.name, bytes - 1));
+            block.cut(place);
+        }
     }
 
     /// Stops at a record without a key if such are errors, and tells where and why.

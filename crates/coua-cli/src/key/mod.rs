@@ -16,6 +16,7 @@ pub(crate) mod time;
 use crate::message::Failure;
 use coua::{KeyHash, KeyHasher};
 pub(crate) use normalize::Normalize;
+use std::collections::TryReserveError;
 use std::fmt;
 use std::sync::Arc;
 use time::Times;
@@ -138,6 +139,9 @@ impl Parts {
     }
 }
 
+/// Bytes beyond the record that a key may have, for the lengths of its parts.
+const PARTS_LENGTHS: usize = 1 << 20;
+
 /// Finds, normalises and hashes keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
@@ -151,6 +155,26 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(finder: Finder, normalize: Normalize, times: Option<Times>) -> Self {
         Self { finder, normalize, times, parts: Parts::default(), key: Vec::new() }
+    }
+
+    /// Takes the memory that the key of a giant record needs, so that there is an error rather than an abort if
+    /// there is none.
+    fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
+        self.parts.clear();
+        self.key.clear();
+        self.parts.bytes.try_reserve(record)?;
+        self.key.try_reserve(record.saturating_add(PARTS_LENGTHS))?;
+        match &mut self.finder {
+            Finder::Csv(columns) => columns.make_room(record)?,
+            // What is allocated on the way cannot be lent.
+            Finder::Json(_) => Vec::<u8>::new().try_reserve(record.saturating_mul(3))?,
+            _ => {}
+        }
+        if self.normalize.url {
+            Vec::<u8>::new().try_reserve(record.saturating_mul(3))
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether the key is the record's content as it is, and nothing else is to be found.
