@@ -74,6 +74,7 @@ fn kill_often(name: &str, kills: u64, kind: Kind) {
         if kill % 10 == 9 {
             // Not too large, so that kills meet snapshots as well as journals.
             std::fs::remove_file(&path).unwrap();
+            std::fs::remove_file(coua_store::journal_of(&path).unwrap()).ok();
             (plain, played) = (make(), 0);
         }
     }
