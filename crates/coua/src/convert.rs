@@ -31,7 +31,8 @@ impl CuckooFilter {
     /// A copy that remembers less of every key, or lies in memory differently. O(slots).
     ///
     /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
-    /// their fingerprints, to keep a higher rate; filters that grow can take any smaller number of hash bits and any layout.
+    /// their fingerprints, to keep a higher rate; filters that grow can take any smaller number of hash
+    /// bits and any layout.
     ///
     /// # Errors
     ///

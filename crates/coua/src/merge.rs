@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Full, MergeError, OutOfMemory};
+use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::prepared::Copies;
 
@@ -61,7 +61,7 @@ impl CuckooFilter {
                 from_bits: other.hash_bits(),
             });
         }
-        let no_memory = |_| MergeError::Full(self.full(crate::FullReason::OutOfMemory));
+        let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
         // With room for them it need not grow on the way; without memory for that it still may.
         let expected = match copies {
@@ -73,7 +73,13 @@ impl CuckooFilter {
             _ => self.policy.max_items,
         };
         let more = expected.min(most).saturating_sub(self.stored);
-        union.reserve(more).ok();
+        match union.reserve(more) {
+            // On its way there it would not become what it becomes without the limit.
+            Err(full) if full.reason == FullReason::MemoryLimit => {
+                return Err(MergeError::Full(full));
+            }
+            Ok(()) | Err(_) => {}
+        }
         union.absorb(other, copies).map_err(MergeError::Full)?;
         *self = union;
         Ok(())

@@ -129,7 +129,8 @@ impl CuckooFilter {
     }
 
     /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
-    /// or there would be more than `most` slots.
+    /// or there would be more than `most` slots. The limit of memory has no say: with and without it, what is
+    /// rebuilt must have the same bytes.
     fn split_overfull(&mut self, most: u64) {
         let mut index = 0;
         while let Some(segment) = self.table.segments.get(index as usize) {
@@ -138,10 +139,8 @@ impl CuckooFilter {
                 break;
             }
             let is_tried = segment.overfull && self.policy.when_full != WhenFull::Refuse;
-            let may_split =
-                is_tried && self.may_split(index) && self.growth_bytes(index) <= self.memory_left();
             // Without memory they stay as they are.
-            if !(may_split && self.split(index).is_ok()) {
+            if !(is_tried && self.may_split(index) && self.split(index).is_ok()) {
                 index += 1;
             }
         }

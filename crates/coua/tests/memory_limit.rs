@@ -153,6 +153,49 @@ fn room_is_reserved_within_the_limit() {
     filter.reserve(1_000_000).unwrap();
 }
 
+/// As a replica does, which has no limit of its own, and is told to do the same.
+#[test]
+fn a_limit_changes_no_bytes_of_what_is_compacted() {
+    for copies in [1, 3, 4] {
+        let mut free = growing(64);
+        for _ in 0..copies {
+            (0..60_000).for_each(|n| free.insert_hash(KeyHash::from_u64(random::nth(n))).unwrap());
+        }
+        let mut limited = free.clone();
+        limited.set_memory_limit(Some(1));
+        free.compact();
+        limited.compact();
+        assert!(snapshot(&limited) == snapshot(&free), "{copies} copies");
+    }
+}
+
+#[test]
+fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
+    let [one, two] = [0..90_000, 40_000..138_000].map(|numbers| {
+        let mut filter = growing(64);
+        let hashes = numbers.map(|n| KeyHash::from_u64(random::nth(n)));
+        for hash in hashes {
+            filter.insert_unique_hash(hash).unwrap();
+        }
+        filter
+    });
+    let merges = [CuckooFilter::merge, CuckooFilter::merge_unique];
+    for merge in merges {
+        let mut free = one.clone();
+        merge(&mut free, &two).unwrap();
+        let mut accepted = 0;
+        for limit in (800..1_600).step_by(4) {
+            let mut limited = one.clone();
+            limited.set_memory_limit(Some(limit << 10));
+            if merge(&mut limited, &two).is_ok() {
+                assert!(snapshot(&limited) == snapshot(&free), "{limit} KiB");
+                accepted += 1;
+            }
+        }
+        assert!((1..200).contains(&accepted), "{accepted}");
+    }
+}
+
 /// Where memory is just enough for the items that a filter is made for, they go in.
 #[test]
 fn a_filter_that_just_fits_takes_its_items() {

@@ -32,7 +32,7 @@ pub(crate) struct WindowArgs {
 
     /// Parts of the window that are forgotten together: more forget more exactly, and cost time
     ///
-    /// A record that is not known is looked up in up to N + 1 of them, and each takes 0.2 MB at least
+    /// A record that is not known is looked up in up to N + 1 of them, and each takes 0.1 MB at least
     /// [default: 8]
     #[arg(long, value_name = "N")]
     pub(crate) generations: Option<u32>,

@@ -246,13 +246,16 @@ mod tests {
         assert!(BitRow::from_bytes(u64::MAX, &bytes).is_err());
     }
 
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn resident_pages() -> u64 {
+        let text = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+        let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+        pages.expect("the second number")
+    }
+
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
     fn a_row_takes_memory_where_it_is_touched() {
-        let resident_pages = || -> u64 {
-            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-            text.split(' ').nth(1).unwrap().parse().unwrap()
-        };
         let before = resident_pages();
         let row = std::hint::black_box(BitRow::zeroed(1 << 33).unwrap());
         row.set(1 << 32);
@@ -264,10 +267,6 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
     fn every_page_of_a_range_is_touched() {
-        let resident_pages = || -> u64 {
-            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-            text.split(' ').nth(1).unwrap().parse().unwrap()
-        };
         let (pages, page) = (100_000, 8 * PAGE_WORDS);
         let mut row = BitRow::zeroed((pages * 2 * page * 8) as u64).unwrap();
         let before = resident_pages();

@@ -118,7 +118,7 @@ impl CuckooFilter {
 
     /// Writes the side table, a piece at a time; its checksum.
     fn put_side(&self, rest: &mut Rest<impl Write>) -> io::Result<u64> {
-        let (mut piece, mut sum) = (Vec::with_capacity(SIDE_PIECE), Xxh3::new());
+        let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
         let mut entries = self.side.iter().peekable();
         while let Some((hash, aside)) = entries.next() {
             for field in [hash.to_u64(), aside.extra, aside.homeless] {
