@@ -15,11 +15,12 @@ const MOST_BY_DEFAULT: usize = 4;
 pub(crate) struct RunArgs {
     /// Threads to use [default: one a processor, 4 at most]
     ///
-    /// With 2, reading, splitting and hashing run beside the filter; with 3, so does writing; from 4
-    /// on, more threads find and hash the keys, which pays for --json, --regex, --csv and --url. `dedup`
-    /// without a filter file and without options about the filter's size shares the filter's work out
-    /// too: with 2 and 3 between the first threads, and from 4 on one thread more does a half of it and
-    /// one less hashes. Output and filter never depend on this number.
+    /// With 2, one reads and splits, the other asks the filter and writes, and keys are found and hashed by
+    /// the one that has time; with 3, writing has a thread of its own. From 4 on more threads find and hash
+    /// the keys, which pays for --json, --regex, --csv and --url. `dedup` without a filter file and without
+    /// options about the filter's size shares the filter's work out too, with 2 and 3 only if whole records
+    /// are the keys: the one that reads does a half of it; from 4 on one thread more does, and one less
+    /// hashes. Output and filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 

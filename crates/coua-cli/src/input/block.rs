@@ -13,6 +13,8 @@ pub(crate) struct Block {
     pub(crate) bytes: Vec<u8>,
     /// Where each record ends, its separator included. It begins where the one before ends.
     pub(crate) ends: Vec<usize>,
+    /// The keys are hashed: what follows about them is known.
+    pub(crate) is_hashed: bool,
     /// The hashes of the records that have a key, in their order.
     pub(crate) hashes: Vec<KeyHash>,
     /// The keys of the same records, where they are wanted.

@@ -273,6 +273,7 @@ impl Block {
             self.bytes.shrink_to_fit();
         }
         self.ends.clear();
+        self.is_hashed = false;
         self.hashes.clear();
         self.keys.clear();
         self.times.clear();

@@ -67,6 +67,7 @@ impl Hashing {
             }
         }
         (block.hashes, block.times) = (hashes, times);
+        block.is_hashed = true;
     }
 
     /// Ends the block before a giant record for whose key there is no memory.

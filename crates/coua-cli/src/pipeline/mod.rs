@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! -j 1   read + split + hash + answer + write
-//! -j 2   read + split + hash  ->  answer + write
-//! -j 3   read + split + hash  ->  answer  ->  write
-//! -j N   read + split  ->  hash (N - 3 threads, in turn)  ->  answer  ->  write
+//! -j 2   read + split + hash  ->  hash + answer + write
+//! -j 3   read + split + hash  ->  hash + answer  ->  write
+//! -j N   read + split + hash  ->  hash (N - 3 threads, in turn)  ->  answer  ->  write
 //! ```
 //!
-//! Some commands find out a part of the answers beforehand ("prepare"). Up to three threads it goes with
-//! hashing; from four on it has a thread of its own, behind those that hash (one less). In others, threads
-//! that hash help: they look for the answers to a block that would have to wait for its turn.
+//! Where two threads can hash, the one that reads hashes the blocks that would have to wait for the other
+//! (`docs/decisions/0015-whoever-has-time-hashes.md`).
+//!
+//! Some commands find out a part of the answers beforehand ("prepare"): with two and three threads the one that
+//! reads, which then hashes all blocks, if keys are whole records, and else the one that answers; from four
+//! on a thread of its own, behind those that hash (one less). In others, threads that hash help: they look for
+//! the answers to a hashed block that still has to wait.
 //!
 //! Blocks go round: written, they come back to be filled again. Each stage takes them in the order of
 //! the input, whatever N is.
@@ -24,7 +28,10 @@ use crate::message::Failure;
 use crate::output::Settled;
 use crate::signals::Stop;
 use ahead::{Coming, Next, Wait};
-use stages::{apart, hash_only, pass_on, prepared, read, read_and_hash, together, write};
+use stages::{
+    More, apart, do_more, hash_only, hash_unhashed, pass_on, prepared, read, read_and_hash,
+    together, write,
+};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -197,26 +204,40 @@ impl Pipeline {
                     Coming::Next(passed) => Some(prepared(passed, prepare)),
                     Coming::NotYet | Coming::Nothing => None,
                 };
-                ahead(scope, "prepare", next, None)
+                ahead(scope, "prepare", next)
             }
             (4.., _) => hashed_in_turn(scope, reader, &hashing, threads - 3, (empty, help)),
-            (_, mut early) => {
-                let mut next = move || {
+            (2.., Early::Prepare(prepare)) if hashing.keys.is_whole_record() => {
+                let next = move || {
                     let passed = read_and_hash(&mut reader, &mut hashing, &empty)?;
-                    Some(match &mut early {
-                        Early::Prepare(prepare) => prepared(passed, prepare),
-                        Early::Nothing | Early::Help(_) => passed,
-                    })
+                    Some(prepared(passed, prepare))
                 };
-                if threads > 1 {
-                    return ahead(scope, "reader", next, help);
-                }
-                Ok(Box::new(move |wait| match wait {
+                ahead(scope, "reader", next)
+            }
+            (2.., early) => {
+                let hashed = hashed_by_either(scope, reader, hashing, (empty, help))?;
+                Ok(prepared_here(hashed, early))
+            }
+            (_, early) => {
+                let mut next = move || read_and_hash(&mut reader, &mut hashing, &empty);
+                let hashed = Box::new(move |wait| match wait {
                     Wait::ForIt => next().map_or(Coming::Nothing, Coming::Next),
                     Wait::Not => Coming::NotYet,
-                }))
+                });
+                Ok(prepared_here(hashed, early))
             }
         }
+    }
+}
+
+/// Blocks about which the thread that answers finds out beforehand what is to be found out.
+fn prepared_here<'s>(mut hashed: Next<'s>, early: Early<'s>) -> Next<'s> {
+    match early {
+        Early::Prepare(prepare) => Box::new(move |wait| match hashed(wait) {
+            Coming::Next(passed) => Coming::Next(prepared(passed, prepare)),
+            coming => coming,
+        }),
+        Early::Nothing | Early::Help(_) => hashed,
     }
 }
 
@@ -225,11 +246,32 @@ fn ahead<'s>(
     scope: &'s Scope<'s, '_>,
     name: &str,
     next: impl FnMut() -> Option<Passed> + Send + 's,
-    help: Option<Help<'s>>,
 ) -> Result<Next<'s>, Failure> {
     let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
-    start(scope, name, move || pass_on(next, [full].iter(), help))?;
+    start(scope, name, move || pass_on(next, [full].iter(), |_| More::No))?;
     Ok(Box::new(move |wait| Coming::from(&blocks, wait)))
+}
+
+/// A thread that reads; it hashes a block that would have to wait, the one that answers hashes the others.
+fn hashed_by_either<'s>(
+    scope: &'s Scope<'s, '_>,
+    mut reader: BlockReader,
+    mut hashing: Hashing,
+    (empty, help): (Receiver<Block>, Option<Help<'s>>),
+) -> Result<Next<'s>, Failure> {
+    let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
+    let mut hash_here = hashing.clone();
+    let read = move || read(&mut reader, &empty);
+    start(scope, "reader", move || {
+        pass_on(read, [full].iter(), |block| do_more(block, &mut hashing, help));
+    })?;
+    Ok(Box::new(move |wait| {
+        let mut coming = Coming::from(&blocks, wait);
+        if let Coming::Next(passed) = &mut coming {
+            hash_unhashed(passed, &mut hash_here);
+        }
+        coming
+    }))
 }
 
 /// A thread that reads, and `workers` that hash what it has read.
@@ -249,8 +291,11 @@ fn hashed_in_turn<'s>(
         to_workers.push(raw);
         from_workers.push(blocks);
     }
+    let mut hashing = hashing.clone();
     let next = move || read(&mut reader, &empty);
-    start(scope, "reader", move || pass_on(next, to_workers.iter(), None))?;
+    start(scope, "reader", move || {
+        pass_on(next, to_workers.iter(), |block| do_more(block, &mut hashing, None));
+    })?;
     let mut turn = 0;
     Ok(Box::new(move |wait| {
         let coming = Coming::from(&from_workers[turn], wait);

@@ -34,9 +34,7 @@ pub(super) fn read_and_hash(
     empty: &Receiver<Block>,
 ) -> Option<Passed> {
     let mut passed = read(reader, empty)?;
-    if let Ok(block) = &mut passed {
-        hashing.hash(block);
-    }
+    hash_unhashed(&mut passed, hashing);
     Some(passed)
 }
 
@@ -51,28 +49,59 @@ pub(super) fn prepared(mut passed: Passed, prepare: &mut dyn FnMut(&mut Block)) 
 pub(super) fn pass_on<'a>(
     mut next: impl FnMut() -> Option<Passed>,
     receivers: impl Iterator<Item = &'a SyncSender<Passed>> + Clone,
-    help: Option<Help<'_>>,
+    mut meanwhile: impl FnMut(&mut Block) -> More,
 ) {
     for receiver in receivers.cycle() {
         let Some(passed) = next() else { return };
         let last = passed.as_ref().map_or(true, |block| block.failure.is_some());
-        if !is_sent(receiver, passed, help) || last {
+        if !is_sent(receiver, passed, &mut meanwhile) || last {
             return;
         }
     }
 }
 
-/// Sends a block on, with help if it has to wait. False if nobody takes it.
-fn is_sent(receiver: &SyncSender<Passed>, passed: Passed, help: Option<Help<'_>>) -> bool {
-    match receiver.try_send(passed) {
-        Ok(()) => true,
-        Err(TrySendError::Disconnected(_)) => false,
-        Err(TrySendError::Full(mut passed)) => {
-            if let (Ok(block), Some(help)) = (&mut passed, help) {
-                help(block);
-            }
-            receiver.send(passed).is_ok()
+/// Whether there is more to be done for a block in the meantime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    Perhaps,
+    No,
+}
+
+/// Sends a block on. While it would have to wait, does something for it `meanwhile`. False if nobody takes it.
+fn is_sent(
+    receiver: &SyncSender<Passed>,
+    mut passed: Passed,
+    mut meanwhile: impl FnMut(&mut Block) -> More,
+) -> bool {
+    loop {
+        match receiver.try_send(passed) {
+            Ok(()) => return true,
+            Err(TrySendError::Disconnected(_)) => return false,
+            Err(TrySendError::Full(full)) => passed = full,
         }
+        let more = passed.as_mut().map_or(More::No, &mut meanwhile);
+        if more == More::No {
+            return receiver.send(passed).is_ok();
+        }
+    }
+}
+
+/// Hashes the block, or else looks for the answers to it.
+pub(super) fn do_more(block: &mut Block, hashing: &mut Hashing, help: Option<Help<'_>>) -> More {
+    if !block.is_hashed {
+        hashing.hash(block);
+        return More::Perhaps;
+    }
+    if let Some(help) = help {
+        help(block);
+    }
+    More::No
+}
+
+pub(super) fn hash_unhashed(passed: &mut Passed, hashing: &mut Hashing) {
+    match passed {
+        Ok(block) if !block.is_hashed => hashing.hash(block),
+        _ => {}
     }
 }
 
@@ -83,10 +112,8 @@ pub(super) fn hash_only(
     help: Option<Help<'_>>,
 ) {
     for mut passed in work {
-        if let Ok(block) = &mut passed {
-            hashing.hash(block);
-        }
-        if !is_sent(full, passed, help) {
+        hash_unhashed(&mut passed, &mut hashing);
+        if !is_sent(full, passed, |block| do_more(block, &mut hashing, help)) {
             return;
         }
     }
@@ -174,22 +201,24 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn who_would_have_to_wait_helps() {
+    fn who_would_have_to_wait_does_more() {
         let (full, blocks) = mpsc::sync_channel(1);
-        let (helped, has_helped) = mpsc::sync_channel(1);
-        let help = |block: &mut Block| {
-            block.is_looked_up = true;
-            helped.send(()).unwrap();
+        let (done, is_done) = mpsc::sync_channel(2);
+        let more = |block: &mut Block| {
+            block.records_before += 1;
+            done.send(()).unwrap();
+            if block.records_before < 2 { More::Perhaps } else { More::No }
         };
-        assert!(is_sent(&full, Ok(Block::default()), Some(&help)));
+        assert!(is_sent(&full, Ok(Block::default()), more));
         thread::scope(|scope| {
-            let second = scope.spawn(|| is_sent(&full, Ok(Block::default()), Some(&help)));
-            has_helped.recv().unwrap();
-            let is_looked_up = || blocks.recv().unwrap().unwrap().is_looked_up;
-            assert_eq!([is_looked_up(), is_looked_up()], [false, true]);
+            let second = scope.spawn(|| is_sent(&full, Ok(Block::default()), more));
+            is_done.recv().unwrap();
+            is_done.recv().unwrap();
+            let done = || blocks.recv().unwrap().unwrap().records_before;
+            assert_eq!([done(), done()], [0, 2]);
             assert!(second.join().unwrap());
         });
         drop(blocks);
-        assert!(!is_sent(&full, Ok(Block::default()), Some(&help)));
+        assert!(!is_sent(&full, Ok(Block::default()), more));
     }
 }

@@ -56,6 +56,32 @@ fn records_without_a_key() {
     assert_eq!(run_with(b"x\n", ["dedup", "-k2", "--quiet", "-d"]).good(), b"");
 }
 
+/// Of many blocks some are hashed by the thread that reads and some by the one that answers, as it comes.
+#[test]
+fn keys_are_the_same_whoever_hashes() {
+    let folder = Folder::new();
+    let mut text: Vec<u8> = Vec::new();
+    for number in 0..300_000 {
+        text.extend(format!("{number} key{}\n", number % 70_000).as_bytes());
+    }
+    let expected =
+        text.split_inclusive(|byte| *byte == b'\n').take(70_000).collect::<Vec<_>>().concat();
+    let whole = folder.file("whole", &text);
+    text.extend(b"keyless\n");
+    text.extend_from_within(..1_000_000);
+    let broken = folder.file("broken", &text);
+    for threads in ["1", "2", "3", "4", "5", "9"] {
+        let filter = ["--filter", &folder.join(threads)];
+        for filter in [&filter[..], &[]] {
+            let args = [&["dedup", "-k2", "-j", threads, &whole], filter].concat();
+            assert!(run(args).good() == expected, "-j {threads} {filter:?}");
+        }
+        let run = run(["dedup", "-k2", "--on-missing=error", "-j", threads, &broken]);
+        run.failed(2, &format!("coua: {broken}: record 300001: no field 2\n"));
+        assert!(run.stdout == expected, "-j {threads}: what came before it is done");
+    }
+}
+
 #[test]
 fn csv_columns() {
     let input = "id,url\n1,\"a\nb\"\n2,\"a\nb\"\n3,a\n1,c\n";
