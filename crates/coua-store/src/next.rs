@@ -113,8 +113,9 @@ pub(crate) enum Pace<'a> {
 
 /// Bytes that a steady writer writes before it waits for the disk.
 const STEADY: u64 = 32 << 20;
-/// Bytes that it writes before it looks for the signal.
-const PIECE: usize = 4 << 20;
+/// Bytes that are written at once, at a multiple of as many: so Linux keeps them in one huge page where the file
+/// system can, and maps it as one. Tests want many.
+const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
 /// Writes a filter to an empty file, and waits until it is on the disk.
 pub(crate) fn write_snapshot(
@@ -124,8 +125,8 @@ pub(crate) fn write_snapshot(
     pace: Pace<'_>,
 ) -> Result<Identity, StoreError> {
     let failed = |doing| move |source| StoreError::io(path, doing, source);
-    let mut out = Steps { disk, file, pace, at: 0, synced: 0, tail: Vec::new() };
-    let written = filter.write_to(&mut out);
+    let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), tail: Vec::new() };
+    let written = filter.write_to(&mut out).and_then(|()| out.flush());
     let identity = out.identity();
     written.map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
@@ -134,7 +135,7 @@ pub(crate) fn write_snapshot(
     Ok(identity)
 }
 
-/// Writes a file step by step, and remembers its end.
+/// Writes a file piece by piece, and remembers its end.
 struct Steps<'a> {
     disk: &'a dyn Disk,
     file: &'a File,
@@ -142,6 +143,8 @@ struct Steps<'a> {
     at: u64,
     /// Where it was when it waited for the disk.
     synced: u64,
+    /// What has yet to be written.
+    piece: Vec<u8>,
     /// The last bytes: at least those of the trailer.
     tail: Vec<u8>,
 }
@@ -150,6 +153,21 @@ struct Steps<'a> {
 const TRAILER_END: usize = 16;
 
 impl Steps<'_> {
+    fn put(&mut self, piece: &[u8]) -> io::Result<()> {
+        if let Pace::Steady(signals) = self.pace {
+            if signals.is_stopped() {
+                return Err(io::Error::other("given up"));
+            }
+            if self.at - self.synced >= STEADY {
+                self.disk.sync(self.file)?;
+                self.synced = self.at;
+            }
+        }
+        self.disk.write(self.file, piece, self.at)?;
+        self.at += piece.len() as u64;
+        Ok(())
+    }
+
     fn identity(&self) -> Identity {
         let mut checksum = [0; 8];
         let begin = self.tail.len().saturating_sub(TRAILER_END);
@@ -161,27 +179,30 @@ impl Steps<'_> {
 }
 
 impl Write for Steps<'_> {
-    fn write(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
-        if let Pace::Steady(signals) = self.pace {
-            if signals.is_stopped() {
-                return Err(io::Error::other("given up"));
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = &bytes[..bytes.len().min(PIECE - self.piece.len())];
+        if taken.len() == PIECE {
+            self.put(taken)?;
+        } else {
+            self.piece.try_reserve(taken.len())?;
+            self.piece.extend_from_slice(taken);
+            if self.piece.len() == PIECE {
+                self.flush()?;
             }
-            if self.at - self.synced >= STEADY {
-                self.disk.sync(self.file)?;
-                self.synced = self.at;
-            }
-            bytes = &bytes[..bytes.len().min(PIECE)];
         }
-        self.disk.write(self.file, bytes, self.at)?;
-        self.at += bytes.len() as u64;
-        let end = &bytes[bytes.len().saturating_sub(TRAILER_END)..];
+        let end = &taken[taken.len().saturating_sub(TRAILER_END)..];
         self.tail.extend_from_slice(end);
         let surplus = self.tail.len().saturating_sub(TRAILER_END);
         self.tail.drain(..surplus);
-        Ok(bytes.len())
+        Ok(taken.len())
     }
 
+    /// Writes what there is of a piece: the last one.
     fn flush(&mut self) -> io::Result<()> {
+        let mut piece = std::mem::take(&mut self.piece);
+        self.put(&piece)?;
+        piece.clear();
+        self.piece = piece;
         Ok(())
     }
 }
