@@ -15,6 +15,7 @@ use crate::markdown::{Table, short};
 use crate::measure::{median, timed};
 use crate::output::{Failure, Report};
 use crate::terms::{Absent, Terms};
+use crate::warmth::{Touches, Warmth};
 
 /// Single calls, each timed by itself.
 #[derive(Debug, clap::Args)]
@@ -59,6 +60,9 @@ pub(crate) struct Sheet {
     clock_nanoseconds: f64,
     lines: Vec<Line>,
     absent: Absent,
+    /// What new memory costs.
+    #[serde(default)]
+    touches: Option<Touches>,
 }
 
 impl Latency {
@@ -71,11 +75,13 @@ impl Latency {
         let circumstances = Circumstances::now();
         let fits = |entry: &Entry<u64>| !entry.batched && entry.make(self.way).is_some();
         let (entries, absent) = self.terms.entries::<u64>(self.items, fits);
+        let mut warmth = Warmth::default();
         let mut all: Vec<BTreeMap<&str, Vec<Quantiles>>> = vec![BTreeMap::new(); entries.len()];
         for round in 1..=self.terms.rounds {
             for (entry, rounds) in entries.iter().zip(&mut all) {
                 eprintln!("{}, round {round} of {}: {}", self.items, self.terms.rounds, entry.name);
-                let life = self.life(entry).map_err(|why| Failure::of(entry.name, &why))?;
+                let life =
+                    self.life(entry, &mut warmth).map_err(|why| Failure::of(entry.name, &why))?;
                 for (call, quantiles) in life {
                     rounds.entry(call).or_default().push(quantiles);
                 }
@@ -96,6 +102,7 @@ impl Latency {
             clock_nanoseconds: clock(),
             lines: entries.iter().zip(&all).map(line).collect(),
             absent,
+            touches: warmth.touches(),
         };
         let report = Report { circumstances, sheet };
         println!("{report}");
@@ -103,15 +110,21 @@ impl Latency {
         report.save(&self.terms.out, &name)
     }
 
-    fn life(&self, entry: &Entry<u64>) -> Result<Vec<(&'static str, Quantiles)>, String> {
+    fn life(
+        &self,
+        entry: &Entry<u64>,
+        warmth: &mut Warmth,
+    ) -> Result<Vec<(&'static str, Quantiles)>, String> {
         let make = entry.make(self.way).ok_or("it does not fill in that way")?;
-        let mut filter = make(Plan { items: self.items, rate: self.rate })?;
+        let plan = Plan { items: self.items, rate: self.rate };
+        warmth.begin(entry, plan);
+        let mut filter = make(plan)?;
         let filter = filter.as_mut();
         let mut life = Vec::new();
         let mut refused = Vec::new();
         life.push((
             CALLS[0],
-            each(Row::Present, self.items, |key| {
+            each(Row::Present, self.items, Some(warmth), |key| {
                 filter.insert(key, &mut refused);
             }),
         ));
@@ -120,24 +133,32 @@ impl Latency {
             let look = |key: &[u64]| {
                 black_box(filter.contains(key));
             };
-            life.push((call, each(row, self.items, look)));
+            life.push((call, each(row, self.items, None, look)));
         }
         if filter.remove(&[]).is_some() {
             let take = |key: &[u64]| {
                 black_box(filter.remove(key));
             };
-            life.push((CALLS[3], each(Row::Present, self.items, take)));
+            life.push((CALLS[3], each(Row::Present, self.items, None, take)));
         }
         Ok(life)
     }
 }
 
-/// Calls `work` for each key of the row, and tells the quantiles of its duration.
-fn each(row: Row, keys: u64, mut work: impl FnMut(&[u64])) -> Quantiles {
+/// Calls `work` for each key of the row, in memory that is kept warm if it needs more and more, and tells the quantiles of its duration.
+fn each(
+    row: Row,
+    keys: u64,
+    mut warmth: Option<&mut Warmth>,
+    mut work: impl FnMut(&[u64]),
+) -> Quantiles {
     // Two digits, up to a minute.
     let mut histogram =
         Histogram::<u64>::new_with_max(60_000_000_000, 2).expect("these bounds are allowed");
     timed(row.keys::<u64>(0..keys), |block| {
+        if let Some(warmth) = &mut warmth {
+            warmth.keep();
+        }
         for key in block {
             let start = Instant::now();
             work(std::slice::from_ref(key));
@@ -149,7 +170,7 @@ fn each(row: Row, keys: u64, mut work: impl FnMut(&[u64])) -> Quantiles {
 
 /// What an empty call takes by this method.
 fn clock() -> f64 {
-    each(Row::Present, 100_000, |key| {
+    each(Row::Present, 100_000, None, |key| {
         black_box(key);
     })[0]
 }
@@ -188,6 +209,9 @@ impl fmt::Display for Sheet {
             }
         }
         writeln!(out, "{table}")?;
+        if let Some(touches) = self.touches {
+            writeln!(out, "{touches}\n")?;
+        }
         for (name, reason) in &self.absent {
             writeln!(out, "- {name}: not run, {reason}")?;
         }
@@ -203,7 +227,7 @@ mod tests {
     #[test]
     fn the_rare_long_call_is_seen() {
         let mut calls = 0;
-        let quantiles = each(Row::Present, 1000, |_| {
+        let quantiles = each(Row::Present, 1000, None, |_| {
             calls += 1;
             if calls == 500 {
                 std::thread::sleep(std::time::Duration::from_millis(2));

@@ -30,6 +30,7 @@ mod peers;
 mod report;
 mod space;
 mod terms;
+mod warmth;
 
 use std::io;
 use std::process::ExitCode;

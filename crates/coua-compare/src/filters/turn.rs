@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contestant::{Contestant, Entry, Make, Plan};
+use crate::contestant::{Contestant, Entry, Made, Plan};
 use crate::generate::Order;
 use crate::host;
 use crate::keys::{Key, Row};
 use crate::measure::{thread_time, timed_in, timed_threads};
+use crate::warmth::Warmth;
 
 /// What a turn consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -108,6 +109,11 @@ impl Turn {
         threads: u64,
     ) -> Result<Self, String> {
         let make = entry.fixed.ok_or("it only grows")?;
+        let make = &move |plan| {
+            // Where new memory comes from is not what is compared.
+            Warmth::default().begin(entry, plan);
+            make(plan)
+        };
         let mut turn = Self::default();
         if parts.contains(&Part::Life) {
             turn.whole_life(make, plan)?;
@@ -124,7 +130,11 @@ impl Turn {
         Ok(turn)
     }
 
-    fn whole_life<K: Key>(&mut self, make: Make<K>, plan: Plan) -> Result<(), String> {
+    fn whole_life<K: Key>(
+        &mut self,
+        make: &impl Fn(Plan) -> Made<K>,
+        plan: Plan,
+    ) -> Result<(), String> {
         let before = (host::allocated(), host::resident().unwrap_or(0));
         let mut contestant = make(plan)?;
         let refused = self.fill(contestant.as_mut(), plan);
@@ -194,7 +204,11 @@ impl Turn {
         self.facts.not_removed = members - removed;
     }
 
-    fn unique<K: Key>(&mut self, make: Make<K>, plan: Plan) -> Result<(), String> {
+    fn unique<K: Key>(
+        &mut self,
+        make: &impl Fn(Plan) -> Made<K>,
+        plan: Plan,
+    ) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if contestant.insert_unique(&[]).is_none() {
             return Ok(());
@@ -216,7 +230,12 @@ impl Turn {
         Ok(())
     }
 
-    fn build<K: Key>(&mut self, make: Make<K>, plan: Plan, threads: u64) -> Result<(), String> {
+    fn build<K: Key>(
+        &mut self,
+        make: &impl Fn(Plan) -> Made<K>,
+        plan: Plan,
+        threads: u64,
+    ) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if contestant.build(&[], 1).is_none() {
             return Ok(());
@@ -232,7 +251,12 @@ impl Turn {
         Ok(())
     }
 
-    fn threads<K: Key>(&mut self, make: Make<K>, plan: Plan, threads: u64) -> Result<(), String> {
+    fn threads<K: Key>(
+        &mut self,
+        make: &impl Fn(Plan) -> Made<K>,
+        plan: Plan,
+        threads: u64,
+    ) -> Result<(), String> {
         let mut contestant = make(plan)?;
         let size = contestant.block();
         if let Some(shared) = contestant.shared() {

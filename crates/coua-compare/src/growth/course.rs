@@ -6,6 +6,7 @@ use crate::contestant::{Contestant, Make, Plan, Way};
 use crate::host;
 use crate::keys::{Key, Row};
 use crate::measure::{thread_time, timed};
+use crate::warmth::Warmth;
 
 /// What inserting all items in blocks shows.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +48,13 @@ pub(crate) fn windows(items: u64, way: Way) -> Vec<u64> {
 }
 
 impl Course {
-    /// Runs it.
-    pub(crate) fn run<K: Key>(make: Make<K>, plan: Plan, ends: &[u64]) -> Result<Self, String> {
+    /// Runs it, in memory that is kept warm.
+    pub(crate) fn run<K: Key>(
+        make: Make<K>,
+        plan: Plan,
+        ends: &[u64],
+        warmth: &mut Warmth,
+    ) -> Result<Self, String> {
         let mut course = Self::default();
         host::forget_peak();
         let start = (host::allocated(), host::resident().unwrap_or(0) as f64);
@@ -59,7 +65,12 @@ impl Course {
         };
         let mut refused = Vec::new();
         let (mut from, mut before) = (0, bytes(contestant.as_ref()));
+        let mut peak = 0;
         for &end in ends {
+            // Of the memory in use then, only that of the contestant counts.
+            peak = peak.max(host::peak().unwrap_or(0));
+            warmth.keep();
+            host::forget_peak();
             let mut step = 0.0;
             let time = timed(Row::Present.keys(from..end), |block| {
                 contestant.insert(block, &mut refused);
@@ -73,7 +84,8 @@ impl Course {
             course.step = course.step.max(step);
             from = end;
         }
-        course.peak = (host::peak().unwrap_or(0) as f64 - start.1).max(0.0);
+        peak = peak.max(host::peak().unwrap_or(0));
+        course.peak = (peak as f64 - start.1).max(0.0);
         course.resident = (host::resident().unwrap_or(0) as f64 - start.1).max(0.0);
         // Filters that are built at once take their time here.
         let sealing = thread_time();
@@ -104,11 +116,16 @@ impl Course {
 ///
 /// A clock also counts what other processes take. Such pauses fall on other inserts in every round,
 /// a filter's own on the same ones: the least over the rounds, group by group, leaves the filter's.
-pub(crate) fn longest<K: Key>(make: Make<K>, plan: Plan) -> Result<Vec<f64>, String> {
+pub(crate) fn longest<K: Key>(
+    make: Make<K>,
+    plan: Plan,
+    warmth: &mut Warmth,
+) -> Result<Vec<f64>, String> {
     let mut contestant = make(plan)?;
     let mut refused = Vec::new();
     let mut groups = Vec::with_capacity((plan.items as usize).div_ceil(K::BLOCK));
     timed(Row::Present.keys::<K>(0..plan.items), |block| {
+        warmth.keep();
         let mut longest = 0.0;
         for key in block {
             let start = Instant::now();

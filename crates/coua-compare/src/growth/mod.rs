@@ -10,6 +10,7 @@ use crate::keys::Key;
 use crate::output::{Failure, Report};
 use crate::peers::REFERENCE;
 use crate::terms::{Absent, Terms};
+use crate::warmth::Warmth;
 use course::{Course, longest, windows};
 pub(crate) use sheet::Sheet;
 use sheet::{Filling, Rounds};
@@ -43,14 +44,17 @@ impl Growth {
     /// If a contestant cannot be made, or results cannot be written.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let circumstances = Circumstances::now();
+        let mut warmth = Warmth::default();
         let mut fields = [Way::Stated, Way::Ready, Way::Growing].map(|way| self.field(way));
         for round in 1..=self.terms.rounds {
             for field in &mut fields {
-                self.round(round, field)?;
+                self.round(round, field, &mut warmth)?;
             }
         }
         let fillings = fields.iter().map(|field| self.filling(field, &fields));
-        let sheet = Sheet { items: self.items, rate: self.rate, fillings: fillings.collect() };
+        let fillings = fillings.collect();
+        let touches = warmth.touches();
+        let sheet = Sheet { items: self.items, rate: self.rate, fillings, touches };
         let report = Report { circumstances, sheet };
         println!("{report}");
         report.save(&self.terms.out, &format!("growth-{}", self.items))?;
@@ -73,16 +77,18 @@ impl Growth {
         Field { way, rounds: rounds.collect(), entries, absent }
     }
 
-    fn round(&self, round: u32, field: &mut Field) -> Result<(), Failure> {
+    fn round(&self, round: u32, field: &mut Field, warmth: &mut Warmth) -> Result<(), Failure> {
         let plan = Plan { items: self.items, rate: self.rate };
         let ends = windows(self.items, field.way);
         for ((entry, make), rounds) in field.entries.iter().zip(&mut field.rounds) {
             let (items, of, way) = (self.items, self.terms.rounds, field.way.name());
             eprintln!("{items} {way}, round {round} of {of}: {}", entry.name);
             let told = |why: String| Failure::of(entry.name, &why);
-            rounds.courses.push(Course::run(*make, plan, &ends).map_err(told)?);
+            warmth.begin(entry, plan);
+            rounds.courses.push(Course::run(*make, plan, &ends, warmth).map_err(told)?);
             if field.way == Way::Growing && !entry.batched {
-                rounds.add_longest(longest(*make, plan).map_err(told)?);
+                warmth.begin(entry, plan);
+                rounds.add_longest(longest(*make, plan, warmth).map_err(told)?);
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::contestant::Way;
 use crate::markdown::{Table, cell, short};
 use crate::measure::{Summary, median};
 use crate::terms::Absent;
+use crate::warmth::Touches;
 
 /// A contestant's figures over all rounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -139,6 +140,9 @@ pub(crate) struct Sheet {
     pub(crate) rate: f64,
     /// Stated, ready, growing.
     pub(crate) fillings: Vec<Filling>,
+    /// What new memory costs.
+    #[serde(default)]
+    pub(crate) touches: Option<Touches>,
 }
 
 impl Filling {
@@ -213,6 +217,9 @@ impl fmt::Display for Sheet {
             let (items, rate, way) = (self.items, self.rate, filling.way.name());
             writeln!(out, "### Inserts {way}: {items} u64 keys, rate asked {rate}\n")?;
             writeln!(out, "ns an insert: median, half the spread, ratio to {of}.\n\n{filling}")?;
+        }
+        if let Some(touches) = self.touches {
+            writeln!(out, "{touches}")?;
         }
         Ok(())
     }

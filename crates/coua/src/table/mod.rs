@@ -1,143 +1,26 @@
 //! Where words sit in memory: segments of packed slots, cut from a few large [arenas](arena).
 
 mod arena;
+mod segment;
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::error::OutOfMemory;
 pub use arena::avoid_huge_pages;
 use arena::{Arena, HUGE_PAGE};
+pub(crate) use segment::{Segment, WORD, prefetch};
 
 /// Files are mapped from a multiple of this on: a page of every processor in use, and of what Windows maps
 /// by. So the mapping begins with a page, and advice about it is about nothing beside it.
 const FILE_STEP: u64 = 64 << 10;
-/// Bytes of one load.
-pub(crate) const WORD: usize = 8;
 /// Arenas have as many bytes, or a multiple.
 const CACHE_LINE: usize = 64;
 /// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
 /// no steps above a huge page or 1 %.
 const GROWTH_FRACTION: usize = 100;
-
-/// An independent run of buckets: both buckets of a key lie in one segment.
-#[derive(Debug)]
-pub(crate) struct Segment {
-    base: NonNull<u8>,
-    /// The last byte that eight can be read from. With those, at least what the segment's shape needs.
-    last: usize,
-    /// The hash bits that its keys share, in the most significant bits.
-    pub(crate) prefix: u64,
-    /// Slots in use.
-    pub(crate) occupied: u32,
-    /// Depth below the geometry's base depth.
-    pub(crate) level: u8,
-    /// Some key of this segment has copies in the side table.
-    pub(crate) spilled: bool,
-    /// A relocation failed here: split before the next one.
-    pub(crate) overfull: bool,
-    /// The relocation of a batch that is under way here and owns the segment: its number and 1, or 0.
-    pub(crate) owner: u8,
-}
-
-impl Segment {
-    /// Where the address of a segment's memory lies in this struct.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
-
-    /// The bits from `bit` on; at least 57 of them.
-    #[inline(always)]
-    pub(crate) fn load(&self, bit: u64) -> u64 {
-        self.word(bit) >> (bit & 7)
-    }
-
-    /// The eight bytes from the one on that holds `bit`.
-    #[inline(always)]
-    #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
-    pub(crate) fn word(&self, bit: u64) -> u64 {
-        let byte = (bit >> 3) as usize;
-        assert!(byte <= self.last);
-        // SAFETY: `base..base + last + 8` is one live, initialised allocation owned by the table, and
-        // the eight bytes end within it. `&self` excludes writers.
-        u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
-    }
-
-    /// Writes what [`word`](Self::word) reads.
-    #[inline(always)]
-    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
-    pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
-        let byte = (bit >> 3) as usize;
-        assert!(byte <= self.last);
-        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
-        unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
-    }
-
-    /// Asks for the cache line that holds `bit`, without waiting for it.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, bit: u64) {
-        prefetch(self.base.as_ptr().wrapping_add((bit >> 3) as usize));
-    }
-
-    /// Bytes of the segment.
-    fn len(&self) -> usize {
-        self.last + WORD
-    }
-
-    /// The packed slots, first `len` bytes.
-    #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
-    pub(crate) fn bytes(&self, len: usize) -> &[u8] {
-        assert!(len <= self.len());
-        // SAFETY: initialised, owned by the table, not written while `&self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
-    }
-
-    /// The packed slots, first `len` bytes, to be filled.
-    #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
-    pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        assert!(len <= self.len());
-        // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
-    }
-
-    /// All of its bytes.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn all_bytes(&self) -> &[u8] {
-        self.bytes(self.len())
-    }
-
-    /// All of its bytes, to be filled.
-    pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8] {
-        self.bytes_mut(self.len())
-    }
-
-    /// Empties the segment; place and depth stay.
-    pub(crate) fn clear(&mut self) {
-        self.all_bytes_mut().fill(0);
-        self.occupied = 0;
-        self.spilled = false;
-        self.overfull = false;
-    }
-}
-
-/// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
-#[inline(always)]
-#[cfg_attr(
-    all(target_arch = "x86_64", not(miri)),
-    expect(unsafe_code, reason = "the prefetch instruction")
-)]
-pub(crate) fn prefetch(address: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching is a hint; no address makes it fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
-}
 
 /// The segments of a filter and the memory they lie in.
 #[derive(Debug, Default)]
@@ -243,16 +126,7 @@ impl Table {
         let arena = self.arenas.last_mut().expect("an arena was added where there was no room");
         let offset = arena.len() - self.free;
         self.free -= wanted;
-        self.segments.push(Segment {
-            base: arena.base_at(offset),
-            last: wanted.checked_sub(WORD).expect("a segment has room for a word"),
-            prefix,
-            occupied: 0,
-            level,
-            spilled: false,
-            overfull: false,
-            owner: 0,
-        });
+        self.segments.push(Segment::new(arena.base_at(offset), wanted, prefix, level));
         Ok(index)
     }
 
@@ -298,7 +172,7 @@ impl Table {
     /// For each of these segments, where in memory the first of it and those that follow it here lies.
     /// Segments lie in any order: as they were made, and where tables were joined.
     pub(crate) fn lowest_from(&self, order: &[u32]) -> Vec<*const u8> {
-        let address = |&index: &u32| self.segments[index as usize].base.as_ptr().cast_const();
+        let address = |&index: &u32| self.segments[index as usize].address();
         let mut lowest: Vec<_> = order.iter().map(address).collect();
         for number in (1..lowest.len()).rev() {
             lowest[number - 1] = lowest[number - 1].min(lowest[number]);
