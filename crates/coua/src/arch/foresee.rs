@@ -1,10 +1,9 @@
 //! Foreseeing what the inserts or removals of a group of keys will find.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_cmpeq_epi64_mask, _mm512_cmplt_epu64_mask,
-    _mm512_mask_blend_epi64, _mm512_maskz_slli_epi64, _mm512_mul_epu32, _mm512_or_epi64,
-    _mm512_popcnt_epi64, _mm512_slli_epi64, _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_sub_epi64,
-    _mm512_test_epi64_mask, _mm512_xor_epi64,
+    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_cmplt_epu64_mask, _mm512_mask_blend_epi64,
+    _mm512_mul_epu32, _mm512_or_epi64, _mm512_popcnt_epi64, _mm512_slli_epi64, _mm512_sllv_epi64,
+    _mm512_srli_epi64, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
 use super::look::{Buckets, Looked};
@@ -131,7 +130,7 @@ impl Vectorized<'_> {
         (in_primary, marks): (u8, __m512i),
     ) {
         let select = |primary, partner| _mm512_mask_blend_epi64(in_primary, partner, primary);
-        let Lane { bits, mask, first_rest, rest_bits, .. } = self.shape.lanes.lane();
+        let Lane { bits, mask, .. } = self.shape.lanes.lane();
         let position = self.first_position(marks);
         let mut value = select(pairs.value, _mm512_or_epi64(pairs.value, splat(PARTNER)));
         if self.shape.lanes.overlap() {
@@ -142,16 +141,12 @@ impl Vectorized<'_> {
         let shift = _mm512_add_epi64(offset, select(pairs.primary.shift, pairs.partner.shift));
         let mut change = _mm512_sllv_epi64(_mm512_and_epi64(value, splat(mask)), shift);
         if self.shape.lanes.form == Form::Wide {
-            let offset = _mm512_mul_epu32(position, splat(rest_bits));
-            let rest_bit = _mm512_add_epi64(_mm512_add_epi64(bit, splat(first_rest)), offset);
-            let rest = shift_right(value, bits);
-            let rest = _mm512_sllv_epi64(rest, _mm512_and_epi64(rest_bit, splat(7)));
-            // The first rest shares its first byte with the last of the lanes' word.
-            let byte = |bit| _mm512_srli_epi64::<3>(bit);
-            let bytes_between = _mm512_sub_epi64(byte(rest_bit), byte(bit));
-            let shared = _mm512_cmpeq_epi64_mask(bytes_between, splat(7));
-            change = _mm512_xor_epi64(change, _mm512_maskz_slli_epi64::<56>(shared, rest));
-            store(part_of(&mut slots.rest_bit, part), rest_bit);
+            let (rest_word, shift) = self.rest_places(bit, position);
+            let rest = _mm512_sllv_epi64(shift_right(value, bits), shift);
+            // The two words may share bytes; what is shifted by more than a word is 0.
+            let between = _mm512_sub_epi64(rest_word, _mm512_and_epi64(bit, splat(!7)));
+            change = _mm512_xor_epi64(change, _mm512_sllv_epi64(rest, between));
+            store(part_of(&mut slots.rest_word, part), rest_word);
             store(part_of(&mut slots.rest_change, part), rest);
         }
         let word = select(pairs.primary.word, pairs.partner.word);

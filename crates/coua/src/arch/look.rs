@@ -243,14 +243,25 @@ impl Vectorized<'_> {
     /// The rests of the values at these positions.
     #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) fn rests(&self, bucket: &Buckets, position: __m512i) -> __m512i {
-        let Lane { first_rest, rest_bits, rest_mask, .. } = self.shape.lanes.lane();
-        let offset = _mm512_add_epi64(bucket.shift, splat(first_rest));
-        let offset = _mm512_add_epi64(offset, _mm512_mul_epu32(position, splat(rest_bits)));
-        let address = _mm512_add_epi64(bucket.address, _mm512_srli_epi64::<3>(offset));
+        let (word, shift) = self.rest_places(bucket.shift, position);
+        let address = _mm512_add_epi64(bucket.address, _mm512_srli_epi64::<3>(word));
         // SAFETY: a rest in a bucket of a segment of this filter, which is borrowed.
         let word = unsafe { gather(address) };
-        let rest = _mm512_srlv_epi64(word, _mm512_and_epi64(offset, splat(7)));
-        _mm512_and_epi64(rest, splat(rest_mask))
+        let rest = _mm512_srlv_epi64(word, shift);
+        _mm512_and_epi64(rest, splat(self.shape.lanes.lane().rest_mask))
+    }
+
+    /// `Lanes::rest_place` for buckets that begin at these bits.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn rest_places(&self, bucket: __m512i, position: __m512i) -> (__m512i, __m512i) {
+        let Lane { first_rest, rest_bits, .. } = self.shape.lanes.lane();
+        let whole_bytes = |bits| _mm512_and_epi64(bits, splat(!7));
+        let offset = _mm512_mul_epu32(position, splat(rest_bits));
+        let rest = _mm512_add_epi64(_mm512_add_epi64(bucket, splat(first_rest)), offset);
+        let last = splat((self.shape.lanes.bucket_bits() + 7).wrapping_sub(64));
+        let last = whole_bytes(_mm512_add_epi64(bucket, last));
+        let word = _mm512_min_epu64(whole_bytes(rest), last);
+        (word, _mm512_sub_epi64(rest, word))
     }
 }
 

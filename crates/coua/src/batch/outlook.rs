@@ -15,8 +15,8 @@ pub(crate) struct Slots {
     pub(crate) bit: [u64; WIDTH],
     /// The bucket's word when that is done.
     pub(crate) word: [u64; WIDTH],
-    /// In wide buckets: where the slot's rest begins, and what changes in the word there.
-    pub(crate) rest_bit: [u64; WIDTH],
+    /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
+    pub(crate) rest_word: [u64; WIDTH],
     pub(crate) rest_change: [u64; WIDTH],
 }
 
@@ -25,8 +25,8 @@ impl Slots {
     #[inline(always)]
     fn turn(&self, number: usize, lanes: &Lanes, segment: &mut Segment) {
         if lanes.form == Form::Wide {
-            let bit = self.rest_bit[number];
-            segment.set_word(bit, segment.word(bit) ^ self.rest_change[number]);
+            let word = self.rest_word[number];
+            segment.set_word(word, segment.word(word) ^ self.rest_change[number]);
         }
         segment.set_word(self.bit[number], self.word[number]);
     }

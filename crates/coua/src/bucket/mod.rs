@@ -35,7 +35,7 @@ pub(crate) struct Lanes {
     pub(crate) form: Form,
     /// Bits from one bucket to the next.
     bucket_bits: u64,
-    /// Distance from a bucket's first bit to its end, or to the end of the load that reads it: that may
+    /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it: that may
     /// lie in the next cache line even if the bucket does not.
     pub(crate) last_bit: u64,
     lane_bits: u32,
@@ -92,7 +92,7 @@ impl Lanes {
             tag_bits,
             form,
             bucket_bits: u64::from(stride * slot_bits),
-            last_bit: u64::from(slots * slot_bits).max(8 * (LANE_BYTES - 1)),
+            last_bit: u64::from(slots * slot_bits - 1).max(8 * (LANE_BYTES - 1)),
             lane_bits,
             lane_mask: (1 << lane_bits) - 1,
             rest_bits,
@@ -203,8 +203,19 @@ impl Lanes {
     /// The rest of a value, in its place above the lane's bits.
     #[inline(always)]
     fn rest(&self, segment: &Segment, bucket: &Bucket, position: u32) -> u64 {
-        let bit = bucket.bit + self.rest_bit(position);
-        (segment.load(bit) & self.rest_mask) << self.lane_bits
+        let (word, shift) = self.rest_place(bucket, position);
+        ((segment.word(word) >> shift) & self.rest_mask) << self.lane_bits
+    }
+
+    /// The first bit of the word that a rest is read from, and where the rest begins in it. The word ends with the
+    /// bucket at the latest: what lies behind may be in a cache line that nobody has asked for.
+    #[inline(always)]
+    fn rest_place(&self, bucket: &Bucket, position: u32) -> (u64, u64) {
+        let rest = bucket.bit + self.rest_bit(position);
+        // As many bytes before the end of the bucket's last byte as a word has; a wide bucket has as many.
+        let last = (bucket.bit + self.bucket_bits - (8 * LANE_BYTES - 7)) & !7;
+        let word = (rest & !7).min(last);
+        (word, rest - word)
     }
 
     #[inline(always)]
@@ -239,12 +250,12 @@ impl Lanes {
         let shift = u64::from(position * self.lane_bits) + (bucket.bit & 7);
         let mut word = bucket.word ^ ((change & self.lane_mask) << shift);
         if self.form == Form::Wide {
-            let rest = bucket.bit + self.rest_bit(position);
-            let change = (change >> self.lane_bits) << (rest & 7);
+            let (rest, shift) = self.rest_place(bucket, position);
+            let change = (change >> self.lane_bits) << shift;
             segment.set_word(rest, segment.word(rest) ^ change);
-            // The first rest shares its first byte with the lanes.
-            let is_shared = (rest >> 3) - (bucket.bit >> 3) == LANE_BYTES - 1;
-            word ^= if is_shared { change << (8 * (LANE_BYTES - 1)) } else { 0 };
+            // The two words may share bytes.
+            let between = (rest - (bucket.bit & !7)) as u32;
+            word ^= change.checked_shl(between).unwrap_or(0);
         }
         segment.set_word(bucket.bit, word);
     }
