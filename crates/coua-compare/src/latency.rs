@@ -145,7 +145,8 @@ impl Latency {
     }
 }
 
-/// Calls `work` for each key of the row, in memory that is kept warm if it needs more and more, and tells the quantiles of its duration.
+/// Calls `work` for each key of the row, and tells the quantiles of its duration. Memory is kept warm for
+/// what takes more and more of it.
 fn each(
     row: Row,
     keys: u64,

@@ -49,17 +49,22 @@ impl Warmth {
 
     /// Uses memory and gives it back, unless that was done a moment ago: all of it, or a little in between.
     pub(crate) fn keep(&mut self) {
+        let bytes = self.due(Instant::now());
+        if bytes == 0 {
+            return;
+        }
+        self.touch(bytes);
+        let now = Instant::now();
+        let all = self.last.map_or(now, |(all, _)| all);
+        self.last = Some(if bytes == self.bytes { (now, now) } else { (all, now) });
+    }
+
+    /// How many bytes are no longer warm for certain.
+    fn due(&self, now: Instant) -> usize {
         match self.last {
-            Some((_, little)) if little.elapsed() < A_LITTLE_STAYS => {}
-            Some((all, _)) if all.elapsed() < STAYS => {
-                self.touch(A_LITTLE.min(self.bytes));
-                self.last = Some((all, Instant::now()));
-            }
-            _ => {
-                self.touch(self.bytes);
-                let now = Instant::now();
-                self.last = Some((now, now));
-            }
+            Some((_, little)) if now - little < A_LITTLE_STAYS => 0,
+            Some((all, _)) if now - all < STAYS => A_LITTLE.min(self.bytes),
+            _ => self.bytes,
         }
     }
 
@@ -98,18 +103,21 @@ impl std::fmt::Display for Touches {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Warmth;
     use crate::contestant::{Entry, Plan};
 
     #[test]
-    fn memory_is_touched_once_a_moment() {
+    fn memory_is_touched_before_and_again_when_it_is_due() {
         let mut warmth = Warmth::default();
         assert_eq!(warmth.touches(), None);
-        let entry = Entry::<u64>::new("one", "", 8.0);
+        let entry = Entry::<u64>::new("one", "", 32.0);
         warmth.begin(&entry, Plan { items: 1 << 20, rate: 0.01 });
         let touches = warmth.touches().unwrap();
         assert!(touches.least > 0.0 && touches.least <= touches.most);
-        warmth.keep();
-        assert_eq!(warmth.touches(), Some(touches), "not again at once");
+        let (all, _) = warmth.last.unwrap();
+        let due = |milliseconds| warmth.due(all + Duration::from_millis(milliseconds));
+        assert_eq!([0, 49, 50, 999, 1000].map(due), [0, 0, 16 << 20, 16 << 20, 32 << 20]);
     }
 }

@@ -1,6 +1,7 @@
 //! Every step on the disk made to fail once, in every way, at every place: the state is always one
 //! that was committed.
 
+mod pieces;
 mod power;
 
 use std::fs::{File, Permissions};

@@ -115,7 +115,7 @@ pub(crate) enum Pace<'a> {
 const STEADY: u64 = 32 << 20;
 /// Bytes that are written at once, at a multiple of as many: so Linux keeps them in one huge page where the file
 /// system can, and maps it as one. Tests want many.
-const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
+pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
 /// Writes a filter to an empty file, and waits until it is on the disk.
 pub(crate) fn write_snapshot(
@@ -126,7 +126,7 @@ pub(crate) fn write_snapshot(
 ) -> Result<Identity, StoreError> {
     let failed = |doing| move |source| StoreError::io(path, doing, source);
     let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), tail: Vec::new() };
-    let written = filter.write_to(&mut out).and_then(|()| out.flush());
+    let written = filter.write_to(&mut out).and_then(|()| out.put_piece());
     let identity = out.identity();
     written.map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
@@ -168,6 +168,15 @@ impl Steps<'_> {
         Ok(())
     }
 
+    /// Writes what there is of a piece.
+    fn put_piece(&mut self) -> io::Result<()> {
+        let mut piece = std::mem::take(&mut self.piece);
+        self.put(&piece)?;
+        piece.clear();
+        self.piece = piece;
+        Ok(())
+    }
+
     fn identity(&self) -> Identity {
         let mut checksum = [0; 8];
         let begin = self.tail.len().saturating_sub(TRAILER_END);
@@ -187,7 +196,7 @@ impl Write for Steps<'_> {
             self.piece.try_reserve(taken.len())?;
             self.piece.extend_from_slice(taken);
             if self.piece.len() == PIECE {
-                self.flush()?;
+                self.put_piece()?;
             }
         }
         let end = &taken[taken.len().saturating_sub(TRAILER_END)..];
@@ -197,12 +206,8 @@ impl Write for Steps<'_> {
         Ok(taken.len())
     }
 
-    /// Writes what there is of a piece: the last one.
+    /// Nothing: every filter of a file asks for it, and only the last piece may be a part of one.
     fn flush(&mut self) -> io::Result<()> {
-        let mut piece = std::mem::take(&mut self.piece);
-        self.put(&piece)?;
-        piece.clear();
-        self.piece = piece;
         Ok(())
     }
 }

@@ -91,6 +91,9 @@ pub(crate) struct Facts {
     pub(crate) not_removed: u64,
 }
 
+/// Makes a contestant in memory that is warm: where that comes from is not what is compared.
+type Warm<'a, K> = &'a dyn Fn(Plan) -> Made<K>;
+
 /// What one turn yields.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
@@ -110,7 +113,6 @@ impl Turn {
     ) -> Result<Self, String> {
         let make = entry.fixed.ok_or("it only grows")?;
         let make = &move |plan| {
-            // Where new memory comes from is not what is compared.
             Warmth::default().begin(entry, plan);
             make(plan)
         };
@@ -130,11 +132,7 @@ impl Turn {
         Ok(turn)
     }
 
-    fn whole_life<K: Key>(
-        &mut self,
-        make: &impl Fn(Plan) -> Made<K>,
-        plan: Plan,
-    ) -> Result<(), String> {
+    fn whole_life<K: Key>(&mut self, make: Warm<'_, K>, plan: Plan) -> Result<(), String> {
         let before = (host::allocated(), host::resident().unwrap_or(0));
         let mut contestant = make(plan)?;
         let refused = self.fill(contestant.as_mut(), plan);
@@ -204,11 +202,7 @@ impl Turn {
         self.facts.not_removed = members - removed;
     }
 
-    fn unique<K: Key>(
-        &mut self,
-        make: &impl Fn(Plan) -> Made<K>,
-        plan: Plan,
-    ) -> Result<(), String> {
+    fn unique<K: Key>(&mut self, make: Warm<'_, K>, plan: Plan) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if contestant.insert_unique(&[]).is_none() {
             return Ok(());
@@ -230,12 +224,7 @@ impl Turn {
         Ok(())
     }
 
-    fn build<K: Key>(
-        &mut self,
-        make: &impl Fn(Plan) -> Made<K>,
-        plan: Plan,
-        threads: u64,
-    ) -> Result<(), String> {
+    fn build<K: Key>(&mut self, make: Warm<'_, K>, plan: Plan, threads: u64) -> Result<(), String> {
         let mut contestant = make(plan)?;
         if contestant.build(&[], 1).is_none() {
             return Ok(());
@@ -253,7 +242,7 @@ impl Turn {
 
     fn threads<K: Key>(
         &mut self,
-        make: &impl Fn(Plan) -> Made<K>,
+        make: Warm<'_, K>,
         plan: Plan,
         threads: u64,
     ) -> Result<(), String> {

@@ -212,7 +212,8 @@ impl Lanes {
     #[inline(always)]
     fn rest_place(&self, bucket: &Bucket, position: u32) -> (u64, u64) {
         let rest = bucket.bit + self.rest_bit(position);
-        // As many bytes before the end of the bucket's last byte as a word has; a wide bucket has as many.
+        // Where the word begins that ends with the bucket's last byte: not before the bucket, for a wide one
+        // has more than 57 bits.
         let last = (bucket.bit + self.bucket_bits - (8 * LANE_BYTES - 7)) & !7;
         let word = (rest & !7).min(last);
         (word, rest - word)
@@ -337,6 +338,22 @@ mod tests {
             for bucket in 0..64u64 {
                 let end = bucket * lanes.bucket_bits % 8 + u64::from(lanes.slots * lanes.slot_bits);
                 assert!(end <= 64, "{} x {}", lanes.slots, lanes.slot_bits);
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_with_a_rest_lies_within_its_bucket() {
+        for (_, lanes) in all_lanes().filter(|(_, lanes)| lanes.form == Form::Wide) {
+            for number in 0..64 {
+                let bit = number * lanes.bucket_bits;
+                let bytes = bit & !7..(bit + lanes.bucket_bits).next_multiple_of(8);
+                for position in 0..lanes.slots {
+                    let (word, shift) = lanes.rest_place(&Bucket { bit, word: 0 }, position);
+                    assert!(bytes.start <= word && word + 64 <= bytes.end, "{lanes:?}");
+                    assert_eq!(word + shift, bit + lanes.rest_bit(position));
+                    assert!(shift + u64::from(lanes.rest_bits) <= 64, "{lanes:?}");
+                }
             }
         }
     }

@@ -1,0 +1,25 @@
+//! Snapshots are written in whole pieces, also where a file has several filters in it.
+
+use super::{Fault, Faulty, Then, bytes_of};
+use crate::disk::{Disk, FileSystem};
+use crate::next::{PIECE, Pace, write_snapshot};
+use coua::{Clock, CuckooFilter, Generations, Window};
+
+#[test]
+fn all_pieces_but_the_last_are_whole() {
+    let filter = || CuckooFilter::builder().capacity(20_000).rate(0.001).build().unwrap();
+    let window = Window::new(Clock::Arrival, 20_000, 2).unwrap();
+    for filter in [filter().into(), Generations::new(window, filter())] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("snapshot");
+        let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
+        let file = FileSystem.create(&path, None).unwrap();
+        write_snapshot(&*disk, (&file, &path), &filter, Pace::AtOnce).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes == bytes_of(&filter));
+        let steps = disk.steps.lock().unwrap();
+        let writes = steps.iter().filter(|step| **step == "write").count();
+        assert!(writes > 5);
+        assert_eq!(writes, bytes.len().div_ceil(PIECE));
+    }
+}
