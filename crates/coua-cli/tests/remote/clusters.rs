@@ -65,10 +65,12 @@ fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
     until(|| fs::metadata(&out).unwrap().len() > 0);
     // Not the one that the address names, and not one that has nothing to do with it.
     cluster.stop(1);
-    stdin.write_all(&text[half..]).unwrap();
+    let written = stdin.write_all(&text[half..]);
     drop(stdin);
-    assert!(wait(&mut child).success());
-    assert!(messages(&mut child).contains("trying again for 60 s"));
+    let is_good = wait(&mut child).success();
+    let said = messages(&mut child);
+    assert!(is_good && written.is_ok(), "{written:?}: {said}");
+    assert!(said.contains("trying again for 60 s"), "{said}");
     let out = folder.read("out");
     // A line is in the text ten times, and is printed: when it is first seen, when its answer was lost,
     // and when the replica had not got it yet.

@@ -2,11 +2,9 @@
 
 use crate::address;
 use crate::server::{Kind, Server};
-use crate::support::{Folder, run, run_with};
-use std::net::TcpListener;
+use crate::support::{Folder, run, run_with, until};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 on_both!(
     a_server_without_the_module_is_told,
@@ -35,9 +33,7 @@ fn a_server_without_the_module_is_told(kind: Kind) {
         .stdout(Stdio::null())
         .spawn();
     let _server = Plain(server.unwrap());
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
     let at = format!("redis://127.0.0.1:{port}/seen");
     run(["dedup", "--filter", &at]).failed(2, &format!(
         "coua: {at}: the server lacks the module coua (its commands CF.*): start it with --loadmodule \

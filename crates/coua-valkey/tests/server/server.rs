@@ -176,8 +176,8 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server and waits until it answers. Another program may take the port in between: then
-/// it is tried again with another.
+/// Starts a server and waits until it answers. Another program may take a port in between: then it is
+/// tried again with others.
 fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     for _ in 0..10 {
         let (mut child, port) = spawn(kind, options, directory);
@@ -187,7 +187,7 @@ fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
         let log = log_in(directory);
         assert!(log.contains("Address already in use"), "{} ended:\n{log}", kind.program);
     }
-    panic!("no free port was found for {}", kind.program);
+    panic!("no free ports were found for {}", kind.program);
 }
 
 fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
@@ -196,6 +196,8 @@ fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
         .command()
         .args(Some(CONFIGURATION).filter(|file| directory.join(file).exists()))
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
+        // Used if it is one of a cluster.
+        .args(["--cluster-port", &free_port().to_string()])
         .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"])
         .args(["--repl-diskless-sync-delay", "0", "--loglevel", "verbose"])
         // Their compression reads memory before it was written, on purpose.
@@ -246,7 +248,7 @@ fn log_in(directory: &Path) -> String {
 }
 
 /// A port that nobody has at the moment.
-pub(crate) fn free_port() -> u16 {
+fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
