@@ -140,6 +140,13 @@ impl Geometry {
         self.segment_slots().saturating_mul(1 << self.base_depth)
     }
 
+    /// Bytes of the slots of all segments, before any splits; `u64::MAX` if more.
+    pub(crate) fn slot_bytes(&self) -> u64 {
+        let shape = self.shape(self.base_depth);
+        let segment = shape.map_or(0, |shape| shape.bytes(self.segment_slots()));
+        u64::try_from(u128::from(segment) << self.base_depth).unwrap_or(u64::MAX)
+    }
+
     /// Top bits of the fingerprint at `depth`, or `None` where the fingerprint has none to give.
     fn top_bits(&self, depth: u32) -> Option<u32> {
         match self.resolution {

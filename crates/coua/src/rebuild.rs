@@ -8,6 +8,7 @@ use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
 use crate::sizing::{self, fitted};
+use crate::table::Segment;
 
 impl CuckooFilter {
     /// The representatives of all slots in use of a segment.
@@ -105,7 +106,10 @@ impl CuckooFilter {
     /// ```
     pub fn compact(&mut self) {
         let geometry = self.geometry_for(self.stored);
-        if geometry.slots() < self.slots() && self.is_even_in(&geometry) {
+        // Fewer segments have wider slots.
+        let is_smaller =
+            geometry.slots() < self.slots() && geometry.slot_bytes() < self.slot_bytes();
+        if is_smaller && self.is_even_in(&geometry) {
             // Without memory for the smaller table the larger one stays.
             self.move_to(geometry).ok();
         }
@@ -128,20 +132,35 @@ impl CuckooFilter {
         })
     }
 
+    /// Bytes of the slots of all segments: as many in every filter that is like this one, however it became so.
+    fn slot_bytes(&self) -> u64 {
+        let slots = self.geometry.segment_slots();
+        let bytes = |segment: &Segment| self.shapes[usize::from(segment.level)].bytes(slots);
+        self.table.segments.iter().map(bytes).sum()
+    }
+
     /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
-    /// or there would be more than `most` slots. The limit of memory has no say: with and without it, what is
+    /// or slots would have more than `most` bytes. The limit of memory has no say: with and without it, what is
     /// rebuilt must have the same bytes.
     fn split_overfull(&mut self, most: u64) {
+        let slots = self.geometry.segment_slots();
+        let mut bytes = self.slot_bytes();
         let mut index = 0;
         while let Some(segment) = self.table.segments.get(index as usize) {
-            let has_room = self.slots() + self.geometry.segment_slots() <= most;
-            if !has_room || self.side.homeless() <= self.homeless_limit() / 2 {
+            if self.side.homeless() <= self.homeless_limit() / 2 {
                 break;
             }
+            let level = usize::from(segment.level);
             let is_tried = segment.overfull && self.policy.when_full != WhenFull::Refuse;
-            // Without memory they stay as they are.
-            if !(is_tried && self.may_split(index) && self.split(index).is_ok()) {
+            if !(is_tried && self.may_split(index)) {
                 index += 1;
+                continue;
+            }
+            let [whole, half] = [level, level + 1].map(|level| self.shapes[level].bytes(slots));
+            bytes += 2 * half - whole;
+            // Without memory they stay as they are.
+            if bytes > most || self.split(index).is_err() {
+                break;
             }
         }
     }
@@ -163,7 +182,8 @@ impl CuckooFilter {
         let lowest = self.table.lowest_from(&order);
         let mut tolerable = target.homeless_limit() / 2;
         // What shrinks stays smaller.
-        let most = if target.slots() < self.slots() { self.slots() - 1 } else { u64::MAX };
+        let shrinks = target.slots() < self.slots();
+        let most = if shrinks { self.slot_bytes() } else { u64::MAX };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);

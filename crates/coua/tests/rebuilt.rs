@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use coua::{CuckooFilter, FullReason, KeyHash, KeyHasher, SharedCuckooFilter, WhenFull};
+use coua::{
+    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, SharedCuckooFilter, WhenFull,
+};
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
 const ITEMS: u64 = 4_000_000;
@@ -105,6 +107,25 @@ fn what_was_compacted_can_be_read() {
         filter.compact();
         assert!(filter.slots() < slots);
         assert_holds(&filter, &keys, "compacted");
+    }
+}
+
+/// Fewer segments have wider slots.
+#[test]
+fn nothing_gets_larger_by_compaction() {
+    let saved = |filter: &CuckooFilter| {
+        let mut file = Vec::new();
+        filter.write_to(&mut file).unwrap();
+        file.len()
+    };
+    let all = keys(0..150_000);
+    for items in (20_000..150_000).step_by(1_111) {
+        let mut filter = CuckooFilter::new();
+        filter.insert_batch(&all[..items]).unwrap();
+        let mut filter = filter.convert(Conversion::Rate(0.01)).unwrap();
+        let before = saved(&filter);
+        filter.compact();
+        assert!(saved(&filter) <= before, "{items}: {before}, then {}", saved(&filter));
     }
 }
 

@@ -188,11 +188,8 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
 
 /// Bytes of an empty filter of this geometry; `u64::MAX` if more.
 pub(crate) fn table_bytes(geometry: &Geometry) -> u64 {
-    let Some(shape) = geometry.shape(geometry.base_depth) else {
-        return 0;
-    };
-    let segment = shape.bytes(geometry.segment_slots()) + (size_of::<Segment>() + 4) as u64;
-    u64::try_from(u128::from(segment) << geometry.base_depth).unwrap_or(u64::MAX)
+    let lists = ((size_of::<Segment>() + 4) as u64) << geometry.base_depth;
+    geometry.slot_bytes().saturating_add(lists)
 }
 
 /// Cells in which more items are expected to meet than a bucket has slots: with n items in C cells a
