@@ -181,7 +181,7 @@ impl CuckooFilter {
     }
 
     /// How many copies of the key are stored: never fewer than were inserted and not removed, more
-    /// only by the copies of a false positive. O(1).
+    /// only by the copies of a false positive. O(1), or O(log k) as said of [the type](Self).
     ///
     /// ```
     /// # let mut filter = coua::CuckooFilter::new();
@@ -206,7 +206,8 @@ impl CuckooFilter {
         self.tally(&self.locate(hash))
     }
 
-    /// Adds a copy of the key. O(1) expected; once in a while splits one segment (under 2 ms).
+    /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small filter: some
+    /// 2 ms at the longest, and more where the system has to find new memory (`docs/comparison.md`).
     ///
     /// # Errors
     ///

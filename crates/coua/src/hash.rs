@@ -3,8 +3,8 @@
 //! The hash is part of every filter's meaning: it is specified outside this project, seeded, the
 //! same on every platform and in every language, and written into snapshots. Two algorithms:
 //!
-//! * **XXH3-64** (Yann Collet's xxHash 0.8) with a 64-bit seed: the default, 2-5 ns for keys of
-//!   8-128 bytes. Not safe against somebody who chooses keys and knows the seed.
+//! * **XXH3-64** (Yann Collet's xxHash 0.8) with a 64-bit seed: the default, a few ns for a short
+//!   key. Not safe against somebody who chooses keys and knows the seed.
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 

@@ -116,7 +116,7 @@ impl CuckooFilterBuilder {
     pub fn build_shared(self) -> Result<SharedCuckooFilter, BuildError> {
         SharedCuckooFilter::from_filter(&self.build()?).map_err(|error| match error {
             ConvertError::Build(error) => error,
-            _ => BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }),
+            _ => unreachable!("no item of an empty filter has to fit"),
         })
     }
 }
