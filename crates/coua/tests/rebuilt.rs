@@ -129,6 +129,30 @@ fn nothing_gets_larger_by_compaction() {
     }
 }
 
+/// Items without a slot take more memory than those with one, and only so many may be without.
+#[test]
+fn copies_do_not_lose_their_slots_by_compaction() {
+    for (slots_per_bucket, copies) in [(2, 2), (4, 4), (4, 3), (8, 8)] {
+        for when_full in [WhenFull::Grow, WhenFull::Refuse] {
+            let what = format!("{copies} copies in buckets of {slots_per_bucket}, {when_full:?}");
+            let builder = CuckooFilter::builder().capacity(100_000).rate(1e-4);
+            let builder = builder.slots_per_bucket(slots_per_bucket).when_full(when_full);
+            let mut filter = builder.build().unwrap();
+            let present = keys(0..48_000 / copies);
+            (0..copies).for_each(|_| filter.insert_batch(&present).unwrap());
+            let before = filter.memory_bytes();
+            filter.compact();
+            let after = filter.memory_bytes();
+            assert!(after <= before, "{what}: {before}, then {after}");
+            if when_full == WhenFull::Grow {
+                let more = keys(200_000..252_000);
+                assert!(more.iter().all(|key| filter.insert(key).is_ok()), "{what}");
+            }
+            assert!(present.iter().all(|key| filter.count(key) >= copies), "{what}");
+        }
+    }
+}
+
 /// Copies of a key have two buckets between them: such a filter does not get as full as others.
 #[test]
 fn filters_of_many_copies_take_more_after_compaction() {
