@@ -166,9 +166,9 @@ impl CuckooFilter {
     }
 
     /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
-    /// or slots would have more than `most` bytes. The limit of memory has no say: with and without it, what is
-    /// rebuilt must have the same bytes.
-    fn split_overfull(&mut self, most: u64) {
+    /// or there would be more slots, or bytes of them, than these. The limit of memory has no say: with and
+    /// without it, what is rebuilt must have the same bytes.
+    fn split_overfull(&mut self, most_slots: u64, most_bytes: u64) {
         let slots = self.geometry.segment_slots();
         let mut bytes = self.slot_bytes();
         let mut index = 0;
@@ -184,8 +184,9 @@ impl CuckooFilter {
             }
             let [whole, half] = [level, level + 1].map(|level| self.shapes[level].bytes(slots));
             bytes += 2 * half - whole;
+            let has_room = bytes <= most_bytes && self.slots() + slots <= most_slots;
             // Without memory they stay as they are.
-            if bytes > most || self.split(index).is_err() {
+            if !has_room || self.split(index).is_err() {
                 break;
             }
         }
@@ -209,13 +210,14 @@ impl CuckooFilter {
         let mut tolerable = target.homeless_limit() / 2;
         // What shrinks stays smaller.
         let shrinks = target.slots() < self.slots();
-        let most = if shrinks { self.slot_bytes() } else { u64::MAX };
+        let [slots, bytes] =
+            if shrinks { [self.slots(), self.slot_bytes()] } else { [u64::MAX; 2] };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);
             target.put_back_batch(&hashes);
             if target.side.homeless() > tolerable {
-                target.split_overfull(most);
+                target.split_overfull(slots, bytes);
                 tolerable = target.side.homeless() + target.homeless_limit() / 2;
             }
             if let Some(&address) = lowest.get(number + 1) {

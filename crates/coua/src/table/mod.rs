@@ -188,6 +188,11 @@ impl Table {
         }
     }
 
+    /// The most that a segment lies below the base depth. O(segments).
+    pub(crate) fn deepest_level(&self) -> u8 {
+        self.segments.iter().map(|segment| segment.level).max().unwrap_or(0)
+    }
+
     /// Bytes of all arenas and of the list of segments.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.total + self.segments.capacity() * size_of::<Segment>()
