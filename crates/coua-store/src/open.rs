@@ -125,12 +125,12 @@ impl Options {
     }
 
     /// Puts `filter` in the place of whatever filter is in the file, with how far a program is that goes on
-    /// with it, under a lock that was taken before; what was there is not looked at, and stays as it is if
-    /// this fails.
+    /// with it, under a lock that was taken before; what was there is not looked at.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused.
+    /// [`StoreError`] if the disk refused: then what was there is as it was. Except after
+    /// [`StoreError::Unsynced`], when the filter is there; and after [`StoreError::JournalLeft`].
     ///
     /// ```
     /// use coua::CuckooFilter;

@@ -40,7 +40,7 @@ fn a_missing_filter_is_an_error_with_its_name() {
     }
     assert!(names_in(folder.path()).is_empty());
     let nowhere = folder.path().join("no/such/folder/seen.coua");
-    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Io { .. })));
+    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Folder { .. })));
 }
 
 /// A filter that was moved away without its journal would lose what is only there.

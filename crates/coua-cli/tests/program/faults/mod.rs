@@ -1,6 +1,8 @@
 //! The program on a disk that refuses: every step made to fail once, by a library between it and the
 //! system; and what it says then.
 
+mod again;
+
 use crate::support::{Folder, Repeats, Run, coua, json, lines, run, run_as_is, run_in, run_with};
 use std::fs;
 use std::io::{Read, Write};
@@ -63,11 +65,10 @@ impl Place {
         ["out", "seen"].map(|name| fs::read(self.folder.join(name)).ok())
     }
 
-    /// What was done, step by step, except to folders.
+    /// What was done, step by step.
     fn steps(&self) -> Vec<String> {
         let steps = String::from_utf8(self.folder.read("log")).unwrap();
-        let of_files = steps.lines().filter(|step| !step.starts_with("d "));
-        of_files.map(str::to_owned).collect()
+        steps.lines().map(str::to_owned).collect()
     }
 
     /// What a run does, step by step, and leaves.
