@@ -181,6 +181,12 @@ impl FilterFile {
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 
+    /// Complains if something is there that a filter must not replace: to be asked before the work.
+    pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
+        is_there(&self.path)?;
+        self.lock.check_replaceable().map_err(|error| failure(&error))
+    }
+
     /// Whether this is where the file is.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let there = input::regular_file(path);

@@ -97,6 +97,26 @@ impl Lock {
         &self.folder
     }
 
+    /// Complains if something else than a filter, an empty file or nothing is there: that must not be replaced
+    /// by a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of a reader; [`StoreError::OverJournal`] if it is the journal of a filter.
+    ///
+    /// ```
+    /// # use coua_store::{Lock, Wait};
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("table.csv");
+    /// std::fs::write(&path, "a,b")?;
+    /// let lock = Lock::take(&path, Wait::No)?;
+    /// assert!(lock.check_replaceable().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_replaceable(&self) -> Result<(), StoreError> {
+        left::check_replaceable(&self.target)
+    }
+
     /// The filter file that is locked, with symbolic links resolved.
     ///
     /// ```

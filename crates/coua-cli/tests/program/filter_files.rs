@@ -258,6 +258,39 @@ fn a_folder_that_does_not_exist() {
 }
 
 #[test]
+fn only_filters_and_empty_files_are_replaced() {
+    let folder = Folder::new();
+    folder.file("input", "a\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    let path = |name| fs::canonicalize(folder.join(name)).unwrap().display().to_string();
+    for (content, name) in
+        [(&b"a,b\n1,2\n"[..], "table"), (b"\x89PNG\r\n\x1a\n", "png"), (&[0; 600], "zeros")]
+    {
+        folder.file(name, content);
+        let message = format!("coua: {}: not a Coua filter\n", path(name));
+        for args in [
+            &["merge", "-o", name, "other"][..],
+            &["convert", "--hash-bits=40", "-o", name, "other"],
+            &["add", name, "input"],
+        ] {
+            run_in(&folder, args).failed(2, &message);
+            assert!(folder.read(name) == content, "{args:?}");
+        }
+    }
+    // Before the filters are read, which may take a while.
+    let message = format!("coua: {}: not a Coua filter\n", path("table"));
+    run_in(&folder, &["merge", "-o", "table", "missing"]).failed(2, &message);
+    folder.file("empty", "");
+    run_in(&folder, &["merge", "-o", "empty", "other"]).good();
+    assert!(folder.read("empty") == folder.read("other"));
+    // What is left of a filter is one.
+    let torn = folder.read("other")[..100].to_vec();
+    folder.file("torn", torn);
+    run_in(&folder, &["merge", "-o", "torn", "other"]).good();
+    assert!(folder.read("torn") == folder.read("other"));
+}
+
+#[test]
 fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let folder = Folder::new();
     folder.file("many", lines(300_000, Repeats::Few));
