@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
 /// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
-/// exit code 2 it is as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present
+/// exit code 2 it is as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has
+/// not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present
 /// block, save, and end the program by the signal.
 ///
 /// A run whose inputs are files can be interrupted at any moment, also by a crash, and gone on with by
@@ -162,12 +163,15 @@ impl Add {
         self.session.tell_outdated(self.filter.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = Memory::Kept(Box::new(self.filter));
-        let memory = self.course.end(ending, memory, Settled::default(), &self.counts)?;
-        let printed = self.session.print_figures(answers, memory.filter());
+        let ended = self.course.end(ending, memory, Settled::default(), &self.counts);
         let Some((record, full)) = self.refused else {
-            printed?;
+            self.session.print_figures(answers, ended?.filter())?;
             return Ok(self.session.exit(Exit::Success));
         };
+        match ended {
+            Ok(memory) => drop(self.session.print_figures(answers, memory.filter())),
+            Err(failure) => failure.told_if_unsynced()?,
+        }
         let reason = format!(
             "{full}; stopped before {record}: all records before it are in the filter, it and those \
              behind it are not"

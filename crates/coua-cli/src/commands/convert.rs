@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILTER")]
     file: PathBuf,
 
-    /// The file to write; it may be the same, and is replaced in one step
+    /// The file to write; it may be the same, and is replaced in one step, if it is a filter or empty
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     OwnFiles::check_made(&args.output, slice::from_ref(&args.file), &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
+    output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;
     let filter = view.filter.endless().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";

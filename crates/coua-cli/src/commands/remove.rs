@@ -27,7 +27,8 @@ use std::path::PathBuf;
 /// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
 /// forgotten. The file is brought up to date at the end, after the report is complete (and on disk, if
 /// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
-/// as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present block, save, and
+/// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has not confirmed it,
+/// and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
 ///
 /// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by

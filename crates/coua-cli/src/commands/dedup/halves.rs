@@ -47,7 +47,7 @@ pub(super) fn run(
     let Halved { second, mut tally, .. } = dedup;
     tally.counts.expected_wrongly_dropped =
         first.expected_wrongly_dropped + second.expected_wrongly_dropped;
-    tally.finish([&first.filter, &second.filter], "filter".to_owned(), "")
+    tally.finish([&first.filter, &second.filter], "filter", "")
 }
 
 #[derive(Debug)]

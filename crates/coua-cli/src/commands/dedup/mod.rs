@@ -38,7 +38,8 @@ use tally::{Counts, Tally, expected_wrongly_dropped};
 /// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
 /// filter go to a journal beside it, FILE.journal: copy both files, or one made by `coua merge -o
 /// COPY FILE`. At exit code 2, and when the reader of the output goes away (| head), it is as it was
-/// before, or at the last checkpoint, and nothing after that is recorded. SIGINT and SIGTERM finish the present block, save, and
+/// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but the
+/// disk has not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
 ///
 /// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a
@@ -203,7 +204,10 @@ impl Dedup {
         let name = self.memory.name();
         self.tally.session.tell_outdated(self.memory.filter());
         let ending = self.tally.ending();
-        let memory = self.course.end(ending, self.memory, settled, &self.tally.counts)?;
-        self.tally.finish(memory.filter(), name, saved)
+        let ended = self.course.end(ending, self.memory, settled, &self.tally.counts);
+        match (ended, self.tally.refusal(&name, saved)) {
+            (Err(failure), Some(refusal)) => failure.told_if_unsynced().and(Err(refusal)),
+            (ended, _) => self.tally.finish(ended?.filter(), &name, saved),
+        }
     }
 }
