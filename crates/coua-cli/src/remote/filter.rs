@@ -73,6 +73,11 @@ impl Filter {
         self.exchange.heed(session.stop());
     }
 
+    /// Whether the answers to what is on its way are in doubt.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.exchange.has_doubts()
+    }
+
     /// How often a connection was lost.
     pub(super) fn losses(&self) -> u64 {
         self.exchange.losses
@@ -154,7 +159,9 @@ impl Filter {
         let names = self.shards.keys();
         let orders = batches.iter().map(|batch| {
             let key = &names[batch.shard];
-            order(key, &batch.command(question, keys, key))
+            let mut order = order(key, &batch.command(question, keys, key));
+            order.first_key = question.first_key();
+            order
         });
         self.exchange.post(orders);
         Asked { question, batches, keys: keys.hashes.len(), is_too_long }

@@ -28,6 +28,7 @@ mod encrypted;
 mod fake;
 mod hostile;
 mod losses;
+mod overtaken;
 mod proxy;
 mod refusals;
 #[path = "../../../coua-valkey/tests/server/resp.rs"]
