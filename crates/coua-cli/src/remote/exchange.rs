@@ -282,8 +282,8 @@ impl Exchange {
             }
             Err(trouble) => {
                 order.was_refused = true;
-                if let Trouble::Ask(node) = &trouble {
-                    order.asked_at = Some(node.clone());
+                if let Trouble::Ask(asked) = &trouble {
+                    order.asked_at = Some(asked.clone().told_by(node));
                 }
                 return Err(trouble);
             }

@@ -6,6 +6,7 @@ use crate::support::{Folder, run};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{BufReader, Read, Write};
+use std::mem;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,8 +19,9 @@ on_both!(a_server_that_is_a_replica_now_and_then_gives_the_first_of_equal_record
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Done,
-    /// With these words, in which `PORT` is the server's own.
-    Refused(&'static str),
+    Refused,
+    /// Refused, unless ASKING stands before it.
+    Moving,
     /// Done, but before the answer comes the connection ends.
     Lost,
 }
@@ -30,6 +32,7 @@ struct Filter {
     mode: &'static str,
     /// By the number of the command.
     fate: fn(usize) -> Fate,
+    /// In these words `PORT` is the server's own.
     refusal: &'static str,
     commands: usize,
     items: HashSet<Vec<u8>>,
@@ -54,8 +57,10 @@ fn start(mode: &'static str, refusal: &'static str, fate: fn(usize) -> Fate) -> 
 fn serve(client: &TcpStream, filter: &Mutex<Filter>) -> std::io::Result<()> {
     let (mut commands, mut replies) = (BufReader::new(client), client);
     let port = client.local_addr()?.port();
+    let mut is_asking = false;
     loop {
         let words = command(&mut commands)?;
+        let was_asking = mem::replace(&mut is_asking, words[0] == b"ASKING");
         let mut filter = filter.lock().unwrap();
         if words[0] != b"CF.INSERTNX" && words[0] != b"CF.MDEL" {
             replies.write_all(&good(&words, (filter.mode, port)))?;
@@ -63,9 +68,8 @@ fn serve(client: &TcpStream, filter: &Mutex<Filter>) -> std::io::Result<()> {
         }
         filter.commands += 1;
         let fate = (filter.fate)(filter.commands);
-        if let Fate::Refused(reason) = fate {
-            let reason = if reason.is_empty() { filter.refusal } else { reason };
-            write!(replies, "-{}\r\n", reason.replace("PORT", &port.to_string()))?;
+        if matches!(fate, Fate::Refused) || (matches!(fate, Fate::Moving) && !was_asking) {
+            write!(replies, "-{}\r\n", filter.refusal.replace("PORT", &port.to_string()))?;
             continue;
         }
         let answer = answer(&mut filter.items, &words);
@@ -123,8 +127,8 @@ const REFUSALS: [(&str, &str); 7] = [
 fn of_equal_records_the_first_is_printed_whatever_is_refused() {
     let (folder, text) = (Folder::new(), records());
     let file = folder.file("in", &text);
-    let one_in_five = |number| if number % 5 == 1 { Fate::Refused("") } else { Fate::Done };
-    let the_first = |number| if number < 3 { Fate::Refused("") } else { Fate::Done };
+    let one_in_five = |number| if number % 5 == 1 { Fate::Refused } else { Fate::Done };
+    let the_first = |number| if number < 3 { Fate::Refused } else { Fate::Done };
     for (mode, refusal) in REFUSALS {
         for fate in [one_in_five, the_first] {
             let at = format!("valkey://127.0.0.1:{}/s", start(mode, refusal, fate));
@@ -139,7 +143,7 @@ fn of_equal_records_the_first_is_printed_whatever_is_refused() {
 fn of_equal_records_the_first_is_removed_whatever_is_refused() {
     let (folder, text) = (Folder::new(), records());
     let file = folder.file("in", &text);
-    let fate = |number| if number % 5 == 1 { Fate::Refused("") } else { Fate::Done };
+    let fate = |number| if number % 5 == 1 { Fate::Refused } else { Fate::Done };
     let (mode, refusal) = REFUSALS[0];
     let at = format!("valkey://127.0.0.1:{}/s", start(mode, refusal, fate));
     run([&["add", "-q", "--unique", &at, &file], &KEY[..]].concat()).good();
@@ -153,7 +157,7 @@ fn no_first_record_is_lost_if_those_that_overtook_are_in_doubt() {
     let (folder, text) = (Folder::new(), records());
     let file = folder.file("in", &text);
     let fate = |number| match number {
-        1 | 2 | 30 => Fate::Refused(""),
+        1 | 2 | 30 => Fate::Refused,
         4 | 31 => Fate::Lost,
         _ => Fate::Done,
     };
@@ -166,6 +170,19 @@ fn no_first_record_is_lost_if_those_that_overtook_are_in_doubt() {
     assert!(printed.is_subset(&all));
     let missing = firsts.split_inclusive('\n').filter(|line| !printed.contains(line)).count();
     assert_eq!(missing, 0, "first records of a key");
+}
+
+/// Nodes may not say where they are, but at which port.
+#[test]
+fn a_node_without_a_name_is_where_the_one_is_that_names_it() {
+    let (folder, text) = (Folder::new(), records());
+    let file = folder.file("in", &text);
+    let fate = |number| if number < 50 { Fate::Moving } else { Fate::Done };
+    for refusal in ["ASK 1 :PORT", "ASK 1 ?:PORT"] {
+        let at = format!("valkey://127.0.0.1:{}/s?retry=0", start("cluster", refusal, fate));
+        let done = run([&["dedup", "--filter", &at, &file], &KEY[..]].concat());
+        assert!(done.good() == firsts(&text).as_bytes(), "{refusal}");
+    }
 }
 
 fn a_server_that_is_a_replica_now_and_then_gives_the_first_of_equal_records(kind: Kind) {
