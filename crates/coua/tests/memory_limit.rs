@@ -209,3 +209,20 @@ fn a_filter_that_just_fits_takes_its_items() {
         }
     }
 }
+
+/// What fits the limit as it is fits it when it is read or copied.
+#[test]
+fn what_is_read_or_copied_takes_no_more_than_the_original() {
+    let mut filter = CuckooFilter::new();
+    for key in 0..if cfg!(miri) { 2_000u32 } else { 300_000 } {
+        filter.insert(key.to_le_bytes()).unwrap();
+        if key.is_power_of_two() || key % 50_000 == 0 {
+            let mut bytes = Vec::new();
+            filter.write_to(&mut bytes).unwrap();
+            let most = filter.memory_bytes();
+            let (read, copy) = (CuckooFilter::from_bytes(&bytes).unwrap(), filter.clone());
+            assert!(read.memory_bytes() <= most, "{key}: {} and {most}", read.memory_bytes());
+            assert!(copy.memory_bytes() <= most, "{key}: {} and {most}", copy.memory_bytes());
+        }
+    }
+}

@@ -274,6 +274,8 @@ pub(super) fn add_segments(
     front: &Front,
     mut check: impl FnMut(u64, &Row, &mut Segment, &Shape) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
+    // All rows have arrived: there are not more of them announced than there are.
+    table.expect_segments(front.rows.len())?;
     let mut prefix = 0u64;
     for (number, row) in (0..).zip(&front.rows) {
         let level = row.depth - front.header.geometry.base_depth;
