@@ -12,6 +12,9 @@ use coua::{KeyHash, KeyHasher};
 /// Bytes of a record from which on the memory for its key is not taken for granted.
 const GIANT: usize = 16 << 20;
 
+/// Bytes of a block from which on the memory that its keys took is given back.
+const LARGE: usize = 1 << 20;
+
 /// Finds and hashes the keys of a block's records.
 #[derive(Clone, Debug)]
 pub(crate) struct Hashing {
@@ -64,6 +67,9 @@ impl Hashing {
                 let what = format_args!("record {number}: {missing}");
                 block.failure = Some(Failure::at(&block.name, what));
                 block.cut(place);
+            }
+            if block.bytes.len() > LARGE {
+                self.keys.shrink();
             }
         }
         (block.hashes, block.times) = (hashes, times);

@@ -64,6 +64,13 @@ impl Finder {
             Self::Regex(pattern) => pattern.find(record, parts),
         }
     }
+
+    /// Gives back the memory that a giant record took.
+    fn shrink(&mut self) {
+        if let Self::Csv(columns) = self {
+            columns.shrink();
+        }
+    }
 }
 
 /// Why a record has no key.
@@ -174,6 +181,15 @@ impl Keys {
             Vec::<u8>::new().try_reserve(record.saturating_mul(3))
         } else {
             Ok(())
+        }
+    }
+
+    /// Gives back the memory that the key of a giant record took.
+    fn shrink(&mut self) {
+        (self.parts, self.key) = (Parts::default(), Vec::new());
+        self.finder.shrink();
+        if let Some(times) = &mut self.times {
+            times.shrink();
         }
     }
 
