@@ -82,6 +82,7 @@ pub(crate) enum Missing {
     BrokenJson,
     Pointer(Arc<str>),
     Match,
+    Groups,
     Time(String),
     TimeAhead(String),
 }
@@ -95,6 +96,7 @@ impl fmt::Display for Missing {
             Self::BrokenJson => f.write_str("no valid JSON"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("no match of the regular expression"),
+            Self::Groups => f.write_str("no group of the regular expression took part"),
             Self::Time(text) => write!(f, "its time \"{}\" cannot be read", text.escape_debug()),
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" has not come yet", text.escape_debug())
@@ -267,5 +269,8 @@ mod tests {
         let two = key(Finder::fields("1,2", Some(b",")).unwrap(), b"ab,c");
         assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
         assert_ne!(two, key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc"));
+        assert_eq!(key(Finder::regex("(..),(.)(x)?").unwrap(), b"ab,cx")[..19], two);
+        assert_eq!(key(Finder::regex("(..),(.)|(x)()").unwrap(), b"ab,c")[..19], two);
+        assert_eq!(key(Finder::regex("(..),(.)").unwrap(), b"ab,c"), two);
     }
 }
