@@ -417,7 +417,7 @@ mod tests {
             assert_eq!(block.bytes.len(), size);
         }
         block.grow("x", &budget).unwrap();
-        block.keys.push(&[0; 8 * BLOCK]);
+        block.keys.push(&vec![0; 8 * BLOCK]);
         block.shrink();
         assert_eq!((block.bytes.capacity(), block.keys.size()), (0, 0));
         block.begin(&"x".into(), BLOCK, &budget).unwrap();
