@@ -143,7 +143,8 @@ impl Block {
 
     /// Gives the memory of a giant record back when it has passed.
     pub(crate) fn shrink(&mut self) {
-        if self.share.is_some() {
+        if let Some(share) = self.share.take() {
+            share.give_back(mem::take(&mut self.bytes));
             *self = Self::default();
         }
     }

@@ -125,6 +125,9 @@ impl BlockReader {
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
             }
+            if block.share.is_none() {
+                self.budget.drop_spare();
+            }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.consumed.load(Ordering::Relaxed);
                 return Ok(true);
@@ -306,7 +309,13 @@ impl Block {
 
     fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
         if size >= GIANT_BLOCK {
-            self.share = Some(budget.share(self.share.take(), size));
+            let (share, spare) = budget.share(self.share.take(), size);
+            self.share = Some(share);
+            if let Some(mut spare) = spare {
+                spare[..self.bytes.len()].copy_from_slice(&self.bytes);
+                self.bytes = spare;
+                return Ok(());
+            }
         }
         let more = size - self.bytes.len();
         let room = self.bytes.try_reserve_exact(more);

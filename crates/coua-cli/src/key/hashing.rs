@@ -9,11 +9,8 @@ use crate::message::Failure;
 use crate::record::Format;
 use coua::{KeyHash, KeyHasher};
 
-/// Bytes of a record from which on the memory for its key is not taken for granted.
+/// Bytes of a record from which on the memory for its key is not taken for granted, and given back.
 const GIANT: usize = 16 << 20;
-
-/// Bytes of a block from which on the memory that its keys took is given back.
-const LARGE: usize = 1 << 20;
 
 /// Finds and hashes the keys of a block's records.
 #[derive(Clone, Debug)]
@@ -68,7 +65,7 @@ impl Hashing {
                 block.failure = Some(Failure::at(&block.name, what));
                 block.cut(place);
             }
-            if block.bytes.len() > LARGE {
+            if block.size() >= GIANT {
                 self.keys.shrink();
             }
         }
