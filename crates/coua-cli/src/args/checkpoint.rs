@@ -17,7 +17,7 @@ pub(crate) struct CheckpointArgs {
     /// read again, but passed over. That a run with this option has ended is remembered too: the same
     /// command once more deals with nothing, or with what any of the inputs has got more since. A filter
     /// remembers one run: when another one begins, with other inputs or options, the one that has ended
-    /// is forgotten, and what was its work counts as new. Give the option from the first time on. A last line without its end is a record; if it has become longer
+    /// is forgotten, and its command begins from the start. Give the option from the first time on. A last line without its end is a record; if it has become longer
     /// since, the whole line is another one, and the piece stays where it was printed or recorded.
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,

@@ -88,8 +88,8 @@ struct KeyArgs {
 
     /// The key is what this regular expression finds first: its groups, or all that matched
     ///
-    /// A group that took no part in the match, as one of the two in `id=(\d+)|key=(\w+)`, is left out, and
-    /// which ones are belongs to the key: `id=5` and `key=5` differ. If none took part there is no key.
+    /// A group that took no part in the match, as one of the two in `id=(\d+)|key=(\w+)`, is left out. Which
+    /// groups took part belongs to the key: `id=5` and `key=5` differ. If none did, there is no key.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     regex: Option<String>,
 

@@ -309,11 +309,11 @@ impl Block {
 
     fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
         if size >= GIANT_BLOCK {
-            let (share, spare) = budget.share(self.share.take(), size);
+            let (share, buffer) = budget.share(self.share.take(), size);
             self.share = Some(share);
-            if let Some(mut spare) = spare {
-                spare[..self.bytes.len()].copy_from_slice(&self.bytes);
-                self.bytes = spare;
+            if let Some(mut buffer) = buffer {
+                buffer[..self.bytes.len()].copy_from_slice(&self.bytes);
+                self.bytes = buffer;
                 return Ok(());
             }
         }

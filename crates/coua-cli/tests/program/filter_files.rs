@@ -320,6 +320,9 @@ fn descriptions_that_make_no_filter() {
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
+    let vast = run_with(b"a\n", ["dedup", "--rate", "0.1", "--capacity", "1e19"]);
+    let message = "coua: new filter: out of memory: more bytes were asked for than there can be\n";
+    vast.failed(2, message);
     let message = "coua: --rate: needs the number of items up to which it must hold: give \
                    --max-items (or --capacity) as well\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
