@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::{Destinations, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Again, Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     reading.opening(&inputs, &own).check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open_or_build(&args.filter, &inputs, now)?;
+    args.now.agree_with(filter.filter().window())?;
     reading.believe_times(now, filter.filter());
     let again = if args.unique { Again::Harmless } else { Again::Counts };
     let job = Job::new("add", &args.target.input, &reading);
@@ -79,7 +81,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let fresh = Yield { to, opening, counts: Counts::default(), quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
-    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Added, &work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let outcomes = Vec::new();

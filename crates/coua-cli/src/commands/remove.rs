@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::resume::{Again, Begun, Course, Job, Yield};
 use crate::session::Session;
@@ -64,7 +65,7 @@ struct ReportArgs {
     #[arg(long, value_name = "WHICH")]
     report: Option<Which>,
 
-    /// Write the report to FILE instead of standard output
+    /// Write the report to FILE instead of standard output (which is `-`)
     #[arg(short = 'o', long, value_name = "FILE", requires = "report")]
     output: Option<PathBuf>,
 }
@@ -109,7 +110,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
-    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(
+        Counted::Removed,
+        &work.run,
+        work.manners.quiet,
+        reading.on_missing,
+        &inputs,
+    )?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let removed = Vec::new();
     let mut remove = Remove { filter, now, report, session, course, counts, removed };

@@ -10,6 +10,7 @@ use crate::message::{self, Failure};
 use crate::output::{Destinations, Outputs, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 use crate::stats::text::grouped;
@@ -32,7 +33,8 @@ pub(crate) fn run(
     let inputs = reading.inputs.survey()?;
     let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Unique, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let mut dedup = Dedup {
         work: Work::new(filter, session, task.quiet),

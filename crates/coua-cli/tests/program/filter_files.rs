@@ -352,6 +352,20 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
 }
 
 #[test]
+fn a_filter_without_a_limit_is_said_to_have_none() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    run_with(b"a\n", ["add", &filter]).good();
+    let path = fs::canonicalize(&filter).unwrap();
+    let message = format!(
+        "coua: {}: the filter exists, and its --max-items is unlimited, not what --max-items says: \
+         leave --max-items out, or name another file\n",
+        path.display()
+    );
+    run_with(b"a\n", ["add", "--max-items", "5", &filter]).failed(2, &message);
+}
+
+#[test]
 fn descriptions_that_make_no_filter() {
     for args in [
         ["--hash-bits", "65"],
@@ -364,6 +378,9 @@ fn descriptions_that_make_no_filter() {
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
+    let vast = run_with(b"a\n", ["dedup", "--rate", "0.1", "--capacity", "1e19"]);
+    let message = "coua: new filter: out of memory: more bytes were asked for than there can be\n";
+    vast.failed(2, message);
     let message = "coua: --rate: needs the number of items up to which it must hold: give \
                    --max-items (or --capacity) as well\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);

@@ -137,6 +137,47 @@ fn usr1_prints_a_line_about_the_progress() {
     assert!(wait(&mut child).success());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn each_command_has_its_own_word_for_what_it_counts() {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    for (args, counted) in [
+        (&["add"][..], "1 added, "),
+        (&["count"], "1 found, "),
+        (&["check"], "1 found, "),
+        (&["remove", "--report", "found"], "1 removed, "),
+    ] {
+        let mut child = coua([args, &[&filter]].concat()).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, stderr) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+        stdin.write_all(b"first\n").unwrap();
+        let mut stderr = BufReader::new(stderr);
+        let mut line = String::new();
+        // Nothing tells when the signal is heeded and the record counted.
+        until(|| {
+            if fs::read_to_string(format!("/proc/{}/status", child.id()))
+                .is_ok_and(|status| heeds_usr1(&status))
+            {
+                send(&child, Signal::USR1);
+                line.clear();
+                stderr.read_line(&mut line).unwrap();
+            }
+            line.starts_with("coua: 1 records, ")
+        });
+        assert!(line.contains(counted), "{args:?}: {line}");
+        drop(stdin);
+        assert!(wait(&mut child).success());
+    }
+}
+
+/// Whether a process, of which Linux tells this, has a handler for the signal.
+#[cfg(target_os = "linux")]
+fn heeds_usr1(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16)
+        .is_ok_and(|mask| mask >> (Signal::USR1.as_raw() - 1) & 1 == 1)
+}
+
 #[test]
 fn a_signal_that_was_to_be_ignored_is_ignored() {
     // As nohup, and a shell without job control for what it starts in the background.
