@@ -106,9 +106,14 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn compact(&mut self) {
+        let mut last = None;
         // In quarters of the items, for copies that need more room.
         for quarters in 4..=8 {
             let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
+            // Fixed sizes are halves of each other.
+            if last.replace(geometry) == Some(geometry) {
+                continue;
+            }
             // Without memory for the smaller table, or for trying it, the larger one stays.
             if self.gains_by(&geometry).unwrap_or(false) {
                 self.move_to(geometry).ok();
@@ -136,7 +141,8 @@ impl CuckooFilter {
             trial.put_back_batch(&hashes);
             (last, tried) = (target, tried + hashes.len() as u64);
         }
-        let homeless = trial.side.homeless().saturating_mul(self.stored / tried.max(1));
+        let homeless = u128::from(trial.side.homeless()) * u128::from(self.stored);
+        let homeless = (homeless / u128::from(tried.max(1))) as u64;
         Ok(homeless <= trial.homeless_limit() / 4
             && is_smaller(homeless.saturating_mul(ENTRY_BYTES as u64)))
     }

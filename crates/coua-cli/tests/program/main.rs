@@ -9,6 +9,7 @@ mod filter_files;
 mod inputs;
 mod keys;
 mod needs_awk;
+mod not_filters;
 mod outputs;
 mod permissions;
 mod resume;

@@ -1,0 +1,152 @@
+//! What is no filter where one is to be, or to come: refused, named as it was given, and left alone.
+
+use crate::support::{Folder, run, run_in, run_with};
+use std::fs;
+
+/// Whatever they are called.
+#[test]
+fn files_of_others_are_left_alone() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    for name in ["seen.next", "seen.lock", "seen.journal", "seen.journal.next"] {
+        let file = folder.file(name, "my diary\n");
+        let message = format!(
+            "coua: {file}: a filter has a file of its own under this name, but this is something else: move \
+             it away, or name another filter\n"
+        );
+        run_with(b"a\n", ["add", &filter]).failed(2, &message);
+        run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
+        assert!(folder.read(name) == b"my diary\n" && !folder.has("seen"));
+        fs::remove_file(file).unwrap();
+    }
+}
+
+/// A good filter file's bytes.
+fn good(folder: &Folder) -> Vec<u8> {
+    run_with(b"a\nb\nc\n", ["add", &folder.join("good.coua")]).good();
+    folder.read("good.coua")
+}
+
+#[test]
+fn what_is_no_filter_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    let filter = good(&folder);
+    let mut later = filter.clone();
+    // The version follows the magic of eight bytes.
+    later[8] = 99;
+    let mut damaged = filter.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    for (name, content, words) in [
+        ("text", b"this is a text\n".repeat(100), "not a Coua filter"),
+        ("empty", Vec::new(), "not a Coua filter"),
+        ("later", later, "version 99"),
+        ("damaged", damaged, "damaged"),
+        ("cut", filter[..filter.len() - 1].to_vec(), "cut"),
+        ("long", [filter.as_slice(), b"x"].concat(), "appended"),
+    ] {
+        let path = folder.file(name, &content);
+        let input = folder.file("input", "a\n");
+        let output = folder.join("output");
+        for args in [
+            vec!["dedup", "--filter", &path, "-o", &output, &input],
+            vec!["add", &path, &input],
+            vec!["remove", &path, &input],
+            vec!["check", &path, &input],
+            vec!["count", &path, &input],
+            vec!["info", &path],
+            vec!["verify", &path],
+            vec!["compact", &path],
+            vec!["merge", "-o", &output, &path],
+            vec!["convert", &path, "-o", &output, "--rate", "0.1"],
+        ] {
+            let run = run(&args);
+            assert_eq!((run.code, run.stdout.as_slice()), (Some(2), b"".as_slice()), "{args:?}");
+            assert!(run.stderr.starts_with(&format!("coua: {path}: ")), "{}", run.stderr);
+            assert!(run.stderr.contains(words), "{name}: {}", run.stderr);
+            assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        }
+        assert!(folder.read(name) == content, "{name} is untouched");
+        assert!(!folder.has("output"));
+    }
+}
+
+#[test]
+fn what_cannot_hold_a_filter_is_refused() {
+    let folder = Folder::new();
+    let input = folder.file("input", "a\n");
+    for device in ["/dev/full", "/dev/null", "/dev/zero"] {
+        let message = format!("coua: {device}: is no regular file, so it cannot hold a filter\n");
+        run(["dedup", "--filter", device, &input]).failed(2, &message);
+        run(["check", device, &input]).failed(2, &message);
+        run(["info", device]).failed(2, &message);
+    }
+    let name = folder.path().to_str().unwrap();
+    let message = format!("coua: {name}: is a directory, not a filter file\n");
+    run(["info", name]).failed(2, &message);
+    run(["dedup", "--filter", name, &input]).failed(2, &message);
+    let missing = folder.join("missing");
+    let message = format!("coua: {missing}: No such file or directory\n");
+    for command in ["check", "count", "remove", "info", "verify", "compact"] {
+        run([command, &missing]).failed(2, &message);
+    }
+    assert!(!folder.has("missing") && !folder.has("missing.lock"));
+}
+
+/// The name that was given, and no other.
+#[test]
+fn a_folder_that_does_not_exist() {
+    let folder = Folder::new();
+    folder.file("input", "a\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    std::os::unix::fs::symlink("nowhere/far", folder.join("link")).unwrap();
+    for (name, told) in [("no/such/seen", "no/such/seen"), ("link", "./nowhere/far")] {
+        for args in [
+            &["dedup", "--filter", name, "input"][..],
+            &["add", name, "input"],
+            &["merge", "-o", name, "other"],
+            &["convert", "--hash-bits=40", "-o", name, "other"],
+        ] {
+            let message = format!("coua: {told}: its folder does not exist\n");
+            run_in(&folder, args).failed(2, &message);
+        }
+        let message = format!("coua: {name}: No such file or directory\n");
+        run_in(&folder, &["check", name, "input"]).failed(2, &message);
+    }
+    let message = "coua: input/seen: its folder cannot be opened, as is needed to bring its name to the disk: \
+                   Not a directory\n";
+    run_in(&folder, &["add", "input/seen", "input"]).failed(2, message);
+}
+
+#[test]
+fn only_filters_and_empty_files_are_replaced() {
+    let folder = Folder::new();
+    folder.file("input", "a\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    let path = |name| fs::canonicalize(folder.join(name)).unwrap().display().to_string();
+    for (content, name) in
+        [(&b"a,b\n1,2\n"[..], "table"), (b"\x89PNG\r\n\x1a\n", "png"), (&[0; 600], "zeros")]
+    {
+        folder.file(name, content);
+        let message = format!("coua: {}: not a Coua filter\n", path(name));
+        for args in [
+            &["merge", "-o", name, "other"][..],
+            &["convert", "--hash-bits=40", "-o", name, "other"],
+            &["add", name, "input"],
+        ] {
+            run_in(&folder, args).failed(2, &message);
+            assert!(folder.read(name) == content, "{args:?}");
+        }
+    }
+    // Before the filters are read, which may take a while.
+    let message = format!("coua: {}: not a Coua filter\n", path("table"));
+    run_in(&folder, &["merge", "-o", "table", "missing"]).failed(2, &message);
+    folder.file("empty", "");
+    run_in(&folder, &["merge", "-o", "empty", "other"]).good();
+    assert!(folder.read("empty") == folder.read("other"));
+    // What is left of a filter is one.
+    let torn = folder.read("other")[..100].to_vec();
+    folder.file("torn", torn);
+    run_in(&folder, &["merge", "-o", "torn", "other"]).good();
+    assert!(folder.read("torn") == folder.read("other"));
+}
