@@ -15,6 +15,8 @@ const MAX_IMBALANCE: u32 = 4;
 /// Any segment may lie as deep, so that keys may come in the order of their hashes: a directory of
 /// 256 KiB.
 const FREE_DEPTH: u32 = 16;
+/// Standard deviations by which a segment exceeds its share: once in 300,000.
+const MOST_DEVIATION: f64 = 4.5;
 /// Homeless items that seek a slot in vain before the rest stays where it is.
 const MOST_WITHOUT_ROOM: u32 = 64;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
@@ -44,6 +46,14 @@ impl CuckooFilter {
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
+    /// The most slots in use that chance brings about in a segment which was not split, while the filter holds
+    /// what it is planned for.
+    pub(crate) fn most_by_chance(&self) -> u64 {
+        let load = sizing::loads(self.geometry.layout, self.geometry.slots_per_bucket).growing;
+        let planned = self.geometry.segment_slots() as f64 * load;
+        (planned + MOST_DEVIATION * planned.sqrt()) as u64
+    }
+
     pub(crate) fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
@@ -56,7 +66,7 @@ impl CuckooFilter {
     }
 
     /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
-    fn is_small(&self) -> bool {
+    pub(crate) fn is_small(&self) -> bool {
         // The shards of a shared filter must keep segments of one size.
         self.is_resizable() && self.whole.depth == 0 && self.slots() <= GROWING_SEGMENT_SLOTS
     }
@@ -66,8 +76,9 @@ impl CuckooFilter {
     ///
     /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the fifth copy of a
     /// key or a later one (with four slots in a bucket), if it is the first that has no slot. Everything else goes
-    /// on, also in a filter that is larger already, and each item that the memory was planned for
-    /// goes in, also the few of them that have no slot in the end.
+    /// on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
+    /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those
+    /// that fall to segments with room.
     /// While a filter is rebuilt, its old table is not counted. A clone has the same limit;
     /// snapshots, conversions and shared filters have none.
     ///
