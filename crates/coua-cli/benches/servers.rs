@@ -21,7 +21,7 @@ mod resp;
 #[allow(dead_code, reason = "the module's own tests use all of it")]
 mod server;
 
-use cluster::Cluster;
+use cluster::{Cluster, PATIENT};
 use server::{Kind, REDIS, Server, VALKEY};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -56,7 +56,9 @@ impl Place {
     fn start(self, kind: Kind) -> Running {
         match self {
             Self::Server => Running::Server(Server::start(kind)),
-            Self::Cluster(primaries) => Running::Cluster(Cluster::of(kind, primaries, primaries)),
+            Self::Cluster(primaries) => {
+                Running::Cluster(Cluster::of(kind, PATIENT, primaries, primaries))
+            }
         }
     }
 }

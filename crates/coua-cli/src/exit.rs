@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Error,
     /// The filter is full and may not grow.
     Full,
+    /// What was done is written and need not be done again, but a power cut may still undo it.
+    Unsynced,
     /// Stopped by this signal: the work so far is saved, and the program dies by the same signal,
     /// so that a shell loop around it stops too.
     Signal(i32),
@@ -26,6 +28,7 @@ impl Exit {
             Self::NothingFound => 1,
             Self::Error => 2,
             Self::Full => 3,
+            Self::Unsynced => 4,
             Self::Signal(signal) => {
                 // Returns only if the signal's default is not to end the process.
                 signal_hook::low_level::emulate_default_handler(signal).ok();

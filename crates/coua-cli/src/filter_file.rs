@@ -140,7 +140,7 @@ impl FilterFile {
         let filter = wanted.build()?;
         let options = with_key(Options::new(), &wanted.secret)?;
         let store = options.write_locked(self.lock, Some(move || filter));
-        Ok(Kept::new(store.map_err(|error| failure(&error))?))
+        Ok(Kept::new(store.map_err(|error| failure(&error))?, Saved::Nothing))
     }
 
     /// The filter in the file, to be changed by the records of `inputs`.
@@ -165,7 +165,7 @@ impl FilterFile {
         }
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
-        let mut kept = Kept::new(store.map_err(|error| failure(&error))?);
+        let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
         check_key(secret, kept.filter(), &name)?;
         check_clock(now, kept.filter(), &name)?;
         kept.tell(now);
@@ -175,10 +175,16 @@ impl FilterFile {
     /// Replaces whatever filter is there. If its items are among those of the new one, so stays what it
     /// knows of an interrupted run.
     pub(crate) fn save(self, made: Made) -> Result<(), Failure> {
-        is_there(&self.path)?;
         let (name, progress) = (self.name(), made.run.unwrap_or_default());
+        let saved = if is_there(&self.path)? { Saved::Before } else { Saved::Nothing };
         let replaced = Options::new().replace(self.lock, made.filter, &progress);
-        replaced.map_err(|error| not_saved(&name, Saved::Nothing, &error))
+        replaced.map_err(|error| not_saved(&name, saved, &error))
+    }
+
+    /// Complains if something is there that a filter must not replace: to be asked before the work.
+    pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
+        is_there(&self.path)?;
+        self.lock.check_replaceable().map_err(|error| failure(&error))
     }
 
     /// Whether this is where the file is.
@@ -209,17 +215,21 @@ pub(crate) struct Kept {
 }
 
 /// What a filter's file has if saving fails.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Saved {
-    /// What was there before.
+    /// There is no file.
     Nothing,
+    /// A new filter without items.
+    Empty,
+    /// What was there before.
+    Before,
     /// Records that were dealt with on the way, by this run or the one that it goes on with.
     Some,
 }
 
 impl Kept {
-    fn new(store: Store) -> Self {
-        Self { store, saved: Saved::Nothing }
+    fn new(store: Store, saved: Saved) -> Self {
+        Self { store, saved }
     }
 
     pub(crate) fn filter(&self) -> &Generations {
@@ -251,9 +261,25 @@ impl Kept {
             self.saved = Saved::Some;
         }
         let (name, saved) = (self.name(), self.saved);
-        self.store.commit(progress).map_err(|error| not_saved(&name, saved, &error))?;
+        let committed = self.store.commit(progress).map_err(|error| match error {
+            // The run ends here, early.
+            StoreError::Unsynced { source, .. } if has_records(progress) => {
+                let reason = message::reason(&source);
+                let uncertain = "saved up to here, to be gone on with by --resume, but it is not certain that \
+                                 this outlasts a power cut";
+                Failure::at(&name, format_args!("{uncertain}: {reason}"))
+            }
+            StoreError::Unsynced { path, source } => {
+                let error = StoreError::Io { path, doing: "sync", source };
+                not_saved(&name, saved, &error)
+            }
+            error => not_saved(&name, saved, &error),
+        });
+        committed?;
         if has_records(progress) {
             self.saved = Saved::Some;
+        } else if saved == Saved::Nothing {
+            self.saved = Saved::Empty;
         }
         Ok(())
     }
@@ -296,25 +322,47 @@ fn failure(error: &StoreError) -> Failure {
     match error {
         StoreError::Load { path, source } => unreadable(path, source),
         StoreError::Io { path, source, .. } => Failure::io(path.display(), source),
+        StoreError::Folder { path, .. } => folder_failure(&path.display().to_string(), error),
         error => Failure::at(error.path().display(), error.reason()),
+    }
+}
+
+/// The failure to say about the folder of a file with this name.
+pub(crate) fn folder_failure(name: &str, error: &StoreError) -> Failure {
+    Failure::at(name, words(error))
+}
+
+/// What is wrong, in the operating system's words where they are its.
+fn words(error: &StoreError) -> String {
+    let text = error.reason().to_string();
+    match error {
+        StoreError::Folder { source, .. }
+        | StoreError::Unsynced { source, .. }
+        | StoreError::JournalLeft { source, .. } => message::ending_with(source, text),
+        StoreError::Io { source, .. } => message::reason(source),
+        _ => text,
     }
 }
 
 /// The failure to say about a filter whose changes cannot be kept.
 fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
-    if let StoreError::Replaced { path }
-    | StoreError::Occupied { path }
-    | StoreError::OverJournal { path } = error
-    {
-        return Failure::at(path.display(), error.reason());
+    let reason = words(error);
+    match error {
+        StoreError::Replaced { path }
+        | StoreError::Occupied { path }
+        | StoreError::OverJournal { path }
+        | StoreError::JournalLeft { path, .. } => return Failure::at(path.display(), reason),
+        StoreError::Unsynced { .. } => {
+            let reason = format!("{reason}; it need not be done again");
+            return Failure::Unsynced { name: name.to_owned(), reason };
+        }
+        _ => {}
     }
-    let reason = match error {
-        StoreError::Io { source, .. } => message::reason(source),
-        error => error.reason().to_string(),
-    };
     let state = match saved {
-        Saved::Nothing => "before",
-        Saved::Some => "at the last checkpoint",
+        Saved::Nothing => "",
+        Saved::Empty => ", and without items still",
+        Saved::Before => ", and as it was before",
+        Saved::Some => ", and as it was at the last checkpoint",
     };
-    Failure::at(name, format_args!("not saved, and as it was {state}: {reason}"))
+    Failure::at(name, format_args!("not saved{state}: {reason}"))
 }

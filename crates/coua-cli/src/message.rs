@@ -22,6 +22,13 @@ pub(crate) enum Failure {
         /// What was done and what was not.
         reason: String,
     },
+    /// All is written, but the disk has not confirmed it.
+    Unsynced {
+        /// The filter's name.
+        name: String,
+        /// What is certain and what is not.
+        reason: String,
+    },
     /// Whoever read the output has closed it (`| head -1`): not an error, but nothing more to do.
     OutputClosed,
 }
@@ -49,9 +56,20 @@ impl Failure {
     /// What is wrong, without where.
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Self::At { reason, .. } | Self::Full { reason, .. } => reason,
+            Self::At { reason, .. } | Self::Full { reason, .. } | Self::Unsynced { reason, .. } => {
+                reason
+            }
             Self::OutputClosed => "the output was closed",
         }
+    }
+
+    /// Tells that the disk has not confirmed what was written, where there is more to say. Others stay failures.
+    pub(crate) fn told_if_unsynced(self) -> Result<(), Self> {
+        if matches!(self, Self::Unsynced { .. }) {
+            self.report();
+            return Ok(());
+        }
+        Err(self)
     }
 
     /// Tells the user, and gives the exit code.
@@ -64,6 +82,10 @@ impl Failure {
             Self::Full { name, reason } => {
                 say(format_args!("{name}: {reason}"));
                 Exit::Full
+            }
+            Self::Unsynced { name, reason } => {
+                say(format_args!("{name}: {reason}"));
+                signals::caught().map_or(Exit::Unsynced, Exit::Signal)
             }
             // To whoever has sent a signal it matters more that this was obeyed.
             Self::OutputClosed => signals::caught().map_or(Exit::Success, Exit::Signal),
@@ -78,7 +100,11 @@ pub(crate) fn say(text: impl Display) {
 
 /// The operating system's words, without Rust's "(os error 2)" behind them.
 pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
+    ending_with(error, error.to_string())
+}
+
+/// A text that ends with the operating system's words, likewise.
+pub(crate) fn ending_with(error: &io::Error, text: String) -> String {
     match text.rfind(" (os error ") {
         Some(end) if error.raw_os_error().is_some() => text[..end].to_owned(),
         _ => text,

@@ -12,6 +12,27 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
 
+/// What a command counts, beside the records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counted {
+    /// First occurrences.
+    Unique,
+    Added,
+    Removed,
+    Found,
+}
+
+impl Counted {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Unique => "unique",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Found => "found",
+        }
+    }
+}
+
 /// What a running command has done; shared by the threads.
 #[derive(Debug)]
 pub(crate) struct Counters {
@@ -20,7 +41,8 @@ pub(crate) struct Counters {
     /// Raw bytes read.
     pub(crate) consumed: Arc<AtomicU64>,
     records: AtomicU64,
-    unique: AtomicU64,
+    counted: Counted,
+    count: AtomicU64,
     load_in_millionths: AtomicU64,
 }
 
@@ -28,21 +50,22 @@ pub(crate) struct Counters {
 const UNKNOWN: u64 = u64::MAX;
 
 impl Counters {
-    pub(crate) fn new(total_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(total_bytes: Option<u64>, counted: Counted) -> Self {
         Self {
             started: Instant::now(),
             total_bytes,
             consumed: Arc::default(),
             records: AtomicU64::new(0),
-            unique: AtomicU64::new(0),
+            counted,
+            count: AtomicU64::new(0),
             load_in_millionths: AtomicU64::new(UNKNOWN),
         }
     }
 
-    /// `unique` is what a command counts as found: first occurrences for `dedup`.
-    pub(crate) fn update(&self, records: u64, unique: u64, load: Option<f64>) {
+    /// `count` is how many of the records are what the command counts.
+    pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
         self.records.store(records, Ordering::Relaxed);
-        self.unique.store(unique, Ordering::Relaxed);
+        self.count.store(count, Ordering::Relaxed);
         let load = load.map_or(UNKNOWN, |load| (load * 1e6) as u64);
         self.load_in_millionths.store(load, Ordering::Relaxed);
     }
@@ -51,7 +74,7 @@ impl Counters {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// One line: rate, percent, time left, unique records, load.
+    /// One line: rate, percent, time left, records and what is counted of them, load.
     pub(crate) fn line(&self) -> String {
         let seconds = self.seconds().max(1e-6);
         let records = self.records.load(Ordering::Relaxed);
@@ -61,9 +84,10 @@ impl Counters {
             millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
         };
         let text = format!(
-            "{} records, {} unique, {}/s, {load}{}",
+            "{} records, {} {}, {}/s, {load}{}",
             grouped(records),
-            grouped(self.unique.load(Ordering::Relaxed)),
+            grouped(self.count.load(Ordering::Relaxed)),
+            self.counted.word(),
             grouped((records as f64 / seconds) as u64),
             size(consumed),
         );
@@ -134,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_line_says_how_far() {
-        let counters = Counters::new(Some(2000));
+        let counters = Counters::new(Some(2000), Counted::Unique);
         counters.consumed.store(500, Ordering::Relaxed);
         counters.update(1234, 1000, Some(0.5));
         let line = counters.line();
@@ -143,6 +167,6 @@ mod tests {
         assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
         counters.update(1234, 1000, None);
         assert!(!counters.line().contains("load"), "{}", counters.line());
-        assert!(Counters::new(None).line().starts_with("0 records, "));
+        assert!(Counters::new(None, Counted::Found).line().starts_with("0 records, "));
     }
 }

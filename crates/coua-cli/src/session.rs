@@ -9,7 +9,7 @@ use crate::input::reader::BlockReader;
 use crate::key::hashing::{Hashing, Wanted};
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
-use crate::progress::{Counters, Progress};
+use crate::progress::{Counted, Counters, Progress};
 use crate::resume::Ending;
 use crate::signals::{self, Stop};
 use crate::stats::text::grouped;
@@ -36,8 +36,10 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// From here on signals are answered. `on_missing` is the policy of the command line.
+    /// From here on signals are answered. `on_missing` is the policy of the command line; `counted` is what
+    /// the command [shows](Self::show).
     pub(crate) fn begin(
+        counted: Counted,
         run: &RunArgs,
         quiet: Quiet,
         on_missing: OnMissing,
@@ -46,7 +48,7 @@ impl Session {
         run.check()?;
         let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
         let stop = Arc::new(stop);
-        let counters = Arc::new(Counters::new(inputs.total_bytes));
+        let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
@@ -142,8 +144,8 @@ impl Session {
     }
 
     /// Shows how far the work is.
-    pub(crate) fn show(&mut self, unique: u64, load: impl Into<Option<f64>>) {
-        self.counters.update(self.records, unique, load.into());
+    pub(crate) fn show(&mut self, count: u64, load: impl Into<Option<f64>>) {
+        self.counters.update(self.records, count, load.into());
         self.progress.tick();
     }
 

@@ -176,11 +176,12 @@ fn space_is_measured_and_all_is_reported_again() {
 
 /// A program in the place of `coua`, which does what the script says.
 fn stand_in(directory: &Path, script: &str) -> PathBuf {
-    let path = directory.join("stand-in");
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    let mut permissions = fs::metadata(&path).unwrap().permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-    fs::set_permissions(&path, permissions).unwrap();
+    let (text, path) = (directory.join("script"), directory.join("stand-in"));
+    fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+    // By another process: a file that this one has open for writing cannot be run, and other threads'
+    // children inherit what is open.
+    let mut install = Command::new("install");
+    assert!(install.args(["-m", "755"]).args([&text, &path]).status().unwrap().success());
     path
 }
 

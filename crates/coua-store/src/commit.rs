@@ -22,9 +22,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused, or if there is too much of `progress`. Unless it was the very
-    /// last step that failed, the state on disk is that of the commit before; the changes are still here,
-    /// and the next commit tries again.
+    /// [`StoreError`] if the disk refused, or if there is too much of `progress`. Unless it is
+    /// [`StoreError::Unsynced`], when all was committed, the state on disk is that of the commit before; the changes
+    /// are still here, and the next commit tries again.
     /// What goes wrong with a snapshot beside the work is an error of the commit after it.
     ///
     /// ```
@@ -171,13 +171,14 @@ impl Store {
         if is_alone && self.need == Need::Snapshot && *progress == nothing {
             self.check_old_snapshot()?;
             let (file, _) = self.write_next()?;
-            return self.rename_next(&file).and_then(|()| self.sync_folder());
+            return self.rename_next(&file).and_then(|()| self.sync_name());
         }
         self.commit(progress)?;
         if *progress == nothing && self.journal.as_ref().is_some_and(Journal::is_settled) {
-            let (disk, path) = (&*self.options.disk, &self.files.journal);
-            disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))?;
-            self.sync_folder()?;
+            // All is on the disk. A journal that stays says what the snapshot says, and the next writer goes
+            // on with it.
+            self.options.disk.remove(&self.files.journal).ok();
+            self.options.disk.sync_folder(self.folder()).ok();
         }
         Ok(())
     }
@@ -188,10 +189,10 @@ impl Store {
         self.check_bytes_of(progress)?;
         let (file, identity) = self.write_next()?;
         self.rename_next(&file)?;
-        self.sync_folder()?;
         let (disk, path) = (&*self.options.disk, &self.files.journal);
-        disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))?;
-        self.sync_folder()?;
+        let removed = disk.sync_folder(self.folder()).and_then(|()| disk.remove(path));
+        removed.map_err(|source| StoreError::JournalLeft { path: path.clone(), source })?;
+        self.sync_name()?;
         self.has_turned(file, identity);
         self.finish_at(progress).map(drop)
     }
@@ -217,6 +218,18 @@ impl Store {
             || self.journal.as_ref().is_some_and(Journal::is_ahead)
     }
 
+    /// What a failed commit in the journal is if it could not be cut off again: readers may find it.
+    fn unless_found(&self, error: StoreError) -> StoreError {
+        let is_there = self.need == Need::Reopening
+            && self.journal.as_ref().is_some_and(Journal::has_another_commit);
+        match error {
+            StoreError::Io { source, .. } if is_there => {
+                StoreError::Unsynced { path: self.files.snapshot.clone(), source }
+            }
+            error => error,
+        }
+    }
+
     pub(crate) fn append(&mut self, progress: &Progress) -> Result<(), StoreError> {
         self.journal()?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
@@ -228,7 +241,7 @@ impl Store {
             self.outgrow();
         }
         self.log.clear();
-        committed?;
+        committed.map_err(|error| self.unless_found(error))?;
         if let (Some(beside), Some(journal)) = (&self.beside, &self.journal) {
             beside.tell(journal.committed());
         }

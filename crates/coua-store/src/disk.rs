@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crate::folder::Folder;
+
 /// Every step that changes something on the disk.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// An empty file for reading and writing, which may exist already.
@@ -18,7 +20,7 @@ pub(crate) trait Disk: Debug + Send + Sync {
     /// Replaces `to` by `from`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Waits until the names in a folder are on the disk.
-    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    fn sync_folder(&self, folder: &Folder) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Takes space for a file without making it longer.
@@ -63,8 +65,8 @@ impl Disk for FileSystem {
         fs::rename(from, to)
     }
 
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    fn sync_folder(&self, folder: &Folder) -> io::Result<()> {
+        folder.sync()
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

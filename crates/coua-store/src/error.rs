@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, Full, FullReason, LoadError};
 
+use crate::damage::Damage;
 use crate::lock::is_at;
 use crate::progress::Progress;
 
@@ -79,6 +80,30 @@ pub enum StoreError {
         /// Why.
         source: BatchFull,
     },
+    /// The folder of a file cannot be opened, so that nobody could wait until new names in it are on the disk.
+    /// Nothing was written.
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// All was written, every reader finds it, and it need not be done again; but it is not known whether it is
+    /// on the disk: a power cut may leave the state before, as whole as this one.
+    Unsynced {
+        /// The filter file.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// A filter was replaced whose journal could not be read, and the journal could not be removed: beside it the
+    /// new one cannot be read either.
+    JournalLeft {
+        /// The journal.
+        path: PathBuf,
+        /// Why it is there still.
+        source: io::Error,
+    },
     /// Somebody has removed or replaced a file while it was in use, without taking the lock.
     Replaced {
         /// The filter file, its journal or its lock.
@@ -96,42 +121,6 @@ pub enum StoreError {
     Broken {
         /// The filter file.
         path: PathBuf,
-    },
-}
-
-/// What is wrong in a journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Damage {
-    /// The file does not begin like a journal.
-    NotAJournal,
-    /// Written by a later version of the format.
-    Version {
-        /// The version found.
-        found: u16,
-    },
-    /// A checksum does not fit.
-    Checksum,
-    /// A frame is missing, or there twice.
-    Sequence {
-        /// The number found.
-        found: u64,
-        /// The number that follows the frame before.
-        expected: u64,
-    },
-    /// A frame belongs to another filter.
-    Frame {
-        /// The identity found.
-        found: u64,
-        /// The identity in the journal's header.
-        expected: u64,
-    },
-    /// A field holds what no writer writes.
-    Field {
-        /// The field's name in `docs/journal.md`.
-        name: &'static str,
-        /// Its value.
-        found: u64,
     },
 }
 
@@ -174,6 +163,9 @@ impl StoreError {
             | Self::Damaged { path, .. }
             | Self::Foreign { path }
             | Self::Replay { path, .. }
+            | Self::Folder { path, .. }
+            | Self::Unsynced { path, .. }
+            | Self::JournalLeft { path, .. }
             | Self::Replaced { path }
             | Self::TooMuchProgress { path, .. }
             | Self::Broken { path } => path,
@@ -190,31 +182,6 @@ impl StoreError {
     /// ```
     pub fn reason(&self) -> Reason<'_> {
         Reason(self)
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAJournal => f.write_str("it does not begin like a journal"),
-            Self::Version { found } => {
-                write!(
-                    f,
-                    "version {found} is not known (1 and 2 are): it was written by a newer coua"
-                )
-            }
-            Self::Checksum => f.write_str("a checksum does not fit"),
-            Self::Sequence { found, expected } => {
-                write!(f, "frame number {found} stands where number {expected} should")
-            }
-            Self::Frame { found, expected } => write!(
-                f,
-                "a frame of the filter {found:016x} stands in the journal of {expected:016x}"
-            ),
-            Self::Field { name, found } => {
-                write!(f, "its {name} field holds {found}, which is impossible")
-            }
-        }
     }
 }
 
@@ -263,6 +230,15 @@ impl fmt::Display for Reason<'_> {
             StoreError::Replay { offset, source, .. } => {
                 write!(f, "the change at byte {offset} of the journal cannot be repeated: {source}")
             }
+            StoreError::Folder { source, .. } => folder_reason(source, f),
+            StoreError::Unsynced { source, .. } => {
+                write!(f, "written, but it is not certain that it outlasts a power cut: {source}")
+            }
+            StoreError::JournalLeft { source, .. } => write!(
+                f,
+                "the filter was replaced, but not this journal of the one before: remove it, or do it again: \
+                 {source}"
+            ),
             StoreError::Replaced { .. } => f.write_str(
                 "was removed or replaced while the filter was open for writing: what was not committed \
                  before is lost; leave a filter, its .journal and its .lock alone while it is written",
@@ -279,10 +255,20 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
+fn folder_reason(source: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if source.kind() == io::ErrorKind::NotFound {
+        return f.write_str("its folder does not exist");
+    }
+    write!(f, "its folder cannot be opened, as is needed to bring its name to the disk: {source}")
+}
+
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Io { source, .. } => Some(source),
+            Self::Io { source, .. }
+            | Self::Folder { source, .. }
+            | Self::Unsynced { source, .. }
+            | Self::JournalLeft { source, .. } => Some(source),
             Self::Load { source, .. } => Some(source),
             Self::Replay { source, .. } => Some(source),
             _ => None,

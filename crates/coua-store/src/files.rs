@@ -35,10 +35,6 @@ impl Files {
         }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        folder_of(&self.snapshot)
-    }
-
     /// The filter, if there is one.
     pub(crate) fn open_snapshot(&self) -> Result<Option<File>, StoreError> {
         opened(&self.snapshot, File::options().read(true))
@@ -147,7 +143,7 @@ pub(crate) fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
     Err(StoreError::io(path, "follow", source))
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -5,7 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use coua::LoadError;
+
 use crate::error::StoreError;
+use crate::journal;
 
 /// How a snapshot begins (docs/format.md).
 pub(crate) const SNAPSHOT: [u8; 8] = *b"\x89COUA\r\n\x1a";
@@ -45,6 +48,31 @@ pub(crate) fn at(path: &Path, magic: &[u8]) -> Result<Left, StoreError> {
     }
     let length = begin.len().min(magic.len());
     if begin[..length] == magic[..length] { Ok(Left::Begun) } else { occupied() }
+}
+
+/// Complains about what is neither a filter nor empty.
+pub(crate) fn check_replaceable(path: &Path) -> Result<(), StoreError> {
+    let path = || path.to_owned();
+    let found = match fs::metadata(path()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(|source| StoreError::io(&path(), "read", source))?,
+    };
+    if !found.is_file() {
+        return Err(StoreError::NotRegular { path: path() });
+    }
+    match at(&path(), &SNAPSHOT) {
+        Err(StoreError::Occupied { .. }) if at(&path(), &journal::MAGIC).is_ok() => {
+            Err(StoreError::OverJournal { path: path() })
+        }
+        Err(StoreError::Occupied { .. }) => {
+            Err(StoreError::Load { path: path(), source: LoadError::NotAFilter })
+        }
+        // Zeros are no filter: a snapshot has its name only when all of it is on the disk.
+        Ok(Left::Blank) if found.len() > 0 => {
+            Err(StoreError::Load { path: path(), source: LoadError::NotAFilter })
+        }
+        found => found.map(drop),
+    }
 }
 
 /// Complains about what cannot be a lock: those are empty.

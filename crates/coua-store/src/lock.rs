@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 use crate::files::{Files, resolved};
+use crate::folder::Folder;
 use crate::left;
 
 /// What to do while another process is writing.
@@ -40,6 +41,8 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     target: PathBuf,
+    /// Open before anything is done in it.
+    folder: Folder,
 }
 
 impl Lock {
@@ -49,7 +52,8 @@ impl Lock {
     ///
     /// [`StoreError::Busy`] if another process has the lock and `wait` says not to wait;
     /// [`StoreError::Occupied`] if something else has the lock's name;
-    /// [`StoreError::Io`] if the folder cannot be written or its file system has no locks.
+    /// [`StoreError::Folder`] if there is no such folder, or it cannot be read;
+    /// [`StoreError::Io`] if it cannot be written or its file system has no locks.
     ///
     /// ```
     /// use coua_store::{Lock, Wait};
@@ -62,6 +66,7 @@ impl Lock {
     /// ```
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         let target = resolved(path)?;
+        let folder = Folder::of(&target)?;
         let path = Files::of(&target).lock;
         let failed = |source| StoreError::io(&path, "lock", source);
         loop {
@@ -76,7 +81,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             if is_at(&file, &path) {
-                return Ok(Self { file, path, target });
+                return Ok(Self { file, path, target, folder });
             }
             // The one before removed it while this one waited: it locks nothing any more.
         }
@@ -85,6 +90,31 @@ impl Lock {
     /// Complains if somebody has removed the lock: then it locks nothing any more.
     pub(crate) fn check_name(&self) -> Result<(), StoreError> {
         StoreError::unless_at(&self.file, &self.path)
+    }
+
+    /// That of the filter.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Complains if something else than a filter, an empty file or nothing is there: that must not be replaced
+    /// by a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of a reader; [`StoreError::OverJournal`] if it is the journal of a filter.
+    ///
+    /// ```
+    /// # use coua_store::{Lock, Wait};
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("table.csv");
+    /// std::fs::write(&path, "a,b")?;
+    /// let lock = Lock::take(&path, Wait::No)?;
+    /// assert!(lock.check_replaceable().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_replaceable(&self) -> Result<(), StoreError> {
+        left::check_replaceable(&self.target)
     }
 
     /// The filter file that is locked, with symbolic links resolved.

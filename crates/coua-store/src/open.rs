@@ -125,12 +125,13 @@ impl Options {
     }
 
     /// Puts `filter` in the place of whatever filter is in the file, with how far a program is that goes on
-    /// with it, under a lock that was taken before; what was there is not looked at, and stays as it is if
-    /// this fails.
+    /// with it, under a lock that was taken before; of what was there no more is looked at than whether it
+    /// [may be replaced](Lock::check_replaceable).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused.
+    /// [`StoreError`] if it may not, or the disk refused: then what was there is as it was. Except after
+    /// [`StoreError::Unsynced`], when the filter is there; and after [`StoreError::JournalLeft`].
     ///
     /// ```
     /// use coua::CuckooFilter;
@@ -150,9 +151,7 @@ impl Options {
     ) -> Result<(), StoreError> {
         let filter = filter.into();
         let files = Files::of(lock.target());
-        if let Ok(Left::Begun) = left::at(&files.snapshot, &journal::MAGIC) {
-            return Err(StoreError::OverJournal { path: files.snapshot });
-        }
+        lock.check_replaceable()?;
         self.clear(&files)?;
         if !files.snapshot.exists() {
             State::check_nothing_lost(&files)?;

@@ -7,7 +7,8 @@ use std::path::Path;
 use coua::{Generations, LoadError};
 
 use crate::access::Touch;
-use crate::error::{Damage, StoreError};
+use crate::damage::Damage;
+use crate::error::StoreError;
 use crate::files::{Files, JournalUse};
 use crate::journal::{self, Contents, Header, Identity, Kind, Mark, Scan, Tail};
 use crate::left::{self, Left};

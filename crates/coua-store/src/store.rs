@@ -8,7 +8,9 @@ use coua::Generations;
 use crate::beside::Beside;
 use crate::error::StoreError;
 use crate::files::Files;
-use crate::journal::{Identity, Journal, Tail};
+use crate::folder::Folder;
+use crate::journal::{self, Identity, Journal, Tail};
+use crate::left::{self, Left};
 use crate::lock::{Lock, Wait, inode_at, inode_of};
 use crate::log::Log;
 use crate::next::Reserved;
@@ -236,6 +238,24 @@ impl Store {
         self.journal.as_ref().map_or(Ok(()), Journal::check_name)
     }
 
+    /// The folder that its files are in.
+    pub(crate) fn folder(&self) -> &Folder {
+        self.lock.folder()
+    }
+
+    /// Removes what was made for a filter that has not come.
+    fn clear_unborn(&self) {
+        let is_unborn = self.snapshot.inode.is_none() && !self.files.snapshot.exists();
+        if !is_unborn || self.lock.check_name().is_err() {
+            return;
+        }
+        self.remove_next();
+        // A journal has nothing of its own while there is no snapshot.
+        if let Ok(Left::Begun | Left::Blank) = left::at(&self.files.journal, &journal::MAGIC) {
+            self.options.disk.remove(&self.files.journal).ok();
+        }
+    }
+
     /// The filter with all changes, also those not committed.
     ///
     /// ```
@@ -299,5 +319,6 @@ impl Drop for Store {
             // What was kept free is free again; a crash leaves it to the next writer.
             self.options.disk.remove(&self.files.next_snapshot).ok();
         }
+        self.clear_unborn();
     }
 }

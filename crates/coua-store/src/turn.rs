@@ -17,8 +17,16 @@ impl Store {
             let (disk, identity) = (&*self.options.disk, self.snapshot.identity);
             let tail = self.tail.as_ref();
             let progress = tail.map(|tail| &tail.progress).or(self.progress.as_ref());
-            let journal = Journal::create(disk, &self.files, identity, (progress, tail))?;
-            (self.journal, self.tail) = (Some(journal), None);
+            let place = (&self.files, self.folder());
+            let journal = Journal::create(disk, place, identity, (progress, tail));
+            let journal = journal.map_err(|error| match error {
+                // It has nothing in it that was not there before.
+                StoreError::Unsynced { source, .. } => {
+                    StoreError::io(&self.files.journal, "sync the name of", source)
+                }
+                error => error,
+            });
+            (self.journal, self.tail) = (Some(journal?), None);
         }
         Ok(())
     }
@@ -47,8 +55,9 @@ impl Store {
     /// The snapshot would have the same bytes: only the progress is new.
     fn renew_journal(&mut self, progress: &Progress) -> Result<(), StoreError> {
         self.options.disk.remove(&self.files.next_snapshot).ok();
-        let (disk, files, identity) = (&*self.options.disk, &self.files, self.snapshot.identity);
-        let journal = Journal::create(disk, files, identity, (Some(progress), None));
+        let (disk, identity) = (&*self.options.disk, self.snapshot.identity);
+        let place = (&self.files, self.folder());
+        let journal = Journal::create(disk, place, identity, (Some(progress), None));
         if journal.is_err() && self.check_names().is_err() {
             // The new one has the name already, and perhaps will not keep it.
             self.need = Need::Reopening;
@@ -82,10 +91,10 @@ impl Store {
 
     /// The next journal, with the rest of the one before, takes its place.
     fn go_over_to(&mut self, mut next: Journal, carried: Mark) -> Result<(), StoreError> {
-        let (disk, files) = (&*self.options.disk, &self.files);
+        let (disk, place) = (&*self.options.disk, (&self.files, self.folder()));
         if let Some(tail) = &self.tail {
             next.carry(disk, (&tail.file, &tail.path), carried, tail.to)?;
-            next.take_name(disk, files, Some(&tail.progress))?;
+            next.take_name(disk, place, Some(&tail.progress))?;
             (self.journal, self.tail) = (Some(next), None);
         }
         Ok(())
@@ -95,12 +104,12 @@ impl Store {
     /// without the changes up to there.
     fn shorten_journal(&mut self, made: Made, progress: &Progress) -> Result<(), StoreError> {
         let appended = self.append(progress);
-        let (disk, files) = (&*self.options.disk, &self.files);
+        let (disk, place) = (&*self.options.disk, (&self.files, self.folder()));
         if let (Ok(()), Some(old)) = (&appended, &self.journal) {
             let mut next = made.journal;
             let to = old.committed().at;
             let carried = next.carry(disk, old.place(), made.carried, to);
-            match carried.and_then(|_| next.take_name(disk, files, None)) {
+            match carried.and_then(|_| next.take_name(disk, place, None)) {
                 Ok(()) => self.journal = Some(next),
                 // The new one has the name already, and perhaps will not keep it.
                 Err(_) if self.check_names().is_err() => self.need = Need::Reopening,
@@ -137,7 +146,7 @@ impl Store {
         self.journal = Some(journal);
         let begin = renamed?;
         // Which of the two a power cut would leave is not known if this fails.
-        self.sync_folder().inspect_err(|_| self.need = Need::Reopening)?;
+        self.sync_name().inspect_err(|_| self.need = Need::Reopening)?;
         Ok(begin)
     }
 
@@ -151,9 +160,9 @@ impl Store {
         self.need = Need::Journal;
     }
 
-    pub(crate) fn sync_folder(&self) -> Result<(), StoreError> {
-        let folder = self.files.folder();
-        let synced = self.options.disk.sync_folder(folder);
-        synced.map_err(|source| StoreError::io(folder, "sync", source))
+    /// Waits until the snapshot has its name on the disk, to which nothing else is lacking.
+    pub(crate) fn sync_name(&self) -> Result<(), StoreError> {
+        let synced = self.options.disk.sync_folder(self.folder());
+        synced.map_err(|source| StoreError::Unsynced { path: self.files.snapshot.clone(), source })
     }
 }

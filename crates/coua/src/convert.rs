@@ -54,7 +54,7 @@ impl CuckooFilter {
             Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
                 self.remembered()?;
-                fitted(Geometry { layout, slots_per_bucket, ..self.geometry }, self.capacity())
+                fitted(Geometry { layout, slots_per_bucket, ..self.geometry }, self.room())
             }
         };
         self.rebuilt(geometry)
@@ -70,6 +70,11 @@ impl CuckooFilter {
         }
     }
 
+    /// Items that a copy is to have room for: a full filter may hold more than it was planned for.
+    fn room(&self) -> u64 {
+        self.capacity().max(self.stored)
+    }
+
     fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
         sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
         let remembered = self.remembered()?;
@@ -78,7 +83,7 @@ impl CuckooFilter {
             return Err(ConvertError::Finer { wanted, remembered });
         }
         let resolution = Resolution::Prefix { bits };
-        Ok(fitted(Geometry { resolution, ..self.geometry }, self.capacity()))
+        Ok(fitted(Geometry { resolution, ..self.geometry }, self.room()))
     }
 
     /// As many as there may be in slots of a coarser copy, at least 1.
@@ -151,11 +156,19 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// The same items in another geometry.
-    fn rebuilt(&self, geometry: Geometry) -> Result<Self, ConvertError> {
+    /// The same items in another geometry, or in one like it with more room.
+    fn rebuilt(&self, mut geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
-        let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
-        filter.absorb(self, Copies::Add).map_err(ConvertError::Full)?;
-        Ok(filter)
+        loop {
+            let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
+            let Err(full) = filter.absorb(self, Copies::Add) else { return Ok(filter) };
+            // Copies of a key have two buckets only, and small tables luck.
+            let roomier = fitted(geometry, geometry.slots());
+            let may_try = full.reason == FullReason::NoRoom && geometry.slots() < 2 * self.slots();
+            if !may_try || roomier.slots() <= geometry.slots() {
+                return Err(ConvertError::Full(full));
+            }
+            geometry = roomier;
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Layout, Resolution};
+use crate::geometry::{Layout, Resolution, Shape};
 use crate::hash::KeyHasher;
 use crate::sizing;
 
@@ -161,6 +161,7 @@ impl CuckooFilter {
     /// ```
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
+            + self.shapes.capacity() * size_of::<Shape>()
             + self.table.memory_bytes()
             + self.directory.memory_bytes()
             + self.side.memory_bytes()

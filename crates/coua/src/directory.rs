@@ -4,7 +4,7 @@ use crate::KeyHash;
 use crate::error::OutOfMemory;
 
 /// 2^bits entries; a segment of depth d owns the 2^(bits - d) entries that start with its prefix.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Directory {
     bits: u32,
     entries: Vec<u32>,
@@ -12,8 +12,16 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// One segment for each prefix of `bits` bits, numbered in order.
-    pub(crate) fn new(bits: u32) -> Self {
-        Self { bits, entries: (0..1u32 << bits).collect() }
+    pub(crate) fn new(bits: u32) -> Result<Self, OutOfMemory> {
+        let mut entries = room_for(1 << bits)?;
+        entries.extend(0..1u32 << bits);
+        Ok(Self { bits, entries })
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut entries = room_for(self.entries.len())?;
+        entries.extend_from_slice(&self.entries);
+        Ok(Self { bits: self.bits, entries })
     }
 
     #[inline(always)]
@@ -55,11 +63,7 @@ impl Directory {
     /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`.
     pub(crate) fn split(&mut self, prefix: u64, depth: u32, upper: u32) -> Result<(), OutOfMemory> {
         if depth == self.bits {
-            let bytes = self.entries.len() * 2 * size_of::<u32>();
-            let mut doubled = Vec::new();
-            doubled
-                .try_reserve_exact(self.entries.len() * 2)
-                .map_err(|_| OutOfMemory { bytes: bytes as u64 })?;
+            let mut doubled = room_for(self.entries.len() * 2)?;
             doubled.extend(self.entries.iter().flat_map(|&segment| [segment, segment]));
             self.entries = doubled;
             self.bits += 1;
@@ -91,13 +95,20 @@ impl Directory {
     }
 }
 
+fn room_for(entries: usize) -> Result<Vec<u32>, OutOfMemory> {
+    let mut room = Vec::new();
+    let bytes = (entries * size_of::<u32>()) as u64;
+    room.try_reserve_exact(entries).map_err(|_| OutOfMemory { bytes })?;
+    Ok(room)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn splits_divide_exactly_the_entries_of_their_segment() {
-        let mut directory = Directory::new(1);
+        let mut directory = Directory::new(1).unwrap();
         let upper_half = 1u64 << 63;
         directory.split(upper_half, 1, 2).unwrap();
         directory.split(upper_half, 2, 3).unwrap();

@@ -98,7 +98,10 @@ pub struct OutOfMemory {
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "out of memory: {} bytes were asked for", self.bytes)
+        match self.bytes {
+            u64::MAX => f.write_str("out of memory: more bytes were asked for than there can be"),
+            bytes => write!(f, "out of memory: {bytes} bytes were asked for"),
+        }
     }
 }
 

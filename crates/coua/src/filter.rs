@@ -61,7 +61,8 @@ pub(crate) struct Policy {
 /// ```
 pub struct CuckooFilter {
     pub(crate) geometry: Geometry,
-    /// By level: depth below the base depth.
+    /// By level, which is depth below the base depth: of those in use, and of the one below, to which segments
+    /// may split.
     pub(crate) shapes: Vec<Shape>,
     pub(crate) directory: Directory,
     pub(crate) table: Table,
@@ -140,11 +141,11 @@ impl CuckooFilter {
         policy: Policy,
         hasher: KeyHasher,
     ) -> Result<Self, OutOfMemory> {
-        let shapes = geometry.shapes();
+        let shapes = geometry.shapes_below(0);
         let bytes = shapes[0].bytes(geometry.segment_slots());
         Ok(Self {
             table: Table::new(geometry.base_depth, bytes)?,
-            directory: Directory::new(geometry.base_depth),
+            directory: Directory::new(geometry.base_depth)?,
             geometry,
             shapes,
             side: Side::default(),

@@ -183,6 +183,14 @@ impl Geometry {
         })
     }
 
+    /// The shapes of the levels down to the one below `level`, if that exists.
+    pub(crate) fn shapes_below(&self, level: u8) -> Vec<Shape> {
+        let depths = (self.base_depth..64).take(usize::from(level) + 2);
+        let mut shapes: Vec<_> = depths.map_while(|depth| self.shape(depth)).collect();
+        shapes.shrink_to_fit();
+        shapes
+    }
+
     /// All shapes from the base depth down to the narrowest fingerprint.
     pub(crate) fn shapes(&self) -> Vec<Shape> {
         (self.base_depth..64).map_while(|depth| self.shape(depth)).collect()

@@ -5,7 +5,7 @@
 
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Probe};
+use crate::geometry::{Geometry, Probe, Shape};
 use crate::relocate::{Relocation, Step};
 use crate::shapes::{ByLevel, Shapes};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
@@ -116,7 +116,9 @@ impl CuckooFilter {
         let level = usize::from(self.table.segments[segment as usize].level);
         let bytes = self.shapes[level + 1].bytes(self.geometry.segment_slots());
         let directory = self.directory.bytes_to_split(self.shapes[level].depth);
-        self.table.bytes_for(bytes).saturating_add(directory)
+        let is_deepest = level + 2 == self.shapes.len();
+        let shape = if is_deepest { size_of::<Shape>() as u64 } else { 0 };
+        self.table.bytes_for(bytes).saturating_add(directory + shape)
     }
 
     /// Bytes that a table of another geometry takes beyond those of this one.

@@ -100,7 +100,7 @@ impl CuckooFilter {
         Ok(Self {
             geometry: self.geometry,
             shapes: self.shapes.clone(),
-            directory: self.directory.clone(),
+            directory: self.directory.try_clone()?,
             table: self.table.try_clone()?,
             side: self.side.try_clone()?,
             stored: self.stored,

@@ -47,7 +47,7 @@ impl Cut {
         let geometry = self.shard_geometry();
         let occupied = table.segments.iter().map(|segment| u64::from(segment.occupied)).sum();
         CuckooFilter {
-            shapes: geometry.shapes(),
+            shapes: geometry.shapes_below(table.deepest_level()),
             directory: directory_of(&table, geometry.base_depth),
             geometry,
             table,
@@ -92,7 +92,7 @@ impl Cut {
         table.segments.sort_unstable_by_key(|segment| segment.prefix);
         CuckooFilter {
             geometry: self.geometry,
-            shapes: self.geometry.shapes(),
+            shapes: self.geometry.shapes_below(table.deepest_level()),
             directory: directory_of(&table, self.geometry.base_depth),
             table,
             side,

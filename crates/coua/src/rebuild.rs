@@ -7,6 +7,7 @@ use crate::KeyHash;
 use crate::error::{Full, FullReason, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
+use crate::side::ENTRY_BYTES;
 use crate::sizing::{self, fitted};
 use crate::table::Segment;
 
@@ -91,9 +92,9 @@ impl CuckooFilter {
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
     ///
     /// O(slots); old and new table exist side by side for a while. A filter of fixed size shrinks by
-    /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if
-    /// the items' hashes are so unevenly spread that they would not fit into it. Copies of a key have only
-    /// two buckets: where most keys have several, the filter stays larger.
+    /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if it would
+    /// have more bytes, or the items' hashes are so unevenly spread that they would not fit into it. Copies of a
+    /// key have only two buckets: where most keys have several, the filter stays larger.
     ///
     /// ```
     /// let mut filter = coua::CuckooFilter::new();
@@ -105,14 +106,39 @@ impl CuckooFilter {
     /// # Ok::<(), coua::Full>(())
     /// ```
     pub fn compact(&mut self) {
-        let geometry = self.geometry_for(self.stored);
-        // Fewer segments have wider slots.
-        let is_smaller =
-            geometry.slots() < self.slots() && geometry.slot_bytes() < self.slot_bytes();
-        if is_smaller && self.is_even_in(&geometry) {
-            // Without memory for the smaller table the larger one stays.
-            self.move_to(geometry).ok();
+        // In quarters of the items, for copies that need more room.
+        for quarters in 4..=8 {
+            let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
+            // Without memory for the smaller table, or for trying it, the larger one stays.
+            if self.gains_by(&geometry).unwrap_or(false) {
+                self.move_to(geometry).ok();
+                return;
+            }
         }
+    }
+
+    /// Whether the filter would be smaller in another geometry, and as few of its items without a slot as may
+    /// be. Tries that with a sixteenth of them. O(slots).
+    fn gains_by(&self, geometry: &Geometry) -> Result<bool, OutOfMemory> {
+        // Fewer segments have wider slots.
+        let is_smaller = |more| geometry.slot_bytes().saturating_add(more) < self.slot_bytes();
+        if geometry.slots() >= self.slots() || !is_smaller(0) || !self.is_even_in(geometry) {
+            return Ok(false);
+        }
+        let mut trial = Self::empty(*geometry, self.policy, self.hasher)?;
+        let (mut last, mut tried) = (0, 0);
+        for (prefix, index) in self.directory.in_hash_order() {
+            let target = prefix.checked_shr(64 - geometry.base_depth).unwrap_or(0);
+            if target != last && tried >= self.stored / 16 {
+                break;
+            }
+            let hashes = self.representatives(index)?;
+            trial.put_back_batch(&hashes);
+            (last, tried) = (target, tried + hashes.len() as u64);
+        }
+        let homeless = trial.side.homeless().saturating_mul(self.stored / tried.max(1));
+        Ok(homeless <= trial.homeless_limit() / 4
+            && is_smaller(homeless.saturating_mul(ENTRY_BYTES as u64)))
     }
 
     /// Whether the items fit into the segments of another geometry, each those whose hashes begin as they
@@ -140,9 +166,9 @@ impl CuckooFilter {
     }
 
     /// Splits segments in which items found no slot, as far as that is allowed, until they are few enough
-    /// or slots would have more than `most` bytes. The limit of memory has no say: with and without it, what is
-    /// rebuilt must have the same bytes.
-    fn split_overfull(&mut self, most: u64) {
+    /// or there would be more slots, or bytes of them, than these. The limit of memory has no say: with and
+    /// without it, what is rebuilt must have the same bytes.
+    fn split_overfull(&mut self, most_slots: u64, most_bytes: u64) {
         let slots = self.geometry.segment_slots();
         let mut bytes = self.slot_bytes();
         let mut index = 0;
@@ -158,8 +184,9 @@ impl CuckooFilter {
             }
             let [whole, half] = [level, level + 1].map(|level| self.shapes[level].bytes(slots));
             bytes += 2 * half - whole;
+            let has_room = bytes <= most_bytes && self.slots() + slots <= most_slots;
             // Without memory they stay as they are.
-            if bytes > most || self.split(index).is_err() {
+            if !has_room || self.split(index).is_err() {
                 break;
             }
         }
@@ -183,13 +210,14 @@ impl CuckooFilter {
         let mut tolerable = target.homeless_limit() / 2;
         // What shrinks stays smaller.
         let shrinks = target.slots() < self.slots();
-        let most = if shrinks { self.slot_bytes() } else { u64::MAX };
+        let [slots, bytes] =
+            if shrinks { [self.slots(), self.slot_bytes()] } else { [u64::MAX; 2] };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
             self.collect_representatives(index, &mut hashes);
             target.put_back_batch(&hashes);
             if target.side.homeless() > tolerable {
-                target.split_overfull(most);
+                target.split_overfull(slots, bytes);
                 tolerable = target.side.homeless() + target.homeless_limit() / 2;
             }
             if let Some(&address) = lowest.get(number + 1) {

@@ -36,7 +36,7 @@ fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
             let start = Instant::now();
             let hash = || KeyHash::from_u64(prefix | (random.next() >> prefix_bits));
             let held = fill(&mut filter, 300_000, hash);
-            assert!(start.elapsed().as_secs() < 20, "{prefix_bits} {held} {filter:?}");
+            assert!(start.elapsed().as_secs() < 60, "{prefix_bits} {held} {filter:?}");
             assert!(filter.memory_bytes() < 20_000_000, "{prefix_bits} {held} {filter:?}");
             // Keys far from them still find room.
             for _ in 0..1000 {

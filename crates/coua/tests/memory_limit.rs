@@ -201,6 +201,7 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
 /// Where memory is just enough for the items that a filter is made for, they go in, each of them: with and
 /// without the limit it does not grow for them.
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn a_filter_that_just_fits_takes_its_items() {
     let sizes = [(100, 200), (300, 200), (600, 200), (1_000, 200), (3_000, 60), (15_000, 20)];
     let sizes = sizes.into_iter().chain([(17_000, 20), (100_000, 3), (500_000, 1)]);
@@ -226,6 +227,7 @@ fn a_filter_that_just_fits_takes_its_items() {
 
 /// The same for the room that is reserved, in a filter that holds items already.
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn reserved_room_is_for_as_many_items() {
     for (seed, items) in (0..100).flat_map(|seed| [(seed, 1_000), (seed, 5_000)]) {
         let hashes = Random::new(seed).hashes(2 * items);
@@ -235,5 +237,22 @@ fn reserved_room_is_for_as_many_items() {
         let slots = filter.slots();
         filter.insert_hash_batch(&hashes[items..]).unwrap();
         assert_eq!(filter.slots(), slots, "{items} {filter:?}");
+    }
+}
+
+/// What fits the limit as it is fits it when it is read or copied.
+#[test]
+fn what_is_read_or_copied_takes_no_more_than_the_original() {
+    let mut filter = CuckooFilter::new();
+    for key in 0..if cfg!(miri) { 2_000u32 } else { 300_000 } {
+        filter.insert(key.to_le_bytes()).unwrap();
+        if key.is_power_of_two() || key % 50_000 == 0 {
+            let mut bytes = Vec::new();
+            filter.write_to(&mut bytes).unwrap();
+            let most = filter.memory_bytes();
+            let (read, copy) = (CuckooFilter::from_bytes(&bytes).unwrap(), filter.clone());
+            assert!(read.memory_bytes() <= most, "{key}: {} and {most}", read.memory_bytes());
+            assert!(copy.memory_bytes() <= most, "{key}: {} and {most}", copy.memory_bytes());
+        }
     }
 }

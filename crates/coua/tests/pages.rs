@@ -2,9 +2,12 @@
 
 #![cfg(target_os = "linux")]
 
+mod skipped;
+
 use std::path::Path;
 
 use coua::CuckooFilter;
+use skipped::skipped;
 
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -32,6 +35,7 @@ fn advised() -> (usize, usize) {
 #[test]
 fn only_whole_huge_pages_are_asked_for_and_none_where_they_are_avoided() {
     if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        skipped("a system without huge pages");
         return;
     }
     let before = advised();

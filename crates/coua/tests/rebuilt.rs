@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use coua::{
-    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, SharedCuckooFilter, WhenFull,
+    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Layout, SharedCuckooFilter, WhenFull,
 };
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
@@ -126,6 +126,55 @@ fn nothing_gets_larger_by_compaction() {
         let before = saved(&filter);
         filter.compact();
         assert!(saved(&filter) <= before, "{items}: {before}, then {}", saved(&filter));
+    }
+}
+
+/// What is full may hold more than it was planned for.
+#[test]
+fn full_filters_can_be_converted() {
+    for (layout, slots_per_bucket) in
+        [(Layout::Buckets, 1), (Layout::Buckets, 4), (Layout::Buckets, 8), (Layout::Windows, 2)]
+    {
+        for capacity in [1_000, 15_000, 100_000] {
+            let what = format!("{layout:?} of {slots_per_bucket}, {capacity}");
+            let builder = CuckooFilter::builder().capacity(capacity).hash_bits(44);
+            let builder = builder.layout(layout).slots_per_bucket(slots_per_bucket);
+            let mut filter = builder.when_full(WhenFull::Refuse).build().unwrap();
+            let mut keys = keys(0..2 * capacity);
+            keys.retain(|key| filter.insert(key).is_ok());
+            assert!(keys.len() as u64 >= capacity, "{what}");
+            for to in [
+                Conversion::HashBits(40),
+                Conversion::Rate(0.01),
+                Conversion::Layout { layout, slots_per_bucket },
+            ] {
+                assert_holds(&filter.convert(to).unwrap(), &keys, &what);
+            }
+        }
+    }
+}
+
+/// Items without a slot take more memory than those with one, and only so many may be without.
+#[test]
+fn copies_do_not_lose_their_slots_by_compaction() {
+    for (slots_per_bucket, copies) in [(2, 2), (4, 4), (4, 3), (8, 8)] {
+        for when_full in [WhenFull::Grow, WhenFull::Refuse] {
+            let what = format!("{copies} copies in buckets of {slots_per_bucket}, {when_full:?}");
+            let builder = CuckooFilter::builder().capacity(100_000).rate(1e-4);
+            let builder = builder.slots_per_bucket(slots_per_bucket).when_full(when_full);
+            let mut filter = builder.build().unwrap();
+            let present = keys(0..48_000 / copies);
+            (0..copies).for_each(|_| filter.insert_batch(&present).unwrap());
+            let before = filter.memory_bytes();
+            filter.compact();
+            let after = filter.memory_bytes();
+            assert!(after <= before, "{what}: {before}, then {after}");
+            if when_full == WhenFull::Grow {
+                let more = keys(200_000..252_000);
+                assert!(more.iter().all(|key| filter.insert(key).is_ok()), "{what}");
+            }
+            assert!(present.iter().all(|key| filter.count(key) >= copies), "{what}");
+        }
     }
 }
 

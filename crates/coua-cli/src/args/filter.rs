@@ -26,9 +26,6 @@ pub(crate) struct FilterArgs {
     /// Items to make room for at once [default: few; the filter grows]
     ///
     /// With a window, each generation begins with room for its share of them.
-    ///
-    /// Without a filter file, and if all inputs are files, room is made for as many items as their
-    /// sizes and first records foretell.
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) capacity: Option<u64>,
 
@@ -38,7 +35,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) max_items: Option<u64>,
 
-    /// Bits of every key's 64-bit hash to remember: the rate is items / 2^BITS
+    /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
     #[arg(long, value_name = "BITS")]
     pub(crate) hash_bits: Option<u32>,
 
@@ -194,7 +191,9 @@ impl FilterArgs {
             return differs("--when-full", when_full_name(filter.when_full()));
         }
         if self.max_items.is_some_and(|items| items != filter.max_items()) {
-            return differs("--max-items", &filter.max_items().to_string());
+            let items = filter.max_items();
+            let found = if items == u64::MAX { "unlimited" } else { &items.to_string() };
+            return differs("--max-items", found);
         }
         if self.hash_bits.is_some_and(|bits| (f64::from(bits) - filter.hash_bits()).abs() >= 1.0) {
             return differs("--hash-bits", &format!("{:.2}", filter.hash_bits()));

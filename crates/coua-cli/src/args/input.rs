@@ -45,7 +45,8 @@ struct RecordArgs {
     null: bool,
 
     /// Records end with BYTES instead of a newline (\t \n \r \0 \\ \xHH are understood)
-    #[arg(long, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv")]
+    #[arg(long, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv",
+          allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
     /// A carriage return before the end of a record does not belong to its key
@@ -66,7 +67,8 @@ struct KeyArgs {
     fields: Option<String>,
 
     /// Fields are separated by SEP [default: runs of blanks; for --csv a comma]
-    #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse)]
+    #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse,
+          allow_hyphen_values = true)]
     separator: Option<Bytes>,
 
     /// The key is this column of CSV records: a name from the header, or a number from 1
@@ -74,7 +76,7 @@ struct KeyArgs {
     /// May be given several times. With a name, the first record of every file is a header: it is
     /// printed once and is no record. With numbers only, no header is expected. Records may
     /// contain newlines in quotes.
-    #[arg(long, value_name = "COLUMN", group = "finder")]
+    #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
     /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
@@ -85,7 +87,10 @@ struct KeyArgs {
     json: Vec<String>,
 
     /// The key is what this regular expression finds first: its groups, or all that matched
-    #[arg(long, value_name = "REGEX", group = "finder")]
+    ///
+    /// A group that took no part in the match, as one of the two in `id=(\d+)|key=(\w+)`, is left out. Which
+    /// groups took part belongs to the key: `id=5` and `key=5` differ. If none did, there is no key.
+    #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     regex: Option<String>,
 
     /// Upper and lower case are the same (ASCII letters only)

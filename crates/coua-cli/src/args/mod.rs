@@ -17,8 +17,11 @@ use clap::{Parser, Subcommand};
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
 #[command(name = "coua", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full.\n\
-    `coua help COMMAND` tells all about a command.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but the \
+    disk did not confirm it.\n\
+    `coua help COMMAND` tells all about a command."
+)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

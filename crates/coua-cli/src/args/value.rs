@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wanted = "a whole number such as 1000, 20_000, 14M or 1e9";
+    let wanted = "a whole number below 2^64, such as 1000, 20_000, 14M or 1e9";
     let (number, multiplier) = match text.char_indices().last() {
         Some((at, unit)) if unit.is_ascii_alphabetic() => {
             (&text[..at], decimal_unit(unit).ok_or_else(|| format!("is not {wanted}"))?)
@@ -16,7 +16,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let wanted = "a number of bytes such as 4096, 64MB or 1.5GiB";
+    let wanted = "a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB";
     let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim_end_matches(['B', 'b']);
@@ -113,13 +113,23 @@ fn binary_unit(letter: char) -> Option<u64> {
 
 /// `number * multiplier` if that is a whole number that fits.
 fn whole(number: &str, multiplier: u64) -> Option<u64> {
-    let digits = number.replace('_', "");
-    if let Ok(integer) = digits.parse::<u64>() {
-        return integer.checked_mul(multiplier);
+    let number = number.replace('_', "");
+    let (decimal, exponent) = number.split_once(['e', 'E']).unwrap_or((&number, "0"));
+    let (before, behind) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let figures = [before, behind].concat();
+    if !figures.bytes().all(|figure| figure.is_ascii_digit()) {
+        return None;
     }
-    let value = digits.parse::<f64>().ok()? * multiplier as f64;
-    // Above 2^53 a float no longer holds every whole number.
-    (value >= 0.0 && value.fract() == 0.0 && value < 9.0e15).then_some(value as u64)
+    // A float holds not every whole number above 2^53.
+    let value = figures.parse::<u128>().ok()?.checked_mul(multiplier.into())?;
+    let exponent = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(behind.len()).ok()?)?;
+    let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?)?;
+    let value = match exponent {
+        0.. => value.checked_mul(power)?,
+        _ if value % power == 0 => value / power,
+        _ => return None,
+    };
+    u64::try_from(value).ok()
 }
 
 #[cfg(test)]
@@ -134,12 +144,26 @@ mod tests {
             ("14M", 14_000_000),
             ("1e9", 1_000_000_000),
             ("1.5k", 1500),
+            (".5k", 500),
+            ("1.", 1),
+            ("1.25e2", 125),
+            ("1500e-2", 15),
+            ("1e16", 10_000_000_000_000_000),
+            ("1e+18", 1_000_000_000_000_000_000),
+            ("9007199254740993e0", 9_007_199_254_740_993),
+            ("18446744073709551615", u64::MAX),
+            ("18446744073709.551615M", u64::MAX),
         ];
         for (text, value) in good {
             assert_eq!(count(text), Ok(value), "{text}");
         }
-        for text in ["", "-1", "1.5", "x", "M", "99999999999T", "nan", "inf", "1 000"] {
+        for text in
+            ["", "-1", "1.5", "x", "M", "99999999999T", "nan", "inf", "1 000", ".", "e3", "1e-1"]
+        {
             assert!(count(text).is_err(), "{text}");
+        }
+        for text in ["18446744073709551616", "1e20", "1e999999999999", "1e-99", "0.0000001M"] {
+            assert!(count(text).unwrap_err().contains("below 2^64"), "{text}");
         }
     }
 

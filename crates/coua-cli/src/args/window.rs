@@ -10,6 +10,7 @@ use serde::Serialize;
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
 const NO_WINDOW: &str = "has a meaning only with --window";
+const NO_GENERATIONS: &str = "has a meaning only with --window or --window-items";
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
@@ -51,7 +52,8 @@ pub(crate) struct WindowArgs {
     ///
     /// Of plain numbers, those from 100,000,000,000 on are taken for milliseconds. A time that does not
     /// tell its offset is taken for one in UTC.
-    #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field")]
+    #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
+          allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
 }
 
@@ -64,7 +66,7 @@ pub(crate) fn window_of(
     let (option, clock, length) = match (length, items, generations) {
         (Some((clock, millis)), ..) => ("--window", clock, millis),
         (None, Some(items), _) => ("--window-items", Clock::Count, items),
-        (None, None, Some(_)) => return Err(Failure::at("--generations", NO_WINDOW)),
+        (None, None, Some(_)) => return Err(Failure::at("--generations", NO_GENERATIONS)),
         (None, None, None) => return Ok(None),
     };
     let window = Window::new(clock, length, generations.unwrap_or(GENERATIONS));
@@ -78,7 +80,8 @@ pub(crate) struct NowArgs {
     /// Take TIME for the present, instead of what the system's clock says
     ///
     /// For filters with --window: to ask what was, or will be, remembered at a time, and for runs that
-    /// give the same result at any time.
+    /// give the same result at any time. Written as the times of records: a number is one of seconds since
+    /// 1970, not a year (from 100,000,000,000 on, of milliseconds).
     #[arg(long, value_name = "TIME", value_parser = clock::moment)]
     pub(crate) now: Option<u64>,
 }
@@ -86,6 +89,15 @@ pub(crate) struct NowArgs {
 impl NowArgs {
     pub(crate) fn now(self) -> Now {
         self.now.map_or(Now::System, Now::Fixed)
+    }
+
+    /// Complains if it makes no difference to a filter with this window.
+    pub(crate) fn agree_with(self, window: Option<Window>) -> Result<(), Failure> {
+        let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
+        if self.now.is_none() || is_timed {
+            return Ok(());
+        }
+        Err(Failure::at("--now", NO_WINDOW))
     }
 }
 

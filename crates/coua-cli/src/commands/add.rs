@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::{Destinations, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Again, Begun, Course, Ending, Job, Yield};
 use crate::session::Session;
@@ -24,7 +25,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
 /// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
-/// exit code 2 it is as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present
+/// exit code 2 it is as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has
+/// not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present
 /// block, save, and end the program by the signal.
 ///
 /// A run whose inputs are files can be interrupted at any moment, also by a crash, and gone on with by
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     reading.opening(&inputs, &own).check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open_or_build(&args.filter, &inputs, now)?;
+    args.now.agree_with(filter.filter().window())?;
     reading.believe_times(now, filter.filter());
     let again = if args.unique { Again::Harmless } else { Again::Counts };
     let job = Job::new("add", &args.target.input, &reading);
@@ -78,7 +81,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let fresh = Yield { to, opening, counts: Counts::default(), quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
-    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Added, &work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let copies = if args.unique { Copies::Keep } else { Copies::Add };
     let outcomes = Vec::new();
@@ -162,12 +166,15 @@ impl Add {
         self.session.tell_outdated(self.filter.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = Memory::Kept(Box::new(self.filter));
-        let memory = self.course.end(ending, memory, Settled::default(), &self.counts)?;
-        let printed = self.session.print_figures(answers, memory.filter());
+        let ended = self.course.end(ending, memory, Settled::default(), &self.counts);
         let Some((record, full)) = self.refused else {
-            printed?;
+            self.session.print_figures(answers, ended?.filter())?;
             return Ok(self.session.exit(Exit::Success));
         };
+        match ended {
+            Ok(memory) => drop(self.session.print_figures(answers, memory.filter())),
+            Err(failure) => failure.told_if_unsynced()?,
+        }
         let reason = format!(
             "{full}; stopped before {record}: all records before it are in the filter, it and those \
              behind it are not"

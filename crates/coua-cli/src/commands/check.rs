@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };
-    let session = Session::begin(&args.run, quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let lookup = Lookup::new(view, args.now.now(), |filter: &Generations, block: &mut Block| {
         filter.contains_hash_batch(&block.hashes, &mut block.present);

@@ -9,8 +9,12 @@ use crate::filter_file::{self, FilterFile, Made};
 use crate::message::Failure;
 use crate::own_files::OwnFiles;
 use coua::Conversion;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::slice;
+
+/// Bits of a hash that a filter can remember.
+const HASH_BITS: RangeInclusive<u32> = 8..=64;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
 #[derive(clap::Args, Debug)]
@@ -19,7 +23,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILTER")]
     file: PathBuf,
 
-    /// The file to write; it may be the same, and is replaced in one step
+    /// The file to write; it may be the same, and is replaced in one step, if it is a filter or empty
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
@@ -41,7 +45,7 @@ struct TargetArgs {
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 
-    /// Bits of every key's hash that the copy remembers, if the filter can grow
+    /// Bits of every key's hash that the copy remembers, 8 to 64, if the filter can grow
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
@@ -51,6 +55,18 @@ struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Complains about what no filter can be.
+    fn check(&self) -> Result<(), Failure> {
+        match self.hash_bits {
+            Some(bits) if !HASH_BITS.contains(&bits) => {
+                let (least, most) = (HASH_BITS.start(), HASH_BITS.end());
+                let reason = format!("{bits} is not between {least} and {most}");
+                Err(Failure::at("--hash-bits", reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn conversion(&self) -> Option<Conversion> {
         let layout = self.layout.map(|layout| Conversion::Layout {
             layout: layout.into(),
@@ -68,8 +84,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(conversion) = args.target.conversion() else {
         return Ok(Exit::Error);
     };
+    args.target.check()?;
     OwnFiles::check_made(&args.output, slice::from_ref(&args.file), &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
+    output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;
     let filter = view.filter.endless().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";

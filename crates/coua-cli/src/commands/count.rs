@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
@@ -52,7 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;
-    let session = Session::begin(&args.run, args.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Found, &args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, on_missing };

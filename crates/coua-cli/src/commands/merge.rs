@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// (and no --window-items); each record keeps its age, and the latest clock counts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The file to write; it may be one of the inputs, and is replaced in one step
+    /// The file to write; it may be one of the inputs, and is replaced in one step, if it is a filter or empty
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
@@ -33,6 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     OwnFiles::check_made(&args.output, &args.files, &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
+    output.check_replaceable()?;
     let Some((first, others)) = args.files.split_first() else {
         return Ok(Exit::Success);
     };

@@ -18,6 +18,8 @@ use crate::args::Command;
 use crate::exit::Exit;
 use crate::message::Failure;
 use crate::startup::Stream;
+use clap::error::ErrorKind;
+use std::env;
 use std::io::{self, Write};
 
 /// Does what the command line says.
@@ -41,6 +43,9 @@ pub(crate) fn run(command: Command) -> Exit {
 
 /// Says what clap has to say instead of running a command: help, the version, what is wrong.
 pub(crate) fn answer(answer: &clap::Error) -> Exit {
+    if answer.kind() == ErrorKind::InvalidUtf8 {
+        return not_text().report();
+    }
     if answer.use_stderr() {
         // If standard error is closed there is nobody left to tell.
         answer.print().ok();
@@ -51,6 +56,14 @@ pub(crate) fn answer(answer: &clap::Error) -> Exit {
         printed.map_err(|error| Failure::write(Stream::Output.name(), &error))
     });
     printed.map_or_else(|failure| failure.report(), |()| Exit::Success)
+}
+
+/// The failure to say about arguments that must be text and are not. Which of them must, clap does not tell.
+fn not_text() -> Failure {
+    let odd = env::args_os().filter(|argument| argument.to_str().is_none());
+    let odd: Vec<_> = odd.map(|argument| argument.display().to_string()).collect();
+    let reason = "is not UTF-8, as all arguments but the names of files must be";
+    Failure::at(odd.join(" or "), reason)
 }
 
 /// Prints a report on standard output.

@@ -13,6 +13,7 @@ use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::resume::{Again, Begun, Course, Job, Yield};
 use crate::session::Session;
@@ -27,7 +28,8 @@ use std::path::PathBuf;
 /// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
 /// forgotten. The file is brought up to date at the end, after the report is complete (and on disk, if
 /// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
-/// as it was before, or at the last checkpoint. SIGINT and SIGTERM finish the present block, save, and
+/// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has not confirmed it,
+/// and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
 ///
 /// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
@@ -63,7 +65,7 @@ struct ReportArgs {
     #[arg(long, value_name = "WHICH")]
     report: Option<Which>,
 
-    /// Write the report to FILE instead of standard output
+    /// Write the report to FILE instead of standard output (which is `-`)
     #[arg(short = 'o', long, value_name = "FILE", requires = "report")]
     output: Option<PathBuf>,
 }
@@ -108,7 +110,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
-    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(
+        Counted::Removed,
+        &work.run,
+        work.manners.quiet,
+        reading.on_missing,
+        &inputs,
+    )?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let removed = Vec::new();
     let mut remove = Remove { filter, now, report, session, course, counts, removed };

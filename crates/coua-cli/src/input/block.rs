@@ -1,5 +1,6 @@
 //! A block: some whole records of one input, and what has been found out about them.
 
+use crate::input::budget::Share;
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
 use coua::{BatchFull, Insertion, KeyHash, When};
@@ -55,6 +56,8 @@ pub(crate) struct Block {
     pub(crate) consumed: u64,
     /// Those of the inputs before this one.
     pub(crate) consumed_before: u64,
+    /// What the block takes of the budget, if it has grown for a giant record.
+    pub(crate) share: Option<Share>,
 }
 
 /// How the last record of a block ends.
@@ -136,6 +139,14 @@ impl Block {
     /// Bytes of all records.
     pub(crate) fn size(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Gives the memory of a giant record back when it has passed.
+    pub(crate) fn shrink(&mut self) {
+        if let Some(share) = self.share.take() {
+            share.give_back(mem::take(&mut self.bytes));
+            *self = Self::default();
+        }
     }
 
     /// Selects records for the output: those with a key as `answers` say, in order; the others as

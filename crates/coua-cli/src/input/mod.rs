@@ -1,6 +1,7 @@
 //! From files to blocks of whole records.
 
 pub(crate) mod block;
+mod budget;
 mod decompress;
 mod open;
 pub(crate) mod reader;

@@ -1,6 +1,7 @@
 //! Cuts inputs into blocks of whole records.
 
 use crate::input::block::{Block, Ending, Header};
+use crate::input::budget::Budget;
 use crate::input::decompress::{self, Compression};
 use crate::input::open::Tap;
 use crate::input::{Coding, Inputs, Source};
@@ -17,6 +18,10 @@ use std::{iter, vec};
 /// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
 /// second-level cache of one core.
 const BLOCK: usize = 256 * 1024;
+
+/// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
+/// without limit.
+const GIANT_BLOCK: usize = 4 * BLOCK + 1;
 
 /// Reads all inputs, one after the other.
 pub(crate) struct BlockReader {
@@ -37,6 +42,7 @@ pub(crate) struct BlockReader {
     undrained: bool,
     /// Bytes in a block, unless a record is longer.
     block_bytes: usize,
+    budget: Arc<Budget>,
     stop: Arc<Stop>,
     consumed: Arc<AtomicU64>,
 }
@@ -86,6 +92,7 @@ impl BlockReader {
             searched: 0,
             undrained: false,
             block_bytes: BLOCK,
+            budget: Arc::default(),
             stop,
             consumed,
         }
@@ -100,7 +107,7 @@ impl BlockReader {
             let Some(mut current) = self.current.take() else {
                 if self.undrained && self.sources.peek().is_some_and(Source::may_wait) {
                     self.undrained = false;
-                    block.begin(&"".into(), self.block_bytes)?;
+                    block.begin(&"".into(), self.block_bytes, &self.budget)?;
                     block.drained = true;
                     return Ok(true);
                 }
@@ -112,11 +119,14 @@ impl BlockReader {
             };
             let room =
                 (self.carry.len() + self.block_bytes / 2 + 1).next_multiple_of(self.block_bytes);
-            block.begin(&current.name, room)?;
+            block.begin(&current.name, room, &self.budget)?;
             (block.input, block.consumed_before) = (current.number, current.consumed_before);
             block.records_before = current.records;
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
+            }
+            if block.share.is_none() {
+                self.budget.drop_spare();
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.consumed.load(Ordering::Relaxed);
@@ -166,18 +176,22 @@ impl BlockReader {
         block.bytes[..filled].copy_from_slice(&self.carry);
         let mut searched = self.searched;
         let more = loop {
-            if filled == block.bytes.len() {
-                if !block.ends.is_empty() {
-                    break true;
-                }
-                block.grow(&current.name)?;
+            // The room of a giant record is not filled with what comes behind it: of records without a byte,
+            // all that belongs to each would take twenty times the room.
+            let is_full = filled == block.bytes.len();
+            if !block.ends.is_empty() && (is_full || block.bytes.len() > self.block_bytes) {
+                break true;
             }
+            if is_full {
+                block.grow(&current.name, &self.budget)?;
+            }
+            let end = block.bytes.len().min(filled + self.block_bytes);
             let has_news = self.undrained || !block.ends.is_empty();
             if has_news && current.would_wait(&self.stop) {
                 block.drained = true;
                 break true;
             }
-            match current.read(&mut block.bytes[filled..], &self.stop) {
+            match current.read(&mut block.bytes[filled..end], &self.stop) {
                 Got::Bytes(read) => filled += read,
                 Got::Stopped => break false,
                 Got::Failure(failure) => {
@@ -194,6 +208,7 @@ impl BlockReader {
         };
         let start = block.size();
         self.carry.clear();
+        self.carry.shrink_to(GIANT_BLOCK);
         if more {
             let rest = &block.bytes[start..filled];
             let room = self.carry.try_reserve(rest.len());
@@ -221,6 +236,8 @@ impl BlockReader {
         if let (Some(columns), None) = (&mut self.columns, &current.columns)
             && let Some(&end) = block.ends.first()
         {
+            let room = columns.make_room(end);
+            room.map_err(|_| no_memory(&current.name, end - 1))?;
             let numbers = columns.resolve(self.format.content(&block.bytes[..end]));
             let numbers = numbers.map_err(|name| {
                 Failure::at(&current.name, format_args!("the header has no column \"{name}\""))
@@ -264,13 +281,10 @@ impl Current {
 
 impl Block {
     /// Prepares the block for records of an input, with `room` for bytes.
-    fn begin(&mut self, name: &Arc<str>, room: usize) -> Result<(), Failure> {
+    fn begin(&mut self, name: &Arc<str>, room: usize, budget: &Arc<Budget>) -> Result<(), Failure> {
+        self.shrink();
         if self.bytes.len() < room {
-            self.resize(room, name)?;
-        } else if self.bytes.len() > room * 4 {
-            // A giant record has passed: give its memory back.
-            self.bytes.truncate(room);
-            self.bytes.shrink_to_fit();
+            self.resize(room, name, budget)?;
         }
         self.ends.clear();
         self.is_hashed = false;
@@ -289,11 +303,20 @@ impl Block {
     }
 
     /// Makes room for a record longer than the block.
-    fn grow(&mut self, name: &str) -> Result<(), Failure> {
-        self.resize(self.bytes.len().saturating_mul(2), name)
+    fn grow(&mut self, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+        self.resize(self.bytes.len().saturating_mul(2), name, budget)
     }
 
-    fn resize(&mut self, size: usize, name: &str) -> Result<(), Failure> {
+    fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+        if size >= GIANT_BLOCK {
+            let (share, buffer) = budget.share(self.share.take(), size);
+            self.share = Some(share);
+            if let Some(mut buffer) = buffer {
+                buffer[..self.bytes.len()].copy_from_slice(&self.bytes);
+                self.bytes = buffer;
+                return Ok(());
+            }
+        }
         let more = size - self.bytes.len();
         let room = self.bytes.try_reserve_exact(more);
         room.map_err(|_| no_memory(name, self.bytes.len()))?;
@@ -315,8 +338,13 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write;
 
-    /// All records of files with these contents, and those without an end.
-    fn records(files: &[Vec<u8>], separator: Separator, block: usize) -> (Vec<Vec<u8>>, u64) {
+    /// Reads files with these contents in blocks of so many bytes.
+    fn each_block(
+        files: &[Vec<u8>],
+        separator: Separator,
+        block_bytes: usize,
+        mut see: impl FnMut(&Block),
+    ) {
         let folder = tempfile::tempdir().unwrap();
         let write = |(number, content): (usize, &Vec<u8>)| {
             let path = folder.path().join(number.to_string());
@@ -328,14 +356,21 @@ mod tests {
         let stop = Arc::new(Stop::new().unwrap());
         let inputs = Inputs::new(&paths, Coding::AsIs);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
-        reader.block_bytes = block;
-        let (mut all, mut open) = (Vec::new(), 0);
+        reader.block_bytes = block_bytes;
         let mut block = Block::default();
         while reader.next_block(&mut block).unwrap() {
             assert!(block.failure.is_none() && !block.drained);
+            see(&block);
+        }
+    }
+
+    /// All records of files with these contents, and those without an end.
+    fn records(files: &[Vec<u8>], separator: Separator, block: usize) -> (Vec<Vec<u8>>, u64) {
+        let (mut all, mut open) = (Vec::new(), 0);
+        each_block(files, separator, block, |block| {
             all.extend(block.records().map(<[u8]>::to_vec));
             open += u64::from(block.ending != Ending::Separator);
-        }
+        });
         (all, open)
     }
 
@@ -371,14 +406,30 @@ mod tests {
     }
 
     #[test]
+    fn the_room_of_a_giant_record_is_not_filled_with_short_ones() {
+        let text = [[b"a\n".to_vec(), vec![b'x'; 9_000]].concat(), vec![b'\n'; 9_000]].concat();
+        let mut records = 0;
+        each_block(&[text], Separator::Byte(b'\n'), 64, |block| {
+            assert!(block.len() <= 64, "{} records in a block", block.len());
+            records += block.len();
+        });
+        assert_eq!(records, 9_001);
+    }
+
+    #[test]
     fn a_giant_record_does_not_keep_its_memory() {
-        let mut block = Block::default();
-        block.begin(&"x".into(), 16).unwrap();
-        for _ in 0..10 {
-            block.grow("x").unwrap();
+        let (mut block, budget) = (Block::default(), Arc::default());
+        block.begin(&"x".into(), BLOCK, &budget).unwrap();
+        for size in [2 * BLOCK, 4 * BLOCK] {
+            block.grow("x", &budget).unwrap();
+            block.shrink();
+            assert_eq!(block.bytes.len(), size);
         }
-        assert_eq!(block.bytes.len(), 16 << 10);
-        block.begin(&"x".into(), 16).unwrap();
-        assert_eq!((block.bytes.len(), block.bytes.capacity()), (16, 16));
+        block.grow("x", &budget).unwrap();
+        block.keys.push(&vec![0; 8 * BLOCK]);
+        block.shrink();
+        assert_eq!((block.bytes.capacity(), block.keys.size()), (0, 0));
+        block.begin(&"x".into(), BLOCK, &budget).unwrap();
+        assert_eq!(block.bytes.len(), BLOCK);
     }
 }

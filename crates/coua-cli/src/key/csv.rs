@@ -2,7 +2,7 @@
 
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;
 
 /// A column as the user names it.
@@ -30,6 +30,8 @@ pub(crate) struct Columns {
     wanted: Vec<Column>,
     /// Where they are in the present file, counted from 1.
     numbers: Vec<usize>,
+    /// What is behind the last of them is not looked at.
+    highest: usize,
     comma: u8,
     reader: Reader,
     output: Vec<u8>,
@@ -41,6 +43,7 @@ impl Clone for Columns {
         Self {
             wanted: self.wanted.clone(),
             numbers: self.numbers.clone(),
+            highest: self.highest,
             comma: self.comma,
             reader: reader(self.comma),
             output: Vec::new(),
@@ -70,8 +73,10 @@ impl Columns {
             Column::Number(number) => Some(*number),
             Column::Name(_) => None,
         });
-        let numbers = numbers.collect();
-        Ok(Self { wanted, numbers, comma, reader: reader(comma), output: vec![], ends: vec![] })
+        let numbers: Vec<_> = numbers.collect();
+        let highest = highest(&numbers);
+        let (reader, output, ends) = (reader(comma), Vec::new(), Vec::new());
+        Ok(Self { wanted, numbers, highest, comma, reader, output, ends })
     }
 
     /// The byte between fields.
@@ -86,20 +91,51 @@ impl Columns {
 
     /// Where the wanted columns are in a file with this header; else the name that is missing.
     pub(crate) fn resolve(&mut self, header: &[u8]) -> Result<Vec<usize>, String> {
-        let count = self.parse(header);
-        let place = |column: &Column| match column {
+        let mut places = vec![None; self.wanted.len()];
+        let mut output = std::mem::take(&mut self.output);
+        output.resize(output.len().max(header.len()), 0);
+        self.each_field(header, output, |number, field| {
+            for (place, column) in places.iter_mut().zip(&self.wanted) {
+                let is_it = matches!(column, Column::Name(name) if name.as_bytes() == field);
+                *place = place.or(is_it.then_some(number));
+            }
+        });
+        let place = |(column, place): (&Column, Option<usize>)| match column {
             Column::Number(number) => Ok(*number),
-            Column::Name(name) => (0..count)
-                .find(|field| self.field(*field) == name.as_bytes())
-                .map(|field| field + 1)
-                .ok_or_else(|| name.clone()),
+            Column::Name(name) => place.ok_or_else(|| name.clone()),
         };
-        self.wanted.iter().map(place).collect()
+        self.wanted.iter().zip(places).map(place).collect()
+    }
+
+    /// Shows the fields of a record with their numbers, from 1. There may be as many as the record has bytes:
+    /// their ends are not kept.
+    fn each_field(&self, record: &[u8], mut field: Vec<u8>, mut see: impl FnMut(usize, &[u8])) {
+        let mut reader = reader(self.comma);
+        let (mut rest, mut written, mut number) = (record, 0, 1);
+        loop {
+            let (result, read, wrote) = reader.read_field(rest, &mut field[written..]);
+            rest = &rest[read..];
+            written += wrote;
+            match result {
+                ReadFieldResult::Field { record_end } => {
+                    see(number, &field[..written]);
+                    (written, number) = (0, number + 1);
+                    if record_end {
+                        return;
+                    }
+                }
+                ReadFieldResult::End => return,
+                ReadFieldResult::OutputFull => field.resize(field.len() * 2 + 16, 0),
+                // With nothing left, the next call is told so and ends the record.
+                ReadFieldResult::InputEmpty => {}
+            }
+        }
     }
 
     pub(crate) fn use_numbers(&mut self, numbers: &[usize]) {
         self.numbers.clear();
         self.numbers.extend_from_slice(numbers);
+        self.highest = highest(numbers);
     }
 
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
@@ -114,8 +150,16 @@ impl Columns {
     }
 
     /// Takes the memory for a record of so many bytes.
-    pub(super) fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
+    pub(crate) fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
+        // Every field but the last costs a comma.
+        let fields = self.highest.min(record.saturating_add(1));
+        self.ends.try_reserve(fields.saturating_sub(self.ends.len()))?;
         self.output.try_reserve(record.saturating_sub(self.output.len()))
+    }
+
+    /// Gives back the memory that a giant record took.
+    pub(super) fn shrink(&mut self) {
+        (self.output, self.ends) = (Vec::new(), Vec::new());
     }
 
     fn field(&self, field: usize) -> &[u8] {
@@ -123,32 +167,38 @@ impl Columns {
         &self.output[start..self.ends[field]]
     }
 
-    /// Takes a record apart; returns the number of fields.
+    /// Takes a record apart, as far as is wanted; returns the number of fields.
     fn parse(&mut self, record: &[u8]) -> usize {
         self.reader.reset();
-        // Unquoting never makes a record longer, and every field but the last costs a comma.
+        // Unquoting never makes a record longer.
         self.output.resize(self.output.len().max(record.len()), 0);
         let (mut rest, mut written, mut fields) = (record, 0, 0);
-        loop {
+        while fields < self.highest {
             if fields == self.ends.len() {
-                self.ends.resize(self.ends.len() * 2 + 16, 0);
+                self.ends.resize((fields * 2 + 16).min(self.highest), 0);
             }
+            let ends = self.ends.len().min(self.highest);
             let (result, read, wrote, ended) = self.reader.read_record(
                 rest,
                 &mut self.output[written..],
-                &mut self.ends[fields..],
+                &mut self.ends[fields..ends],
             );
             rest = &rest[read..];
             written += wrote;
             fields += ended;
             match result {
-                ReadRecordResult::Record | ReadRecordResult::End => return fields,
+                ReadRecordResult::Record | ReadRecordResult::End => break,
                 ReadRecordResult::OutputFull => self.output.resize(self.output.len() * 2 + 16, 0),
                 // With nothing left, the next call is told so and ends the record.
                 ReadRecordResult::InputEmpty | ReadRecordResult::OutputEndsFull => {}
             }
         }
+        fields
     }
+}
+
+fn highest(numbers: &[usize]) -> usize {
+    numbers.iter().copied().max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -174,7 +224,24 @@ mod tests {
         assert_eq!(found(&mut second, b"a,"), Ok(vec![Vec::new()]));
         assert_eq!(found(&mut numbered(2, Some(b";")), b"a,b;c"), Ok(vec![b"c".to_vec()]));
         let many = b"x,".repeat(1000);
-        assert_eq!(found(&mut numbered(1000, None), &many), Ok(vec![b"x".to_vec()]));
+        for number in [1, 16, 17, 1000] {
+            assert_eq!(found(&mut numbered(number, None), &many), Ok(vec![b"x".to_vec()]));
+        }
+        assert_eq!(found(&mut numbered(1001, None), &many), Ok(vec![Vec::new()]));
+        assert_eq!(found(&mut numbered(1002, None), &many), Err(Missing::Column(1002)));
+        assert_eq!(found(&mut numbered(usize::MAX, None), b"a"), Err(Missing::Column(usize::MAX)));
+    }
+
+    #[test]
+    fn fields_behind_the_last_one_that_is_wanted_take_no_memory() {
+        let many = b"x,".repeat(1000);
+        let mut second = numbered(2, None);
+        assert_eq!(found(&mut second, &many), Ok(vec![b"x".to_vec()]));
+        assert!(second.ends.capacity() < 32, "{}", second.ends.capacity());
+        second.make_room(1 << 20).unwrap();
+        assert!(second.ends.capacity() < 32 && second.output.capacity() >= 1 << 20);
+        second.shrink();
+        assert_eq!(second.output.capacity(), 0);
     }
 
     #[test]
@@ -183,6 +250,10 @@ mod tests {
         let mut columns = Columns::new(wanted, None).unwrap();
         assert!(columns.need_header());
         assert_eq!(columns.resolve(b"name,\"id\""), Ok(vec![2, 1]));
+        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,id"), Ok(vec![1, 1]));
+        let long = [b"x".repeat(1000), b",\"\",,i\"d,id".to_vec()].concat();
+        assert_eq!(columns.resolve(&long), Ok(vec![5, 1]));
+        assert_eq!(columns.resolve(b""), Err("id".to_owned()));
         assert_eq!(columns.resolve(b"name,ID"), Err("id".to_owned()));
         columns.use_numbers(&[2, 1]);
         assert_eq!(found(&mut columns, b"a,b"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));

@@ -9,7 +9,7 @@ use crate::message::Failure;
 use crate::record::Format;
 use coua::{KeyHash, KeyHasher};
 
-/// Bytes of a record from which on the memory for its key is not taken for granted.
+/// Bytes of a record from which on the memory for its key is not taken for granted, and given back.
 const GIANT: usize = 16 << 20;
 
 /// Finds and hashes the keys of a block's records.
@@ -64,6 +64,9 @@ impl Hashing {
                 let what = format_args!("record {number}: {missing}");
                 block.failure = Some(Failure::at(&block.name, what));
                 block.cut(place);
+            }
+            if block.size() >= GIANT {
+                self.keys.shrink();
             }
         }
         (block.hashes, block.times) = (hashes, times);

@@ -64,6 +64,13 @@ impl Finder {
             Self::Regex(pattern) => pattern.find(record, parts),
         }
     }
+
+    /// Gives back the memory that a giant record took.
+    fn shrink(&mut self) {
+        if let Self::Csv(columns) = self {
+            columns.shrink();
+        }
+    }
 }
 
 /// Why a record has no key.
@@ -75,6 +82,7 @@ pub(crate) enum Missing {
     BrokenJson,
     Pointer(Arc<str>),
     Match,
+    Groups,
     Time(String),
     TimeAhead(String),
 }
@@ -88,6 +96,7 @@ impl fmt::Display for Missing {
             Self::BrokenJson => f.write_str("no valid JSON"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("no match of the regular expression"),
+            Self::Groups => f.write_str("no group of the regular expression took part"),
             Self::Time(text) => write!(f, "its time \"{}\" cannot be read", text.escape_debug()),
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" has not come yet", text.escape_debug())
@@ -177,6 +186,15 @@ impl Keys {
         }
     }
 
+    /// Gives back the memory that the key of a giant record took.
+    fn shrink(&mut self) {
+        (self.parts, self.key) = (Parts::default(), Vec::new());
+        self.finder.shrink();
+        if let Some(times) = &mut self.times {
+            times.shrink();
+        }
+    }
+
     /// Whether the key is the record's content as it is, and nothing else is to be found.
     pub(crate) fn is_whole_record(&self) -> bool {
         let is_plain = matches!(self.finder, Finder::Record) && self.normalize.does_nothing();
@@ -251,5 +269,8 @@ mod tests {
         let two = key(Finder::fields("1,2", Some(b",")).unwrap(), b"ab,c");
         assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
         assert_ne!(two, key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc"));
+        assert_eq!(key(Finder::regex("(..),(.)(x)?").unwrap(), b"ab,cx")[..19], two);
+        assert_eq!(key(Finder::regex("(..),(.)|(x)()").unwrap(), b"ab,c")[..19], two);
+        assert_eq!(key(Finder::regex("(..),(.)").unwrap(), b"ab,c"), two);
     }
 }

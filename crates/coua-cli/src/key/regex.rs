@@ -3,18 +3,24 @@
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
 use regex::bytes::{CaptureLocations, Regex};
+use std::fmt::Write;
 
 /// A pattern; with groups, these are the parts of the key, else all that matched.
+///
+/// A group that took no part is an empty part, and behind all of them one more part then has the numbers of
+/// such groups: so `(a)|(b)` finds different keys in `a` and in `b`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
     groups: CaptureLocations,
+    /// The groups that took no part in the match at hand, as text: options about keys leave digits alone.
+    absent: String,
 }
 
 impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<Self, Failure> {
         let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
-        Ok(Self { groups: regex.capture_locations(), regex })
+        Ok(Self { groups: regex.capture_locations(), regex, absent: String::new() })
     }
 
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
@@ -24,11 +30,22 @@ impl Pattern {
             return Ok(());
         }
         self.regex.captures_read(&mut self.groups, record).ok_or(Missing::Match)?;
+        self.absent.clear();
+        let (mut took_part, mut comma) = (false, "");
         for group in 1..self.groups.len() {
-            let (start, end) = self.groups.get(group).ok_or(Missing::Match)?;
-            parts.push(&record[start..end]);
+            if let Some((start, end)) = self.groups.get(group) {
+                parts.push(&record[start..end]);
+                took_part = true;
+            } else {
+                parts.push(b"");
+                write!(self.absent, "{comma}{group}").ok();
+                comma = ",";
+            }
         }
-        Ok(())
+        if !self.absent.is_empty() {
+            parts.push(self.absent.as_bytes());
+        }
+        if took_part { Ok(()) } else { Err(Missing::Groups) }
     }
 }
 
@@ -48,8 +65,18 @@ mod tests {
         assert_eq!(found("id ([0-9]+)", b"id 17"), Ok(vec![b"17".to_vec()]));
         assert_eq!(found("(.)-(.)", b"a-b"), Ok(vec![b"a".to_vec(), b"b".to_vec()]));
         assert_eq!(found("x", b"a"), Err(Missing::Match));
-        assert_eq!(found("(a)|(b)", b"a"), Err(Missing::Match));
         assert_eq!(found(r"(?-u)\xff(.)", b"\xffz"), Ok(vec![b"z".to_vec()]));
+    }
+
+    #[test]
+    fn groups_that_took_no_part_are_told_apart() {
+        let parts =
+            |parts: &[&str]| Ok(parts.iter().map(|part| part.as_bytes().to_vec()).collect());
+        assert_eq!(found("(a)|(b)", b"a"), parts(&["a", "", "2"]));
+        assert_eq!(found("(a)|(b)", b"b"), parts(&["", "b", "1"]));
+        assert_eq!(found("(a)(x)?(b)?", b"a"), parts(&["a", "", "", "2,3"]));
+        assert_eq!(found("(a)(x)?(b)?", b"axb"), parts(&["a", "x", "b"]));
+        assert_eq!(found("(a*)(b)", b"b"), parts(&["", "b"]), "one that is empty took part");
     }
 
     #[test]

@@ -4,19 +4,20 @@ mod several;
 
 pub(crate) use several::{Destination, Destinations, Outputs};
 
+use crate::filter_file;
 use crate::input::block::{Block, Ending};
 use crate::input::{self, Identity, Survey};
 use crate::message::{self, Failure};
 use crate::own_files::OwnFiles;
 use crate::record::Separator;
 use crate::startup::Stream;
-use coua_store::{Place, Role};
+use coua_store::{Folder, Place, Role, StoreError};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -28,8 +29,8 @@ pub(crate) struct Output {
     name: String,
     /// The regular file that this is, if it is one.
     regular: Option<Identity>,
-    /// The folder in which it is new: its name there is not on the disk yet.
-    new_in: Option<PathBuf>,
+    /// The folder in which it is new, or why that cannot be opened: its name there is not on the disk yet.
+    new_in: Option<Result<Folder, StoreError>>,
     file: File,
     buffer: Vec<u8>,
     separator: Separator,
@@ -70,10 +71,23 @@ impl Output {
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let mut output = Self::new(path.display().to_string(), file, opening)?;
         output.check_readable(path, opening)?;
-        // Where symbolic links lead.
-        let there = path.canonicalize().ok().filter(|_| is_new);
-        output.new_in = there.and_then(|there| there.parent().map(Path::to_owned));
+        if is_new {
+            output.note_folder(path, opening)?;
+        }
         Ok(output)
+    }
+
+    /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
+    fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+        // Where symbolic links lead.
+        let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = Folder::of(&there);
+        if let (Err(error), true) = (&folder, opening.own.has_filter()) {
+            fs::remove_file(&there).ok();
+            return Err(filter_file::folder_failure(&self.name, error));
+        }
+        self.new_in = Some(folder);
+        Ok(())
     }
 
     /// Complains if a file cannot be read of which the end is to be noted.
@@ -215,8 +229,8 @@ impl Output {
         }
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         if let Some(folder) = self.new_in.take() {
-            let synced = File::open(&folder).and_then(|folder| folder.sync_all());
-            synced.map_err(|error| Failure::io(folder.display(), &error))?;
+            let folder = folder.map_err(|error| filter_file::folder_failure(&self.name, &error))?;
+            folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
         }
         Ok(())
     }

@@ -17,9 +17,12 @@ pub(crate) enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Of an option that says otherwise than standard output.
+    /// Of an option that says otherwise than standard output, which is also `-`.
     pub(crate) fn of(path: Option<&'a Path>) -> Self {
-        path.map_or(Self::Standard, Self::File)
+        match path {
+            Some(path) if path != Path::new("-") => Self::File(path),
+            _ => Self::Standard,
+        }
     }
 
     pub(super) fn path(self) -> Option<&'a Path> {
@@ -36,12 +39,12 @@ pub(crate) struct Destinations<'a> {
     /// For the selected records; none if the command prints nothing.
     pub(crate) main: Option<Destination<'a>>,
     /// For the records that are selected for a second output as well.
-    pub(crate) tee: Option<&'a Path>,
+    pub(crate) tee: Option<Destination<'a>>,
 }
 
 impl<'a> Destinations<'a> {
     pub(super) fn all(self) -> impl Iterator<Item = Destination<'a>> {
-        self.main.into_iter().chain(self.tee.map(Destination::File))
+        self.main.into_iter().chain(self.tee)
     }
 
     /// The names of the outputs; standard output has none.
@@ -104,12 +107,13 @@ impl Outputs {
         let paths = destinations.all().map(|output| output.path().map(Path::to_owned)).collect();
         let main = destinations.main.map(|main| open(0, main.path())).transpose()?;
         let behind = usize::from(main.is_some());
-        let tee = destinations.tee.map(|path| open(behind, Some(path))).transpose()?;
+        let tee = destinations.tee.map(|tee| open(behind, tee.path())).transpose()?;
         let identity = |output: &Option<Output>| output.as_ref().and_then(Output::identity);
-        if let (Some(path), Some(tee)) = (destinations.tee, identity(&tee))
-            && identity(&main) == Some(tee)
+        if let Some(output) = &tee
+            && identity(&tee).is_some()
+            && identity(&main) == identity(&tee)
         {
-            return Err(Failure::at(path.display(), "is the output as well: name another file"));
+            return Err(Failure::at(&output.name, "is the output as well: name another file"));
         }
         Ok(Self { main, tee, paths })
     }

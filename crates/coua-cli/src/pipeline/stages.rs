@@ -129,8 +129,7 @@ pub(super) fn together(
     let result = answer_all(next, answer, |answer, mut block| {
         deliver_block(&mut block, deliver)?;
         let failure = block.failure.take();
-        // Nobody takes it any more when all is read.
-        recycle.send(block).ok();
+        send_back(block, recycle);
         if failure.is_none() && answer.checkpoint_is_due() {
             answer.checkpoint(deliver.settle()?)?;
         }
@@ -184,8 +183,7 @@ pub(super) fn write(
             }
         };
         deliver_block(&mut block, deliver)?;
-        // Nobody takes it any more when all is read.
-        recycle.send(block).ok();
+        send_back(block, recycle);
     }
     deliver.flush()
 }
@@ -193,6 +191,13 @@ pub(super) fn write(
 fn deliver_block(block: &mut Block, deliver: &mut impl Deliver) -> Result<(), Failure> {
     deliver.deliver(block)?;
     if block.drained { deliver.flush() } else { Ok(()) }
+}
+
+/// Sends a block back to be filled again.
+fn send_back(mut block: Block, recycle: &Sender<Block>) {
+    block.shrink();
+    // Nobody takes it any more when all is read.
+    recycle.send(block).ok();
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::pipeline::{Answer as Answering, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 
@@ -22,7 +23,8 @@ pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<
     let reading = task.input.check()?;
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open_or_create(&task.address, request, task.quiet)?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Added, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
     let behind = Ledger::default();

@@ -83,6 +83,12 @@ impl Address {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
+        if has_at_behind_host(text) {
+            return Err(format!(
+                "has an @ behind the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
+                 a name @ too; expected {FORM}"
+            ));
+        }
         let url = Url::parse(text)
             .map_err(|error| format!("is no address of a filter ({error}): expected {FORM}"))?;
         let missing = |what: &str| format!("names no {what}: expected {FORM}");
@@ -142,6 +148,13 @@ impl Address {
         }
         Ok(())
     }
+}
+
+/// Whether there is an `@` where neither user nor password is. They may have been meant: with a `/` in the
+/// password, its beginning would be a port, and its end a part of the name, which messages show.
+fn has_at_behind_host(text: &str) -> bool {
+    let (_, rest) = text.split_once("://").unwrap_or(("", text));
+    rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -214,6 +227,25 @@ mod tests {
         let crate::message::Failure::At { name, reason } = wrong else { panic!("another kind") };
         assert_eq!(name, "valkey://h:x/seen");
         assert!(!reason.contains("ret@"), "{reason}");
+        for text in [
+            "valkey://me:12/secret@h/seen",
+            "valkey://me:12?secret@h/seen",
+            "valkey://me:12/x?secret=1@h/seen",
+            "valkey://me:12/x#secret@h/seen",
+            "valkey://me:secret/12@h/seen",
+            "valkey://me/secret@h/seen?shards=2",
+            "valkey://h/secret@x",
+        ] {
+            let wrong = Address::of(Path::new(text)).unwrap_err();
+            let crate::message::Failure::At { name, reason } = wrong else {
+                panic!("another kind")
+            };
+            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
+            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
+        }
+        let address = parse("valkey://me:sec%2Fret%40@h/a%40b").unwrap();
+        assert_eq!(address.password.as_deref(), Some("sec/ret@"));
+        assert_eq!(address.name, "a@b");
     }
 
     #[test]

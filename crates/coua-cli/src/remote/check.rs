@@ -10,6 +10,7 @@ use crate::message::Failure;
 use crate::output::Outputs;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 
 pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
@@ -18,7 +19,8 @@ pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure>
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut output =
         Outputs::open(printing.destinations(), reading.opening(&inputs, &OwnFiles::default()))?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
     let mut check = Check { work, findings: Findings::new(printing) };

@@ -10,6 +10,7 @@ use crate::message::Failure;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 
@@ -18,7 +19,8 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
     let mut lines = Lines { output, on_missing: reading.on_missing };
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);

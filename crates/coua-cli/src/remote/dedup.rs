@@ -10,6 +10,7 @@ use crate::message::{self, Failure};
 use crate::output::{Destinations, Outputs, Settled};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 use crate::stats::text::grouped;
@@ -32,7 +33,8 @@ pub(crate) fn run(
     let inputs = reading.inputs.survey()?;
     let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Unique, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let mut dedup = Dedup {
         work: Work::new(filter, session, task.quiet),
@@ -67,8 +69,8 @@ struct Dedup {
     items_before: u64,
     /// Of the present block: which keys count as never seen before.
     fresh: Vec<bool>,
-    /// Keys that passed because nobody knows whether they were seen, since the last block of which all
-    /// is known.
+    /// Keys that passed because nobody knows whether they were seen, since the last block of which, and
+    /// behind which, all was known.
     passed: HashSet<Vec<u8>>,
     /// What is recorded, but perhaps not in the output.
     unsettled: Ledger,
@@ -133,14 +135,14 @@ impl Dedup {
     /// Decides which keys count as never seen.
     ///
     /// One that was there at the second asking may have been put there by the first, whose answer was
-    /// lost: it counts as new, once as long as answers are lost. So does what was not answered at all.
+    /// lost: it counts as new, once as long as answers are in doubt. So does what was not answered at all.
     fn judge(&mut self, answers: &[Answer], block: &Block) {
         self.fresh.clear();
         let mut all_is_known = true;
         let all = answers.iter().zip(keys(block).bytes.iter().zip(&block.hashes));
         for (answer, (key, hash)) in all {
             let is_fresh = if let Answer { number: Some(number @ 0..), in_doubt: false } = answer {
-                *number > 0
+                *number > 0 && !self.passed.contains(key)
             } else {
                 all_is_known = false;
                 self.passed.insert(key.to_vec())
@@ -150,7 +152,7 @@ impl Dedup {
             }
             self.fresh.push(is_fresh);
         }
-        if all_is_known {
+        if all_is_known && !self.work.filter.has_doubts() {
             self.passed.clear();
         }
     }

@@ -7,9 +7,11 @@ use super::address::Address;
 use super::link::{Node, Trouble};
 use super::nodes::Nodes;
 use super::order::Order;
+use super::overtaken;
 use crate::message;
 use crate::signals::Stop;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -65,8 +67,8 @@ impl Exchange {
         self.stop = Some(stop);
     }
 
-    /// Sends orders, those for the same key in their order. Whatever goes wrong is found out, and mended,
-    /// when they are taken.
+    /// Sends orders. Whatever goes wrong is found out, and mended, when they are taken: then the answers
+    /// are as if those for the same key had been done in their order.
     pub(super) fn post(&mut self, orders: impl IntoIterator<Item = Order>) {
         self.orders.extend(orders);
         if self.gave_up.is_none() {
@@ -84,13 +86,14 @@ impl Exchange {
 
     fn wait_for(&mut self, count: usize) -> Result<(), String> {
         let (mut since, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
+        let mut left = self.unanswered();
         while self.orders.iter().take(count).any(|order| order.reply.is_none()) {
             if let Some(reason) = &self.gave_up {
                 return Err(reason.clone());
             }
-            let left = self.unanswered();
             let Err(trouble) = self.round(count) else { continue };
-            let progressed = self.unanswered() < left;
+            let before = mem::replace(&mut left, self.unanswered());
+            let progressed = left < before;
             if since.is_none() {
                 self.tell(&trouble);
             }
@@ -110,6 +113,11 @@ impl Exchange {
             }
         }
         Ok(())
+    }
+
+    /// Whether some are in doubt.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.orders.iter().any(|order| order.in_doubt)
     }
 
     fn unanswered(&self) -> usize {
@@ -179,9 +187,20 @@ impl Exchange {
         result
     }
 
+    /// What waits, and for whom. Behind an order that was refused nothing of its slot is sent until it is
+    /// answered: no more are to overtake it than those that were on the way.
     fn waiting_by_node(&self, result: &mut Result<(), Trouble>) -> Vec<(Node, Vec<u64>)> {
         let mut by_node: Vec<(Node, Vec<u64>)> = Vec::new();
-        for (number, order) in (self.taken..).zip(&self.orders).filter(|(_, order)| order.waits()) {
+        let mut held = HashSet::new();
+        let open = |(_, order): &(u64, &Order)| order.reply.is_none();
+        for (number, order) in (self.taken..).zip(&self.orders).filter(open) {
+            let is_held = held.contains(&order.slot);
+            if order.was_refused {
+                held.insert(order.slot);
+            }
+            if is_held || !order.waits() {
+                continue;
+            }
             let node = match order.asked_at.clone().map_or_else(|| self.nodes.of(order.slot), Ok) {
                 Ok(node) => node,
                 Err(trouble) => {
@@ -248,16 +267,26 @@ impl Exchange {
         let order = &mut self.orders[place];
         (order.is_sent, order.asked_at) = (false, None);
         match reply {
-            Ok(reply) => order.reply = Some(reply),
+            Ok(reply) => {
+                order.reply = Some(reply);
+                if order.was_refused
+                    && let Some((order, behind)) =
+                        self.orders.make_contiguous()[place..].split_first_mut()
+                {
+                    overtaken::put_right(order, behind);
+                }
+            }
             Err(Trouble::Ask(_) | Trouble::Moved) if !self.nodes.are_a_cluster() => {
                 let text = "it redirects to another server, though it is none of a cluster";
                 order.reply = Some(Err(text.to_owned()));
             }
-            Err(Trouble::Ask(node)) => {
-                order.asked_at = Some(node.clone());
-                return Err(Trouble::Ask(node));
+            Err(trouble) => {
+                order.was_refused = true;
+                if let Trouble::Ask(asked) = &trouble {
+                    order.asked_at = Some(asked.clone().told_by(node));
+                }
+                return Err(trouble);
             }
-            Err(trouble) => return Err(trouble),
         }
         Ok(())
     }

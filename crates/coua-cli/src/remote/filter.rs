@@ -73,6 +73,11 @@ impl Filter {
         self.exchange.heed(session.stop());
     }
 
+    /// Whether the answers to what is on its way are in doubt.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.exchange.has_doubts()
+    }
+
     /// How often a connection was lost.
     pub(super) fn losses(&self) -> u64 {
         self.exchange.losses
@@ -109,28 +114,9 @@ impl Filter {
 
     /// What the server tells of all shards; none if the filter is not there.
     pub(super) fn describe(&mut self) -> Result<Option<Description>, Failure> {
-        let Address { name, shards, .. } = &self.exchange.address;
-        // There would be this key if there were more shards.
-        let beyond = key(name, shards.unwrap_or(0));
-        let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key));
-        let orders = self.shards.keys().iter().chain([&beyond]).map(info).collect();
-        let mut found = Vec::new();
-        for order in self.run(orders)? {
-            found.push(match order.reply {
-                Some(Ok(fields)) => Some(fields),
-                Some(Err(text)) if text == "not found" => None,
-                Some(Err(text)) => return Err(self.failure(&text)),
-                None => None,
-            });
-        }
-        let is_longer = found.pop().flatten().is_some();
-        if is_longer {
-            let reason = format!(
-                "the server has {beyond} as well: the filter is spread over more \
-                                  shards than the address says (?shards=N)"
-            );
-            return Err(self.failure(&reason));
-        }
+        let mut found = self.look_for_all()?;
+        self.refuse_other_shards(&found)?;
+        found.truncate(self.shards.len());
         if found.first().is_none_or(Option::is_none) {
             return Ok(None);
         }
@@ -147,6 +133,61 @@ impl Filter {
         described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
     }
 
+    /// What CF.INFO answers for each shard, for the key that there would be if there were more of them, and,
+    /// unless it is the only shard, for the name alone.
+    fn look_for_all(&mut self) -> Result<Vec<Option<Value>>, Failure> {
+        let Address { name, shards, .. } = &self.exchange.address;
+        let beyond = key(name, shards.unwrap_or(0));
+        let single = shards.map(|_| name);
+        let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key));
+        let orders = self.shards.keys().iter().chain([&beyond]).chain(single).map(info).collect();
+        let mut found = Vec::new();
+        for order in self.run(orders)? {
+            let is_single = found.len() > self.shards.len();
+            found.push(match order.reply {
+                Some(Ok(fields)) => Some(fields),
+                Some(Err(text)) if text == "not found" => None,
+                // What is no filter is not in the way, nor what this user may not ask about.
+                Some(Err(_)) if is_single => None,
+                Some(Err(text)) => return Err(self.failure(&text)),
+                None => None,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Refuses a filter of the same name that has other shards than the address says.
+    fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<(), Failure> {
+        let Address { name, shards, .. } = &self.exchange.address;
+        let has = |place: usize| found.get(place).is_some_and(Option::is_some);
+        let beyond = self.shards.len();
+        let (has_single, has_shards) = match shards {
+            None => (has(0), has(beyond)),
+            Some(_) => (has(beyond + 1), has(0)),
+        };
+        let reason = if has_single && has_shards {
+            let shard = key(name, 0);
+            format!(
+                "the server has both {name} and {shard}, a filter of a single key and one of shards: \
+                 rename or delete one of them"
+            )
+        } else if has_single && shards.is_some() {
+            format!(
+                "the server has {name}: the filter is this single key, and its address is without \
+                 ?shards=N"
+            )
+        } else if has(beyond) {
+            let beyond = key(name, shards.unwrap_or(0));
+            format!(
+                "the server has {beyond}: the filter is spread over more shards than the address says \
+                 (?shards=N)"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(self.failure(&reason))
+    }
+
     /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the questions.
     pub(super) fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
         let is_too_long = keys.bytes.iter().any(|key| key.len() > LONGEST_KEY);
@@ -154,7 +195,9 @@ impl Filter {
         let names = self.shards.keys();
         let orders = batches.iter().map(|batch| {
             let key = &names[batch.shard];
-            order(key, &batch.command(question, keys, key))
+            let mut order = order(key, &batch.command(question, keys, key));
+            order.first_key = question.first_key();
+            order
         });
         self.exchange.post(orders);
         Asked { question, batches, keys: keys.hashes.len(), is_too_long }

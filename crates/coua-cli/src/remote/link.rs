@@ -30,6 +30,14 @@ pub(super) struct Node {
     pub(super) port: u16,
 }
 
+impl Node {
+    /// Nodes whose host is not known are told by their port: they are where the one is that told it.
+    pub(super) fn told_by(self, teller: &Self) -> Self {
+        let is_known = !matches!(self.host.as_str(), "" | "?");
+        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
+    }
+}
+
 /// Why a command was not answered.
 #[derive(Debug)]
 pub(super) enum Trouble {
@@ -120,7 +128,7 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// `host:port`, where the host may have colons.
+/// `host:port`, where the host may have colons, or be missing.
 fn node(text: &str) -> Option<Node> {
     let (host, port) = text.rsplit_once(':')?;
     Some(Node { host: host.to_owned(), port: port.parse().ok()? })

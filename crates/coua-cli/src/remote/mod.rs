@@ -2,7 +2,7 @@
 //!
 //! A filter is one key of the server, or spread over `shards`. An [`address`](Address) leads to
 //! `nodes` with a `link` to each, over a `wire` that has limits; the `exchange` brings each `order` there
-//! and its reply back, through lost connections; `question` puts questions about keys into commands, and
+//! and its reply back, through lost connections, `overtaken` or not; `question` puts questions about keys into commands, and
 //! each command of the program has a file of its own. `ending` is how such a run ends early.
 //!
 //! What is inserted must not be lost from the output, whatever happens in between. The server notes a
@@ -23,6 +23,7 @@ pub(crate) mod info;
 mod link;
 mod nodes;
 mod order;
+mod overtaken;
 mod question;
 pub(crate) mod remove;
 mod request;

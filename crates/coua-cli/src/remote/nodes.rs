@@ -127,15 +127,15 @@ impl Nodes {
     }
 }
 
-/// A node of CLUSTER SLOTS. One that does not know its own name is where it was reached.
+/// A node of CLUSTER SLOTS.
 fn node(value: &Value, told_by: &Node) -> Option<Node> {
     let Value::Array(parts) = value else { return None };
     let [host, Value::Int(port), ..] = parts.as_slice() else { return None };
     let host = match host {
-        Value::BulkString(host) if !host.is_empty() => String::from_utf8(host.clone()).ok()?,
-        _ => told_by.host.clone(),
+        Value::BulkString(host) => String::from_utf8(host.clone()).ok()?,
+        _ => String::new(),
     };
-    Some(Node { host, port: u16::try_from(*port).ok()? })
+    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(told_by))
 }
 
 /// The field `mode` of HELLO.
@@ -145,4 +145,24 @@ fn mode(says: &Value) -> Option<&[u8]> {
         (Value::BulkString(name), Value::BulkString(value)) if name == b"mode" => Some(&**value),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_without_a_host_are_where_the_one_is_that_tells() {
+        let told_by = Node { host: "here".to_owned(), port: 1 };
+        let host = |text: &str| Value::BulkString(text.into());
+        for (host, expected) in [
+            (host("there"), "there"),
+            (host(""), "here"),
+            (host("?"), "here"),
+            (Value::Nil, "here"),
+        ] {
+            let found = node(&Value::Array(vec![host, Value::Int(7)]), &told_by);
+            assert_eq!(found, Some(Node { host: expected.to_owned(), port: 7 }));
+        }
+    }
 }

@@ -12,6 +12,10 @@ pub(super) struct Order {
     pub(super) command: Vec<u8>,
     /// It was sent before, and the reply did not come: it may have been done already.
     pub(super) in_doubt: bool,
+    /// It was sent before, and not done: those behind it may have overtaken it.
+    pub(super) was_refused: bool,
+    /// Where its keys begin among its words, if of equal keys the first one is to get a 1.
+    pub(super) first_key: Option<usize>,
     /// Where to find the key while it is moving.
     pub(super) asked_at: Option<Node>,
     pub(super) is_sent: bool,
@@ -21,11 +25,38 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(slot: u16, command: Vec<u8>) -> Self {
-        Self { slot, command, in_doubt: false, asked_at: None, is_sent: false, reply: None }
+        Self {
+            slot,
+            command,
+            in_doubt: false,
+            was_refused: false,
+            first_key: None,
+            asked_at: None,
+            is_sent: false,
+            reply: None,
+        }
     }
 
     pub(super) fn waits(&self) -> bool {
         self.reply.is_none() && !self.is_sent
+    }
+
+    /// Its keys, if it matters which of them comes first.
+    pub(super) fn keys(&self) -> Vec<Vec<u8>> {
+        let Some(first) = self.first_key else { return Vec::new() };
+        let Ok(Value::Array(words)) = redis::parse_redis_value(&self.command) else {
+            return Vec::new();
+        };
+        let word = |word| if let Value::BulkString(word) = word { Some(word) } else { None };
+        words.into_iter().skip(first).filter_map(word).collect()
+    }
+
+    /// The numbers of its reply.
+    pub(super) fn numbers(&mut self) -> &mut [Value] {
+        match &mut self.reply {
+            Some(Ok(Value::Array(numbers))) => numbers,
+            _ => &mut [],
+        }
     }
 
     /// The connection was lost before the reply came.

@@ -47,6 +47,13 @@ pub(super) const FULL: i64 = -1;
 pub(super) const ALREADY_THERE: i64 = 0;
 
 impl Question {
+    /// Where the keys begin among the words of the command, if of equal keys the first one gets a 1, and the
+    /// others may get none.
+    pub(super) fn first_key(self) -> Option<usize> {
+        let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
+        goes_to_the_first.then(|| 2 + self.words().1.len())
+    }
+
     /// Whether a server may answer so.
     pub(super) fn allows(self, number: i64) -> bool {
         match self {

@@ -10,6 +10,7 @@ use crate::message::Failure;
 use crate::output::{Destinations, Outputs};
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 
@@ -23,7 +24,8 @@ pub(crate) fn run(
     let inputs = reading.inputs.survey()?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session = Session::begin(task.run, task.quiet, reading.on_missing, &inputs)?;
+    let session =
+        Session::begin(Counted::Removed, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
     let mut remove = Remove { work, report, found: 0, not_found: 0, ending: Ending::Whole };

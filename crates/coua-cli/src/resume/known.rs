@@ -2,7 +2,7 @@
 
 use super::job::{Again, Description, Job};
 use super::reach::{Dealt, Reaches};
-use crate::message::Failure;
+use crate::message::{self, Failure};
 use coua_store::{Place, Progress, Role};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -145,8 +145,7 @@ impl<'a> Known<'a> {
         }
         if anew == Anew::Refused && self.note.job.again == Again::Counts {
             let command = self.note.job.command();
-            let input = self.places(Role::Input).next().map(|place| place.path.display());
-            let input = input.map_or_else(String::new, |path| format!(" of {path}"));
+            let input = self.of_input();
             let reason = format!(
                 "an interrupted `coua {command}`{input} has dealt with {records} records, which \
                  would count twice: go on with it by --resume, or forget it by --anew"
@@ -154,6 +153,23 @@ impl<'a> Known<'a> {
             return Err(Failure::at(name, reason));
         }
         Ok(())
+    }
+
+    /// Says that another run takes the place of this one, which has ended, if it must not be done twice.
+    pub(super) fn tell_forgotten(&self, name: &str) {
+        if self.note.job.again == Again::Counts {
+            let (command, of) = (self.note.job.command(), self.of_input());
+            message::say(format_args!(
+                "{name}: forgets that `coua {command}`{of} has ended: done once more, its records would \
+                 count twice"
+            ));
+        }
+    }
+
+    /// Of which input it is, in words.
+    fn of_input(&self) -> String {
+        let input = self.places(Role::Input).next().map(|place| place.path.display());
+        input.map_or_else(String::new, |path| format!(" of {path}"))
     }
 
     /// The first of these files in which the run is beyond the beginning.

@@ -67,7 +67,7 @@ impl CheckpointArgs {
         if fresh.to.are_files() {
             self.check_room(&mut job, fresh.quiet)?;
         }
-        let known = self.interrupted(kept, &job, fresh.to)?;
+        let known = self.interrupted(kept, &job, fresh.to, fresh.quiet)?;
         let (mut outputs, counts) = match &known {
             Some(run) => {
                 let places = run.outputs();
@@ -116,6 +116,7 @@ impl CheckpointArgs {
         kept: &'a Kept,
         job: &Job,
         to: Destinations<'_>,
+        quiet: Quiet,
     ) -> Result<Option<Known<'a>>, Failure> {
         let outputs = &to.paths()[..];
         let known = Known::of(kept.store.progress());
@@ -136,9 +137,10 @@ impl CheckpointArgs {
             return Err(Failure::at("--resume", reason));
         }
         let inputs: Vec<&Path> = inputs.iter().map(|path| &**path).collect();
+        let mut other = None;
         if let Some(run) = known.transpose()? {
             match run.agree(job, &inputs, outputs) {
-                Err(_) if run.note.has_ended => {}
+                Err(_) if run.note.has_ended => other = Some(run),
                 agreed => {
                     agreed?;
                     run.check_places()?;
@@ -146,14 +148,16 @@ impl CheckpointArgs {
                 }
             }
         }
-        match outputs.iter().find(|path| has_content(path)) {
-            Some(path) => Err(Failure::at(
-                path.display(),
-                "--resume: the filter knows of no interrupted run into this file: leave --resume \
-                 out to begin anew, which empties it",
-            )),
-            None => Ok(None),
+        if let Some(path) = outputs.iter().find(|path| has_content(path)) {
+            let reason = "--resume: the filter knows of no interrupted run into this file: the run that \
+                          wrote it may have ended. Without --resume the file is emptied, and what the \
+                          filter knows is not printed again: name another output, or remove the filter too";
+            return Err(Failure::at(path.display(), reason));
         }
+        if let Some(run) = other.filter(|_| !quiet.quiet) {
+            run.tell_forgotten(&kept.name());
+        }
+        Ok(None)
     }
 }
 

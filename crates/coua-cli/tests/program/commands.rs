@@ -234,6 +234,8 @@ fn convert_makes_a_coarser_copy() {
     let finer = run(["convert", &small, "-o", &f, "--hash-bits", "40"]);
     assert_eq!(finer.code, Some(2));
     assert!(finer.stderr.starts_with(&format!("coua: {small}: ")), "{}", finer.stderr);
+    let none = run(["convert", &f, "-o", &small, "--hash-bits", "80"]);
+    none.failed(2, "coua: --hash-bits: 80 is not between 8 and 64\n");
     assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "one of them is needed");
 }
 
@@ -291,6 +293,10 @@ fn plan_tells_the_memory() {
                    the third follows\n";
     three.failed(2, message);
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
+    let too_many = run(["plan", "--items=10000000000000000000", "--rate=0.1"]);
+    let message =
+        "coua: plan: 10,000,000,000,000,000,000 items are more than any filter can hold\n";
+    too_many.failed(2, message);
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
     run.failed(2, "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n");
 }
@@ -463,4 +469,19 @@ fn check_stops_before_a_record_that_is_wrong() {
     let run = run_with(b"1 a\nx\n", check);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(run_with(b"1 b\nx\n", check).code, Some(2));
+}
+
+#[test]
+fn the_help_of_each_command_is_its_own() {
+    let words = |command: &str| {
+        let help = run(["help", command]).text();
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (dedup, add, convert) = (words("dedup"), words("add"), words("convert"));
+    let foretold = "room is made for as many items as their sizes and first records foretell";
+    assert!(dedup.contains(foretold) && !add.contains("foretell"), "add has a filter always");
+    for help in [&dedup, &add, &convert] {
+        assert!(help.contains(", 8 to 64"), "{help}");
+    }
+    assert!(dedup.contains("a number is one of seconds since 1970, not a year"), "{dedup}");
 }

@@ -1,7 +1,7 @@
 //! Filter files: remembered across runs, shared by processes, hostile, full.
 
 use crate::support::{
-    Folder, Repeats, coua, expected, json, lines, messages, run, run_with, shell, wait,
+    Folder, Repeats, coua, expected, json, lines, messages, run, run_in, run_with, shell, wait,
 };
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -232,6 +232,64 @@ fn what_cannot_hold_a_filter_is_refused() {
     assert!(!folder.has("missing") && !folder.has("missing.lock"));
 }
 
+/// The name that was given, and no other.
+#[test]
+fn a_folder_that_does_not_exist() {
+    let folder = Folder::new();
+    folder.file("input", "a\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    std::os::unix::fs::symlink("nowhere/far", folder.join("link")).unwrap();
+    for (name, told) in [("no/such/seen", "no/such/seen"), ("link", "./nowhere/far")] {
+        for args in [
+            &["dedup", "--filter", name, "input"][..],
+            &["add", name, "input"],
+            &["merge", "-o", name, "other"],
+            &["convert", "--hash-bits=40", "-o", name, "other"],
+        ] {
+            let message = format!("coua: {told}: its folder does not exist\n");
+            run_in(&folder, args).failed(2, &message);
+        }
+        let message = format!("coua: {name}: No such file or directory\n");
+        run_in(&folder, &["check", name, "input"]).failed(2, &message);
+    }
+    let message = "coua: input/seen: its folder cannot be opened, as is needed to bring its name to the disk: \
+                   Not a directory\n";
+    run_in(&folder, &["add", "input/seen", "input"]).failed(2, message);
+}
+
+#[test]
+fn only_filters_and_empty_files_are_replaced() {
+    let folder = Folder::new();
+    folder.file("input", "a\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    let path = |name| fs::canonicalize(folder.join(name)).unwrap().display().to_string();
+    for (content, name) in
+        [(&b"a,b\n1,2\n"[..], "table"), (b"\x89PNG\r\n\x1a\n", "png"), (&[0; 600], "zeros")]
+    {
+        folder.file(name, content);
+        let message = format!("coua: {}: not a Coua filter\n", path(name));
+        for args in [
+            &["merge", "-o", name, "other"][..],
+            &["convert", "--hash-bits=40", "-o", name, "other"],
+            &["add", name, "input"],
+        ] {
+            run_in(&folder, args).failed(2, &message);
+            assert!(folder.read(name) == content, "{args:?}");
+        }
+    }
+    // Before the filters are read, which may take a while.
+    let message = format!("coua: {}: not a Coua filter\n", path("table"));
+    run_in(&folder, &["merge", "-o", "table", "missing"]).failed(2, &message);
+    folder.file("empty", "");
+    run_in(&folder, &["merge", "-o", "empty", "other"]).good();
+    assert!(folder.read("empty") == folder.read("other"));
+    // What is left of a filter is one.
+    let torn = folder.read("other")[..100].to_vec();
+    folder.file("torn", torn);
+    run_in(&folder, &["merge", "-o", "torn", "other"]).good();
+    assert!(folder.read("torn") == folder.read("other"));
+}
+
 #[test]
 fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let folder = Folder::new();
@@ -294,6 +352,20 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
 }
 
 #[test]
+fn a_filter_without_a_limit_is_said_to_have_none() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    run_with(b"a\n", ["add", &filter]).good();
+    let path = fs::canonicalize(&filter).unwrap();
+    let message = format!(
+        "coua: {}: the filter exists, and its --max-items is unlimited, not what --max-items says: \
+         leave --max-items out, or name another file\n",
+        path.display()
+    );
+    run_with(b"a\n", ["add", "--max-items", "5", &filter]).failed(2, &message);
+}
+
+#[test]
 fn descriptions_that_make_no_filter() {
     for args in [
         ["--hash-bits", "65"],
@@ -306,6 +378,9 @@ fn descriptions_that_make_no_filter() {
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
+    let vast = run_with(b"a\n", ["dedup", "--rate", "0.1", "--capacity", "1e19"]);
+    let message = "coua: new filter: out of memory: more bytes were asked for than there can be\n";
+    vast.failed(2, message);
     let message = "coua: --rate: needs the number of items up to which it must hold: give \
                    --max-items (or --capacity) as well\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);

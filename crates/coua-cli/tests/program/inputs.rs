@@ -229,3 +229,30 @@ fn a_giant_record_without_memory_for_its_key_is_told() {
             .failed(2, "coua: big: no memory for a record of more than 299999999 bytes\n");
     }
 }
+
+/// The memory is that of the giant, whatever comes behind it.
+#[cfg(target_os = "linux")]
+#[test]
+fn short_records_behind_a_giant_take_no_memory() {
+    let folder = Folder::new();
+    folder.file("big", [vec![b'x'; 33_600_000], vec![b'\n'; 33_400_000]].concat());
+    let found = shell(folder.path(), "ulimit -v 400000; $COUA dedup -j1 big | wc -c").text();
+    assert_eq!(found.trim(), "33600002");
+}
+
+/// Fields behind the last one that is wanted take none either.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_record_of_commas_takes_no_memory_for_its_columns() {
+    let folder = Folder::new();
+    folder.file("commas", vec![b','; 60_000_000]);
+    let script = "ulimit -v 400000; $COUA dedup -j1 --csv 1 commas | wc -c";
+    assert_eq!(shell(folder.path(), script).text().trim(), "60000000");
+    folder.file("named", [b"id".to_vec(), vec![b','; 60_000_000]].concat());
+    let script = "ulimit -v 400000; $COUA dedup -j1 --csv id named | wc -c";
+    assert_eq!(shell(folder.path(), script).text().trim(), "60000002");
+    // Unless there are so many that are wanted.
+    let script = "ulimit -v 400000; $COUA dedup -j1 --csv 59000000 commas";
+    shell(folder.path(), script)
+        .failed(2, "coua: commas: no memory for a record of more than 59999999 bytes\n");
+}

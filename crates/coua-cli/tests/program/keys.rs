@@ -181,9 +181,43 @@ fn regular_expressions() {
     let input = "x id=1 a\ny id=1 b\nz id=2 c\n";
     assert_eq!(text(input, &["--regex", "id=([0-9]+)"]), "x id=1 a\nz id=2 c\n");
     assert_eq!(text(input, &["--regex", "id=[0-9]"]), "x id=1 a\nz id=2 c\n");
+    assert_eq!(text("a-x\nb-x\nc-y\n", &["--regex", "-x|-y"]), "a-x\nc-y\n");
     let bad = run_with(b"", ["dedup", "--regex", "("]);
     assert_eq!(bad.code, Some(2));
     assert!(bad.stderr.starts_with("coua: --regex: "), "{}", bad.stderr);
+}
+
+#[test]
+fn groups_of_a_regular_expression_that_took_no_part() {
+    let input = "ab\nba\naa\nid=5\nkey=5\nid=5 b\n";
+    let alternatives = "^(a)|^(b)|id=(.)|key=(.)";
+    assert_eq!(text(input, &["--regex", alternatives]), "ab\nba\nid=5\nkey=5\n");
+    assert_eq!(text("k1 x\nk1\nk1 x\nk1\n", &["--regex", "(k.)( x)?"]), "k1 x\nk1\n");
+    let run = run_with(b"a\nax\n", ["dedup", "--regex", "a(x)?", "--on-missing=error"]);
+    let message = "coua: standard input: record 1: no group of the regular expression took part\n";
+    run.failed(2, message);
+}
+
+#[test]
+fn values_may_begin_with_a_dash() {
+    assert_eq!(text("a-1\nb-1\nc-2\n", &["-k2", "-t", "-"]), "a-1\nc-2\n");
+    assert_eq!(text("a--1\nb--1\nc--2\n", &["-k", "2", "-t", "--"]), "a--1\nc--2\n");
+    assert_eq!(text("a---b---a---", &["--delimiter", "---"]), "a---b---");
+    assert_eq!(text("-id,v\n1,a\n1,b\n", &["--csv", "-id"]), "-id,v\n1,a\n");
+    let window = ["--window", "1h", "--time-field", "1", "--time-format", "--%s"];
+    assert_eq!(text("--5 a\n--6 b\n", &window), "--5 a\n--6 b\n");
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let args = ["dedup", "--csv"].map(OsStr::new);
+    let run = run_with(b"", args.into_iter().chain([OsStr::from_bytes(b"caf\xe9")]));
+    run.failed(
+        2,
+        "coua: caf\u{fffd}: is not UTF-8, as all arguments but the names of files must be\n",
+    );
 }
 
 #[test]

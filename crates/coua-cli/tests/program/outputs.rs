@@ -377,3 +377,29 @@ fn outputs_of_refused_runs_keep_what_they_hold() {
         assert_eq!(folder.read("out"), b"precious\n", "{rest}");
     }
 }
+
+#[test]
+fn a_dash_is_standard_output() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\na\n");
+    assert_eq!(shell(folder.path(), "$COUA dedup -o - in").good(), b"a\nb\n");
+    assert_eq!(shell(folder.path(), "$COUA dedup -o out --tee-dups - in").good(), b"a\n");
+    assert_eq!(folder.read("out"), b"a\nb\n");
+    assert_eq!(shell(folder.path(), "$COUA dedup -o - --tee-dups out in").good(), b"a\nb\n");
+    assert_eq!(folder.read("out"), b"a\n");
+    shell(folder.path(), "$COUA dedup --tee-dups - in").failed(
+        2,
+        "coua: --tee-dups -: standard output has the first occurrences: give -o as well\n",
+    );
+    shell(folder.path(), "$COUA dedup --filter f -o - --resume in").failed(
+        2,
+        "coua: --resume: needs outputs that are files with names (-o): others cannot be cut\n",
+    );
+    shell(folder.path(), "$COUA add f in").good();
+    let removed = shell(folder.path(), "$COUA remove f --report found -o - in").good();
+    assert_eq!(removed, b"a\nb\na\n");
+    assert!(!folder.has("-"));
+    // A file of this name has another one as well.
+    shell(folder.path(), "$COUA dedup -o ./- in").good();
+    assert_eq!(folder.read("-"), b"a\nb\n");
+}

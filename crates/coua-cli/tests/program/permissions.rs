@@ -59,6 +59,42 @@ fn an_output_that_cannot_be_read_stays() {
     assert_eq!(folder.read("output"), b"a\n");
 }
 
+/// New names in it could not be brought to the disk.
+#[test]
+fn a_folder_that_cannot_be_read_is_refused_before_any_work() {
+    let folder = Folder::new();
+    let input = folder.file("input", "a\nb\n");
+    for name in ["drop", "open"] {
+        fs::create_dir(folder.join(name)).unwrap();
+        set_mode(&folder.join(name), 0o777);
+    }
+    let (filter, output) = (folder.join("drop/seen"), folder.join("drop/out"));
+    let (elsewhere, fine) = (folder.join("open/seen"), folder.join("open/out"));
+    let run = |args: &[&str]| {
+        let mut command = powerless(&folder);
+        set_mode(&folder.join("drop"), 0o333);
+        let run = run_as_is(command.args(args));
+        set_mode(&folder.join("drop"), 0o777);
+        run
+    };
+    let words = "its folder cannot be opened, as is needed to bring its name to the disk: Permission denied";
+    for _ in 0..2 {
+        for args in [&["dedup", "--filter", &filter, &input][..], &["add", &filter, &input]] {
+            run(args).failed(2, &format!("coua: {filter}: {words}\n"));
+        }
+        let args = ["dedup", "--filter", &elsewhere, "-o", &output, &input];
+        run(&args).failed(2, &format!("coua: {output}: {words}\n"));
+    }
+    assert_eq!(fs::read_dir(folder.join("drop")).unwrap().count(), 0);
+    assert!(!folder.has("open/seen.lock"));
+    // Without a filter nothing must outlast a power cut; and a name that is there is on the disk.
+    run(&["dedup", "-o", &output, &input]).good();
+    run(&["dedup", "--filter", &elsewhere, "-o", &output, &input]).good();
+    assert_eq!(folder.read("drop/out"), b"a\nb\n");
+    run(&["dedup", "--filter", &elsewhere, "-o", &fine, &input]).good();
+    assert_eq!(folder.read("open/out"), b"");
+}
+
 #[test]
 fn a_filter_in_a_folder_without_permission_is_read_but_not_written() {
     let folder = Folder::new();

@@ -1,14 +1,17 @@
 //! Signals: what is done is saved, and the program dies by the signal.
 
-use crate::support::{Folder, Repeats, coua, expected, lines, messages, run, send, until, wait};
+use crate::support::{
+    Folder, Repeats, coua, expected, has_read, is_full, lines, messages, progress, run, run_with,
+    send, until, wait,
+};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A program that has shown one line, and waits for more.
-fn waiting(args: &[&str]) -> (Child, ChildStdin, BufReader<std::process::ChildStdout>) {
+fn waiting(args: &[&str]) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"first\nunfinished").unwrap();
@@ -35,8 +38,7 @@ fn a_waiting_program_saves_and_dies_by_the_signal() {
             assert_eq!(rest, b"", "an unfinished record is not read");
             assert_eq!(messages(&mut child), "");
             assert!(!folder.has("seen.coua.lock"));
-            let next =
-                crate::support::run_with(b"first\nunfinished\n", ["dedup", "--filter", &filter]);
+            let next = run_with(b"first\nunfinished\n", ["dedup", "--filter", &filter]);
             assert_eq!(next.good(), b"unfinished\n");
         }
     }
@@ -46,26 +48,24 @@ fn a_waiting_program_saves_and_dies_by_the_signal() {
 fn a_working_program_loses_and_repeats_nothing() {
     let folder = Folder::new();
     let text = lines(1_000_000, Repeats::Few);
-    let file = folder.file("lines", &text);
     let filter = folder.join("seen.coua");
     let mut done = Vec::new();
-    let mut interrupted = 0;
-    for round in 0..4 {
+    for (round, signal) in [Signal::INT, Signal::TERM, Signal::INT, Signal::TERM].iter().enumerate()
+    {
+        // In each round there is more, and behind the file an input that does not end before the signal.
+        let file = folder.file("lines", &text[..text.len() / 4 * (round + 1)]);
         let part = folder.join(&format!("part{round}"));
-        let mut child = coua(["dedup", "--filter", &filter, "-o", &part, &file]).spawn().unwrap();
+        let mut child = coua(["dedup", "--filter", &filter, "-o", &part, &file, "-"]);
+        let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+        let _open = child.stdin.take();
         until(|| fs::metadata(&part).is_ok_and(|part| part.len() > 1_000_000));
-        send(&child, if round % 2 == 0 { Signal::INT } else { Signal::TERM });
-        let status = wait(&mut child);
+        send(&child, *signal);
+        assert_eq!(wait(&mut child).signal(), Some(signal.as_raw()));
         assert_eq!(messages(&mut child), "");
-        interrupted += usize::from(status.signal().is_some());
         done.extend_from_slice(&fs::read(&part).unwrap());
-        if status.signal().is_none() {
-            break;
-        }
     }
-    done.extend_from_slice(&run(["dedup", "--filter", &filter, &file]).good());
-    assert!(done == expected(&text), "{interrupted} interruptions");
-    assert!(interrupted > 0, "or else it proves nothing");
+    done.extend_from_slice(&run_with(&text, ["dedup", "--filter", &filter]).good());
+    assert!(done == expected(&text));
 }
 
 /// The signal came first, and a shell loop around it is to stop.
@@ -83,17 +83,11 @@ fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
         &["remove", "--report", "found", &filter, &file],
     ];
     let start = |command: &[&str]| coua(command).stdout(Stdio::piped()).spawn().unwrap();
-    let mut children = commands.map(start);
-    // There is nothing to see from outside while it waits for the reader, nor that the signal has come.
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    for child in &children {
-        send(child, Signal::TERM);
-    }
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    for (child, command) in children.iter_mut().zip(commands) {
+    for (mut child, command) in commands.map(start).into_iter().zip(commands) {
+        let stderr = interrupted(&mut child);
         drop(child.stdout.take());
-        assert_eq!(wait(child).signal(), Some(15), "{command:?}");
-        assert_eq!(messages(child), "");
+        assert_eq!(wait(&mut child).signal(), Some(2), "{command:?}");
+        assert_eq!(stderr.lines().count(), 0, "{command:?}");
     }
     // Without a signal it is no more than the end.
     let mut child = start(commands[0]);
@@ -101,20 +95,34 @@ fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
     assert_eq!(wait(&mut child).code(), Some(0));
 }
 
+/// Waits until a program cannot print on, interrupts it, and waits until it has met that; what it says.
+fn interrupted(child: &mut Child) -> BufReader<ChildStderr> {
+    until(|| is_full(child.stdout.as_ref().unwrap()));
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    send(child, Signal::INT);
+    assert!(progress(child, &mut stderr).contains(" records, "));
+    stderr
+}
+
 #[test]
 fn add_and_remove_save_too() {
     let folder = Folder::new();
     let filter = folder.join("f.coua");
-    let mut child = coua(["add", &filter]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"a\nb\n").unwrap();
-    // There is nothing to see from outside while it waits.
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    send(&child, Signal::TERM);
-    assert_eq!(wait(&mut child).signal(), Some(15));
-    drop(stdin);
-    let run = crate::support::run_with(b"a\nb\nc\n", ["check", &filter]);
-    assert_eq!(run.good(), b"a\nb\n");
+    for (command, text, left) in [("add", "a\nb\nc\n", "a\nb\nc\n"), ("remove", "a\nc\n", "b\n")] {
+        let mut child = coua([command, &filter]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        // It heeds signals before it reads.
+        until(|| has_read(&stdin));
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let done = format!("coua: {} records, ", text.lines().count());
+        until(|| progress(&child, &mut stderr).starts_with(&done));
+        send(&child, Signal::TERM);
+        assert_eq!(wait(&mut child).signal(), Some(15), "{command}");
+        drop(stdin);
+        let run = run_with(b"a\nb\nc\nd\n", ["check", &filter]);
+        assert_eq!(run.text(), left, "{command}");
+    }
 }
 
 #[test]
@@ -122,13 +130,52 @@ fn usr1_prints_a_line_about_the_progress() {
     let (mut child, stdin, _stdout) = waiting(&["dedup"]);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     for _ in 0..3 {
-        send(&child, Signal::USR1);
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
+        let line = progress(&child, &mut stderr);
         assert!(line.starts_with("coua: 1 records, 1 unique, "), "{line}");
     }
     drop(stdin);
     assert!(wait(&mut child).success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_command_has_its_own_word_for_what_it_counts() {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    for (args, counted) in [
+        (&["add"][..], "1 added, "),
+        (&["count"], "1 found, "),
+        (&["check"], "1 found, "),
+        (&["remove", "--report", "found"], "1 removed, "),
+    ] {
+        let mut child = coua([args, &[&filter]].concat()).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, stderr) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+        stdin.write_all(b"first\n").unwrap();
+        let mut stderr = BufReader::new(stderr);
+        let mut line = String::new();
+        // Nothing tells when the signal is heeded and the record counted.
+        until(|| {
+            if fs::read_to_string(format!("/proc/{}/status", child.id()))
+                .is_ok_and(|status| heeds_usr1(&status))
+            {
+                send(&child, Signal::USR1);
+                line.clear();
+                stderr.read_line(&mut line).unwrap();
+            }
+            line.starts_with("coua: 1 records, ")
+        });
+        assert!(line.contains(counted), "{args:?}: {line}");
+        drop(stdin);
+        assert!(wait(&mut child).success());
+    }
+}
+
+/// Whether a process, of which Linux tells this, has a handler for the signal.
+#[cfg(target_os = "linux")]
+fn heeds_usr1(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16)
+        .is_ok_and(|mask| mask >> (Signal::USR1.as_raw() - 1) & 1 == 1)
 }
 
 #[test]
@@ -165,22 +212,28 @@ fn a_second_signal_ends_a_program_that_cannot_write() {
     let file = folder.file("lines", lines(200_000, Repeats::Few));
     // Nobody reads its output.
     let mut child = coua(["dedup", &file]).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    send(&child, Signal::INT);
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let _stderr = interrupted(&mut child);
     assert!(child.try_wait().unwrap().is_none(), "it waits for the reader");
     send(&child, Signal::INT);
     assert_eq!(wait(&mut child).signal(), Some(2));
+}
+
+/// Whether a process has this file open.
+fn has_open(child: &Child, path: &str) -> bool {
+    let open = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
+    let mut files = open.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
+    let path = fs::canonicalize(path).unwrap();
+    files.any(|file| file == path)
 }
 
 #[test]
 fn a_signal_ends_the_wait_for_a_writer_of_a_named_pipe() {
     let folder = Folder::new();
     let pipe = folder.join("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for threads in ["1", "3", "4"] {
         let mut child = coua(["dedup", "-j", threads, &pipe]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        until(|| has_open(&child, &pipe));
         send(&child, Signal::TERM);
         assert_eq!(wait(&mut child).signal(), Some(15));
     }

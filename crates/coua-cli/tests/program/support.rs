@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Nothing here takes this long.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The user who owns nothing, by Linux's and BSD's custom.
 const NOBODY: u32 = 65_534;
@@ -194,6 +194,26 @@ pub(crate) fn send(child: &Child, signal: rustix::process::Signal) {
 pub(crate) fn try_send(child: &Child, signal: rustix::process::Signal) -> bool {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(id.expect("a process"), signal).is_ok()
+}
+
+/// What a child says when it is asked how far it is. It must heed signals already; those that were sent
+/// before it has met by then.
+pub(crate) fn progress(child: &Child, stderr: &mut impl BufRead) -> String {
+    send(child, rustix::process::Signal::USR1);
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("text");
+    line
+}
+
+/// Whether a child has taken all that was written to it.
+pub(crate) fn has_read(stdin: &ChildStdin) -> bool {
+    rustix::io::ioctl_fionread(stdin).expect("a pipe") == 0
+}
+
+/// Whether a child must wait for somebody to read what it prints.
+pub(crate) fn is_full(stdout: &ChildStdout) -> bool {
+    let room = rustix::pipe::fcntl_getpipe_size(stdout).expect("a pipe");
+    rustix::io::ioctl_fionread(stdout).expect("a pipe") >= room as u64
 }
 
 /// All that is left on a child's standard error.

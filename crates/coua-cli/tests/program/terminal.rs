@@ -1,13 +1,14 @@
 //! What is shown on a terminal alone.
 
-use crate::support::{coua, wait};
+use crate::support::{coua, until, wait};
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdin, Stdio};
-use std::thread::{self, sleep};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A terminal: its own side, and the program's.
@@ -34,34 +35,40 @@ fn started(args: &[&str], terminal: File) -> (Child, ChildStdin) {
     (child, stdin)
 }
 
-/// What a run shows that is fed a line every now and then.
-fn shown(args: &[&str], pauses: u32) -> String {
+/// What a run shows that is fed lines until this is enough.
+fn shown(args: &[&str], is_enough: impl Fn(&str) -> bool) -> String {
     let (mut own, program) = terminal();
     let (mut child, mut stdin) = started(args, program);
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
+    let (sender, pieces) = mpsc::channel();
+    thread::spawn(move || {
+        let mut piece = [0; 4096];
         // On Linux the end of a terminal is an error.
-        own.read_to_end(&mut text).ok();
-        String::from_utf8(text).unwrap()
+        while let Ok(length @ 1..) = own.read(&mut piece) {
+            sender.send(piece[..length].to_vec()).unwrap();
+        }
     });
-    for number in 0..pauses {
-        stdin.write_all(format!("{number}\n").as_bytes()).unwrap();
-        sleep(Duration::from_millis(100));
-    }
+    let mut bytes = Vec::new();
+    until(|| {
+        stdin.write_all(b"line\n").unwrap();
+        bytes.extend(pieces.try_iter().flatten());
+        is_enough(&String::from_utf8_lossy(&bytes))
+    });
     drop(stdin);
     assert!(wait(&mut child).success());
-    reader.join().unwrap()
+    bytes.extend(pieces.iter().flatten());
+    String::from_utf8(bytes).unwrap()
 }
 
 #[test]
 fn progress_comes_after_a_second_and_goes() {
-    let text = shown(&["dedup"], 16);
-    assert!(text.contains(" records, ") && text.contains(" unique, "), "{text:?}");
+    let text = shown(&["dedup"], |text| text.contains(" records, ") && text.contains(" unique, "));
     let last_line = text.rsplit(['\r', '\n']).next().unwrap();
     assert!(!last_line.contains("records"), "taken away: {text:?}");
-    assert_eq!(shown(&["dedup", "--quiet"], 16), "");
     let start = Instant::now();
-    let text = shown(&["dedup"], 2);
+    let is_late = |_: &str| start.elapsed() > Duration::from_secs(2);
+    assert_eq!(shown(&["dedup", "--quiet"], is_late), "");
+    let start = Instant::now();
+    let text = shown(&["dedup"], |_| true);
     assert!(text.is_empty() || start.elapsed() > Duration::from_secs(1), "{text:?}");
 }
 

@@ -1,6 +1,6 @@
 //! Several processes on one filter file, and what `verify` finds in it.
 
-use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, wait};
+use crate::support::{Folder, PATIENCE, Repeats, coua, expected, lines, run, run_with, wait};
 use std::fs;
 use std::io::Read;
 use std::sync::Mutex;
@@ -50,8 +50,9 @@ fn together_for(time: Duration) {
         let writers = [(); 2].map(|()| scope.spawn(write));
         let readers = [(); 3].map(|()| scope.spawn(read));
         let start = Instant::now();
-        // At least a round each, however slow the machine is.
-        while start.elapsed() < time || done.lock().unwrap().len() < 4 {
+        // At least a round each, however slow the machine is; a writer that failed comes no farther.
+        let is_little = || start.elapsed() < PATIENCE && done.lock().unwrap().len() < 4;
+        while start.elapsed() < time || is_little() {
             thread::sleep(Duration::from_millis(20));
         }
         is_over.store(true, Ordering::Relaxed);

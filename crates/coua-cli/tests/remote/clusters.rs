@@ -1,18 +1,18 @@
 //! Clusters: filters spread over primaries that die, and whose slots move.
 
 use crate::address;
-use crate::cluster::{Cluster, PRIMARIES};
+use crate::cluster::{Cluster, IMPATIENT, PATIENT, PRIMARIES};
 use crate::losses::repeats;
 use crate::server::Kind;
 use crate::support::{
-    Folder, Repeats, coua, expected, lines, messages, run, run_with, until, wait,
+    Folder, PATIENCE, Repeats, coua, expected, lines, messages, run, run_with, until, wait,
 };
 use std::fs;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 on_both!(
     every_command_works_on_a_cluster,
@@ -25,7 +25,7 @@ const RIGHTS: &str = "+cf.reserve +cf.info +cf.insert +cf.insertnx +cf.mexists +
     +command|info +hello +cluster|slots +asking";
 
 fn every_command_works_on_a_cluster(kind: Kind) {
-    let cluster = Cluster::start(kind);
+    let cluster = Cluster::start(kind, PATIENT);
     for node in 0..2 * PRIMARIES {
         for option in ["masterauth", "requirepass"] {
             cluster[node].client().run(&format!("CONFIG SET {option} secret"));
@@ -52,7 +52,7 @@ fn every_command_works_on_a_cluster(kind: Kind) {
 }
 
 fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
-    let mut cluster = Cluster::start(kind);
+    let mut cluster = Cluster::start(kind, IMPATIENT);
     let at = address(&cluster[0], "seen?shards=16");
     let text = lines(150_000, Repeats::Many);
     let folder = Folder::new();
@@ -85,7 +85,7 @@ fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
 /// what the program needs, and nothing else.
 fn slots_that_move_are_followed(kind: Kind) {
     const SHARDS: u32 = 8;
-    let cluster = Cluster::of(kind, PRIMARIES, PRIMARIES);
+    let cluster = Cluster::of(kind, PATIENT, PRIMARIES, PRIMARIES);
     for node in 0..PRIMARIES {
         cluster[node].client().good(&format!("ACL SETUSER me on >secret ~{{seen:* {RIGHTS}"));
     }
@@ -112,9 +112,9 @@ fn slots_that_move_are_followed(kind: Kind) {
     assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
 }
 
-/// Writes lines, little by little, until it is done; all that was written.
+/// Writes lines, little by little, until it is done, or has failed; all that was written.
 fn feed(mut stdin: ChildStdin, done: &AtomicBool) -> Vec<u8> {
-    let mut text = Vec::new();
+    let (start, mut text) = (Instant::now(), Vec::new());
     for round in 0_u64.. {
         let mut some = Vec::new();
         for line in 0..200 {
@@ -123,7 +123,7 @@ fn feed(mut stdin: ChildStdin, done: &AtomicBool) -> Vec<u8> {
         }
         stdin.write_all(&some).unwrap();
         text.extend_from_slice(&some);
-        if done.load(Ordering::Relaxed) {
+        if done.load(Ordering::Relaxed) || start.elapsed() > 2 * PATIENCE {
             break;
         }
         thread::sleep(Duration::from_millis(2));

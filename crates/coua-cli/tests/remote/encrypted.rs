@@ -1,10 +1,9 @@
 //! TLS: a server is believed if whoever the system trusts vouches for it.
 
 use crate::client::Client;
-use crate::server::{Kind, Server};
+use crate::server::{FREE_PORT, Kind, Server};
 use crate::support::{Folder, coua, run, run_as_is};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use std::net::TcpListener;
 
 on_both!(a_server_is_believed_only_with_its_certificate);
 
@@ -20,16 +19,17 @@ fn a_server_is_believed_only_with_its_certificate(kind: Kind) {
     let certificate = folder.file("certificate", certificate.pem());
     let key = folder.file("key", key.serialize_pem());
 
-    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let at = port.to_string();
-    let options = ["--tls-port", &at, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let options =
+        ["--tls-port", FREE_PORT, "--tls-cert-file", &certificate, "--tls-key-file", &key];
     let more = ["--tls-ca-cert-file", &trusted, "--tls-auth-clients", "no"];
     let server = Server::with(kind, &[&options[..], &more].concat());
+    let mut client: Client = server.client();
+    let port = client.good("CONFIG GET tls-port").elements()[1].clone();
+    let port = String::from_utf8(port.bytes().to_vec()).unwrap();
     let at = format!("valkeys://127.0.0.1:{port}/seen?shards=2");
 
     let mut trusting = coua(["add", &at, &folder.file("in", "a\nb\n")]);
     run_as_is(trusting.env("SSL_CERT_FILE", &trusted)).good();
-    let mut client: Client = server.client();
     let items =
         ["{seen:0}", "{seen:1}"].map(|key| client.run(&format!("CF.COUNT {key} a")).to_string());
     assert!(items.contains(&":1".to_owned()), "{items:?}");

@@ -103,7 +103,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
 }
 
 /// The words of the next command.
-fn command(from: &mut impl BufRead) -> std::io::Result<Vec<Vec<u8>>> {
+pub(crate) fn command(from: &mut impl BufRead) -> std::io::Result<Vec<Vec<u8>>> {
     let count = number(from)?;
     (0..count)
         .map(|_| {
@@ -122,7 +122,7 @@ fn number(from: &mut impl BufRead) -> std::io::Result<usize> {
 }
 
 /// What a server of good manners says: there is a filter `s`, and nothing in it.
-fn good(words: &[Vec<u8>], (mode, port): (&str, u16)) -> Vec<u8> {
+pub(crate) fn good(words: &[Vec<u8>], (mode, port): (&str, u16)) -> Vec<u8> {
     let text = |word: &[u8]| String::from_utf8_lossy(word).to_uppercase();
     let items = |before: usize, answer| {
         let answers = words[before..].iter().map(|_| answer).collect::<String>();

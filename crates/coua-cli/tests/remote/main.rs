@@ -28,6 +28,7 @@ mod encrypted;
 mod fake;
 mod hostile;
 mod losses;
+mod overtaken;
 mod proxy;
 mod refusals;
 #[path = "../../../coua-valkey/tests/server/resp.rs"]
@@ -37,6 +38,7 @@ mod resp;
 #[allow(dead_code, reason = "the module's own tests use all of it")]
 mod server;
 mod several;
+mod shards;
 mod signals;
 #[path = "../program/support.rs"]
 #[allow(dead_code, reason = "the tests of files use all of it")]

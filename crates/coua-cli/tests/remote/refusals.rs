@@ -2,9 +2,7 @@
 
 use crate::address;
 use crate::server::{Kind, Server};
-use crate::support::{Folder, run, run_with, until};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use crate::support::{Folder, run, run_with};
 
 on_both!(
     a_server_without_the_module_is_told,
@@ -15,26 +13,9 @@ on_both!(
     a_full_filter_records_nothing_behind_the_refused_record,
 );
 
-struct Plain(Child);
-
-impl Drop for Plain {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 fn a_server_without_the_module_is_told(kind: Kind) {
-    let folder = Folder::new();
-    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let server = Command::new(kind.program)
-        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .spawn();
-    let _server = Plain(server.unwrap());
-    until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
-    let at = format!("redis://127.0.0.1:{port}/seen");
+    let server = Server::start(Kind { has_module: false, ..kind });
+    let at = format!("redis://127.0.0.1:{}/seen", server.port());
     run(["dedup", "--filter", &at]).failed(2, &format!(
         "coua: {at}: the server lacks the module coua (its commands CF.*): start it with --loadmodule \
          libcoua.so\n"
@@ -219,9 +200,8 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
 
 #[test]
 fn unreachable_servers_and_wrong_addresses_are_told() {
-    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let at = format!("valkey://127.0.0.1:{port}/seen");
-    run(["dedup", "--filter", &at]).failed(2, &format!("coua: {at}: Connection refused\n"));
+    let at = "valkey://127.0.0.1:1/seen";
+    run(["dedup", "--filter", at]).failed(2, &format!("coua: {at}: Connection refused\n"));
     let at = "valkey://me:secret@host/seen?shards=0";
     run(["add", at]).failed(
         2,

@@ -249,6 +249,7 @@ fn the_same_bytes_shorten_the_journal() {
         store.remove_hash_batch(more, &mut removed);
         bench.round += 1;
         store.commit(&bench.progress()).unwrap();
+        assert!(bench.round < 1_000, "it never begins");
     }
     bench.held.release();
     assert!(bench.journal_bytes() > MOST_JOURNAL);
@@ -280,6 +281,7 @@ fn a_thread_that_ends_early_is_an_error_of_the_next_commit() {
             break error;
         }
         bench.check();
+        assert!(bench.round < 1_000, "it never fails");
     };
     assert!(error.to_string().contains("seen.coua.next: cannot write"), "{error}");
     let view = Options::new().read(&bench.path()).unwrap();
@@ -319,7 +321,11 @@ fn damage_is_not_written_on() {
     snapshot[4096 + 100] ^= 1;
     fs::write(bench.path(), &snapshot).unwrap();
     let mut store = bench.open();
-    while !bench.held.is_at_work() {
+    for commits in 0.. {
+        if bench.held.is_at_work() {
+            break;
+        }
+        assert!(commits < 1_000, "it never begins");
         store.insert_hash_batch(&hashes(5)).unwrap();
         store.commit(&Progress { records: 5, ..Progress::default() }).unwrap();
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::{AGING, BESIDE, SCRIPT, Script, bytes_of, change, options, progress};
 use crate::beside::held::Held;
 use crate::disk::{Disk, FileSystem};
+use crate::folder::Folder;
 use crate::lock::{inode_at, inode_of};
 use crate::{Options, StoreError};
 
@@ -115,7 +116,7 @@ impl Disk for Volatile {
         self.step(|| FileSystem.rename(from, to))
     }
 
-    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+    fn sync_folder(&self, _folder: &Folder) -> io::Result<()> {
         *self.names.lock().unwrap() = self.present();
         self.step(|| Ok(()))
     }

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::Damage;
+use crate::damage::Damage;
 use crate::fields::{Fields, put_u32, put_u64};
 
 pub(super) const MAGIC: [u8; 4] = *b"FRAM";

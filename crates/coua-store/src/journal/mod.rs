@@ -18,7 +18,7 @@ pub(crate) use write::{Journal, Tail, Transaction};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::Damage;
+use crate::damage::Damage;
 use crate::fields::{Fields, put_u32, put_u64};
 
 /// How a journal begins.

@@ -7,7 +7,8 @@ use std::path::Path;
 use super::frame::{END_BYTES, HEAD_BYTES};
 use super::torn::is_torn;
 use super::{HEADER_BYTES, Head, Header, Identity, Kind, Mark};
-use crate::error::{Damage, StoreError};
+use crate::damage::Damage;
+use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::progress::Progress;
 

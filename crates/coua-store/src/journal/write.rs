@@ -8,6 +8,8 @@ use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::fields::put_u64;
 use crate::files::Files;
+use crate::folder::Folder;
+use crate::lock::is_at;
 use crate::progress::Progress;
 
 /// Bytes that are carried over at a time.
@@ -53,7 +55,7 @@ impl Journal {
     /// of the snapshot, and of the `tail` if there is one.
     pub(crate) fn create(
         disk: &dyn Disk,
-        files: &Files,
+        (files, folder): (&Files, &Folder),
         snapshot: Identity,
         (progress, tail): (Option<&Progress>, Option<&Tail>),
     ) -> Result<Self, StoreError> {
@@ -62,7 +64,7 @@ impl Journal {
         if let Some(tail) = tail {
             journal.carry(disk, (&tail.file, &tail.path), tail.from, tail.to)?;
         }
-        journal.take_name(disk, files, progress)?;
+        journal.take_name(disk, (files, folder), progress)?;
         Ok(journal)
     }
 
@@ -109,11 +111,12 @@ impl Journal {
         Ok(end)
     }
 
-    /// Ends the last transaction of the next journal, and puts it in the place of the present one.
+    /// Ends the last transaction of the next journal, and puts it in the place of the present one. That has lost
+    /// its name after [`StoreError::Unsynced`], but perhaps not for good.
     pub(crate) fn take_name(
         &mut self,
         disk: &dyn Disk,
-        files: &Files,
+        (files, folder): (&Files, &Folder),
         progress: Option<&Progress>,
     ) -> Result<(), StoreError> {
         let is_bare = self.written == Mark::FIRST;
@@ -121,9 +124,16 @@ impl Journal {
             self.write_transaction(disk, Transaction { changes: &[], progress })?;
         }
         self.sync(disk)?;
-        let (next, path, folder) = (&files.next_journal, &files.journal, files.folder());
-        disk.rename(next, path).map_err(|source| StoreError::io(next, "rename", source))?;
-        disk.sync_folder(folder).map_err(|source| StoreError::io(folder, "sync", source))?;
+        let (next, path) = (&files.next_journal, &files.journal);
+        match disk.rename(next, path) {
+            // Over a network the answer may be lost, but not the deed.
+            Err(source) if !(cfg!(unix) && is_at(&self.file, path)) => {
+                return Err(StoreError::io(next, "rename", source));
+            }
+            _ => {}
+        }
+        let unsynced = |source| StoreError::Unsynced { path: files.snapshot.clone(), source };
+        disk.sync_folder(folder).map_err(unsynced)?;
         path.clone_into(&mut self.path);
         (self.committed, self.is_ahead) = (self.written, false);
         self.settled = is_bare.then_some(self.written.at);
@@ -197,6 +207,12 @@ impl Journal {
         self.sync(disk)?;
         (self.committed, self.is_ahead) = (self.written, false);
         Ok(())
+    }
+
+    /// Whether a reader finds a commit behind the last one that has succeeded.
+    pub(crate) fn has_another_commit(&self) -> bool {
+        let contents = Scan::begin(&self.file, &self.path).and_then(|scan| scan.contents());
+        contents.is_ok_and(|contents| contents.committed.at > self.committed.at)
     }
 
     /// Appends the last changes, and that the snapshot `next` replaces the present one; it has what

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use coua::CuckooFilter;
+use coua::{CuckooFilter, LoadError};
 use coua_store::{Lock, Options, Progress, Store, StoreError, Wait};
 
 use crate::samples::{change, committed, progress};
@@ -40,7 +40,7 @@ fn a_missing_filter_is_an_error_with_its_name() {
     }
     assert!(names_in(folder.path()).is_empty());
     let nowhere = folder.path().join("no/such/folder/seen.coua");
-    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Io { .. })));
+    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Folder { .. })));
 }
 
 /// A filter that was moved away without its journal would lose what is only there.
@@ -222,7 +222,7 @@ fn more_progress_than_a_reader_takes_is_refused() {
 /// It begins like one.
 const DAMAGED_JOURNAL: &[u8] = b"\x8aCOUJ\r\n\x1a and nothing else";
 
-/// Over nothing, a filter, one with a journal, and what is neither.
+/// Over nothing, a filter, one with a journal, what is left of one, and an empty file; but over nothing else.
 #[test]
 fn a_filter_replaces_whatever_is_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,11 +246,21 @@ fn a_filter_replaces_whatever_is_there() {
         match damage {
             0 => {}
             1 => fs::write(path.with_extension("coua.journal"), DAMAGED_JOURNAL).unwrap(),
-            _ => fs::write(&path, "not a filter").unwrap(),
+            _ => fs::write(&path, &fs::read(&path).unwrap()[..100]).unwrap(),
         }
         replace("d").unwrap();
         // Also where the bytes are the same as before.
         replace("d").unwrap();
+    }
+    fs::write(&path, "").unwrap();
+    replace("e").unwrap();
+    for others in [&b"not a filter"[..], &[0; 1000]] {
+        fs::write(&path, others).unwrap();
+        assert!(matches!(
+            replace("f"),
+            Err(StoreError::Load { source: LoadError::NotAFilter, .. })
+        ));
+        assert!(fs::read(&path).unwrap() == others);
     }
 }
 

@@ -11,6 +11,8 @@ mod kill;
 mod mapped;
 mod names;
 mod samples;
+#[path = "../../../coua/tests/skipped/mod.rs"]
+mod skipped;
 mod text;
 mod together;
 mod windows;

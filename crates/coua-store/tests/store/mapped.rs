@@ -8,6 +8,7 @@ use coua::{Clock, CuckooFilter, Generations, When, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, committed, hashes, progress};
+use crate::skipped::skipped;
 
 const STEP: u64 = 1_000;
 /// Five generations of so many items take 8 MB.
@@ -143,7 +144,7 @@ fn what_is_in_the_cache_is_mapped_for_more_work() {
     let path = folder.path().join("seen.coua");
     let pages = damaged(&path) / 4096;
     if !tells(&path) {
-        eprintln!("skipped: the file system of {} tells nothing", folder.path().display());
+        skipped("a file system that does not tell what is in the cache");
         return;
     }
     let opens = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
@@ -179,7 +180,7 @@ fn what_is_missing_is_fetched_together_for_much_work() {
     let told = cached() == pages;
     forget_half();
     if !told || cached() == pages {
-        eprintln!("skipped: the file system of {} hides or keeps all", folder.path().display());
+        skipped("a file system that does not tell what is in the cache, or keeps all");
         return;
     }
     let comes_back = || {

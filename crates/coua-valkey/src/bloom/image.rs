@@ -7,8 +7,8 @@
 //!     12      4  hash algorithm: 2 = SipHash-1-3
 //!     16     16  key of the hash
 //!     32      8  false-positive rate, as a binary64
-//!     40      8  items that the first filter holds
-//!     48      4  EXPANSION; 0 = does not grow
+//!     40      8  items that the first filter holds: 1 .. 2^30
+//!     48      4  EXPANSION: 1 .. 32768; 0 = does not grow
 //!     52      4  filters, n: 1 .. 1024
 //!     56   32 n  of each filter: items it was given (8), bits (8), probes (4), 0 (4),
 //!                XXH3-64 of its bits (8)
@@ -25,8 +25,9 @@ use coua::{BloomFilter, KeyHasher};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::chain::{Link, MOST_LINKS, OwnBloom, plan_of};
-use super::request::Blueprint;
+use super::request::{Blueprint, MOST_EXPANSION};
 use crate::refusal::LoadRefusal;
+use crate::settings;
 use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
 use crate::value::{OwnFilter, first_change};
 
@@ -187,8 +188,10 @@ impl Front {
         let rate = f64::from_bits(u64_at(bytes, 32));
         let capacity = u64_at(bytes, 40);
         let expansion = Some(u32_at(bytes, 48)).filter(|&expansion| expansion > 0);
-        let is_sound =
-            rate > 0.0 && rate < 1.0 && capacity > 0 && (count == 1 || expansion.is_some());
+        let is_sound = rate > 0.0
+            && rate < 1.0
+            && (1..=settings::MOST_CAPACITY.unsigned_abs()).contains(&capacity)
+            && expansion.map_or(count == 1, |expansion| expansion <= MOST_EXPANSION);
         if !is_sound {
             return Err(LoadRefusal::Field("options"));
         }
@@ -262,6 +265,23 @@ mod tests {
         }
         let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
         assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    /// As the words of the commands have them.
+    #[test]
+    fn options_beyond_their_ranges_are_refused() {
+        let (_, bytes) = image();
+        let (capacity, expansion) = (40..48, 48..52);
+        for (field, most) in [(capacity, 1_u64 << 30), (expansion, 32_768)] {
+            for (value, is_good) in [(most, true), (most + 1, false), (u64::MAX, false)] {
+                let mut forged = bytes.clone();
+                forged[field.clone()].copy_from_slice(&value.to_le_bytes()[..field.len()]);
+                let end = HEAD + u32_at(&bytes, 52) as usize * ROW;
+                let sum = checksum(&forged[..end]);
+                forged[end..end + SUM].copy_from_slice(&sum.to_le_bytes());
+                assert_eq!(OwnBloom::is_begun(&forged), is_good, "{field:?}: {value}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::settings;
 
 /// The largest EXPANSION.
-const MOST_EXPANSION: i64 = 32_768;
+pub(super) const MOST_EXPANSION: u32 = 32_768;
 
 /// What the words of a command say.
 #[derive(Debug, Default, PartialEq)]
@@ -60,9 +60,9 @@ impl Request {
             "CAPACITY" => once(&mut self.capacity, option, capacity_of(options.value()?)?),
             "EXPANSION" => {
                 let expansion = integer(options.value()?);
+                let expansion = expansion.and_then(|number| u32::try_from(number).ok());
                 let expansion = expansion.filter(|number| (1..=MOST_EXPANSION).contains(number));
-                let expansion = expansion.ok_or(Refusal::BloomExpansion)?;
-                once(&mut self.expansion, option, expansion as u32)
+                once(&mut self.expansion, option, expansion.ok_or(Refusal::BloomExpansion)?)
             }
             "SEED" => once(&mut self.hash_key, option, options.hash_key()?),
             _ => {

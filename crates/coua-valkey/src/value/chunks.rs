@@ -14,9 +14,9 @@ use crate::refusal::{LoadRefusal, Refusal};
 
 /// Bytes of a chunk.
 const CHUNK: usize = 16 << 20;
-/// Bytes by which the image of a small filter may be longer than its memory; if it is by more, it takes
-/// another chunk.
-const FRONT: u64 = 16 << 10;
+/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
+/// the first segment (docs/format.md, sections 1 and 2) are 4.2 kB more than the segments' own.
+pub(super) const FRONT: u64 = 16 << 10;
 /// Of less than this the next chunk becomes a part.
 const SMALL: usize = 64 << 10;
 /// Bits of a position that tell where: up to 1 TiB.
@@ -202,13 +202,13 @@ impl<F: OwnFilter> Incomplete<F> {
         if position.end != end || chunk.is_empty() {
             return Err(Refusal::Position);
         }
-        if let Some(limit) = limit.filter(|&limit| end > limit) {
+        if let Some(limit) = limit.filter(|&limit| end > limit.saturating_add(FRONT)) {
             return Err(Refusal::KeyMemory { limit });
         }
         let appended = self.append(chunk);
         let taken =
             appended.and_then(|()| match self.chunks.first().map(|it| F::image_length(it)) {
-                Some(Some(length)) if length <= end => self.complete().map(Some),
+                Some(Some(length)) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
             });
         if taken.is_err() {
@@ -217,7 +217,7 @@ impl<F: OwnFilter> Incomplete<F> {
         taken
     }
 
-    fn complete(&self) -> Result<F, Refusal> {
+    fn complete(&self, limit: Option<u64>) -> Result<F, Refusal> {
         let mut magic = [0; 8];
         let mut input = Joined { chunk: &[], rest: &self.chunks };
         input.read_exact(&mut magic).map_err(|_| Refusal::NotLoaded)?;
@@ -225,7 +225,13 @@ impl<F: OwnFilter> Incomplete<F> {
             LoadRefusal::Filter(coua::LoadError::OutOfMemory(_)) => Refusal::NoMemory,
             _ => Refusal::NotLoaded,
         })?;
-        if input.is_at_end() { Ok(filter) } else { Err(Refusal::NotLoaded) }
+        if !input.is_at_end() {
+            return Err(Refusal::NotLoaded);
+        }
+        match limit.filter(|&limit| filter.memory_bytes() > limit) {
+            Some(limit) => Err(Refusal::KeyMemory { limit }),
+            None => Ok(filter),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::mem::size_of;
 
 pub(crate) use charge::Charge;
+use chunks::FRONT;
 pub(crate) use chunks::Incomplete;
 pub(crate) use creation::Creates;
 
@@ -190,9 +191,17 @@ impl<K: Kind> NativeType for Value<K> {
             let known = u32::try_from(encoding).map_err(|_| LoadRefusal::Encoding(encoding))?;
             return Ok(Self::Imported(K::Imported::of_dump(input, known, &limits(limit))?));
         }
-        let mut limited = Limited { input, left: limit.unwrap_or(u64::MAX), exceeded: false };
+        // The limit is of memory; that of what is read only keeps it from growing without end.
+        let left = limit.map_or(u64::MAX, |limit| limit.saturating_add(FRONT));
+        let mut limited = Limited { input, left, exceeded: false };
         let value = Self::read(&mut limited, &limits(limit));
-        if let Some(limit) = limit.filter(|_| limited.exceeded) {
+        let is_larger = |value: &Self| match value {
+            Self::Own(own) => limit.is_some_and(|limit| own.memory_bytes() > limit),
+            // It has been limited already.
+            Self::Imported(_) | Self::Incomplete(_) => false,
+        };
+        let exceeded = limited.exceeded || value.as_ref().is_ok_and(is_larger);
+        if let Some(limit) = limit.filter(|_| exceeded) {
             return Err(LoadRefusal::KeyMemory { limit });
         }
         let value = value?;

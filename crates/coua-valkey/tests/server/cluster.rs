@@ -12,6 +12,11 @@ use crate::server::{Kind, PATIENCE, Server};
 pub(crate) const PRIMARIES: usize = 3;
 const SLOTS: usize = 16_384;
 
+/// Milliseconds after which a silent node counts as dead: a busy machine makes none silent so long.
+pub(crate) const PATIENT: u32 = 15_000;
+/// For tests that kill one.
+pub(crate) const IMPATIENT: u32 = 1_500;
+
 /// The nodes: first the primaries, then their replicas in the same order.
 pub(crate) struct Cluster {
     nodes: Vec<Server>,
@@ -27,14 +32,14 @@ impl Index<usize> for Cluster {
 
 impl Cluster {
     /// Three primaries with a replica each.
-    pub(crate) fn start(kind: Kind) -> Self {
-        Self::of(kind, PRIMARIES, 2 * PRIMARIES)
+    pub(crate) fn start(kind: Kind, timeout: u32) -> Self {
+        Self::of(kind, timeout, PRIMARIES, 2 * PRIMARIES)
     }
 
     /// Starts the nodes, and waits until all of them agree: so many primaries, and each further node
     /// follows one of them and gets what it is told.
-    pub(crate) fn of(kind: Kind, primaries: usize, nodes: usize) -> Self {
-        let cluster = Self { nodes: (0..nodes).map(|_| node(kind)).collect() };
+    pub(crate) fn of(kind: Kind, timeout: u32, primaries: usize, nodes: usize) -> Self {
+        let cluster = Self { nodes: (0..nodes).map(|_| node(kind, timeout)).collect() };
         cluster.introduce();
         for node in 0..primaries {
             let (first, behind) = (node * SLOTS / primaries, (node + 1) * SLOTS / primaries);
@@ -123,8 +128,9 @@ impl Cluster {
     }
 }
 
-fn node(kind: Kind) -> Server {
-    Server::with(kind, &["--cluster-enabled", "yes", "--cluster-node-timeout", "1500"])
+fn node(kind: Kind, timeout: u32) -> Server {
+    let timeout = timeout.to_string();
+    Server::with(kind, &["--cluster-enabled", "yes", "--cluster-node-timeout", &timeout])
 }
 
 fn says(node: &Server, command: &str, line: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Filters spread over a cluster, of which a primary dies.
 
-use crate::cluster::{Cluster, PRIMARIES, wait_for};
+use crate::cluster::{Cluster, IMPATIENT, PATIENT, PRIMARIES, wait_for};
 use crate::server::Kind;
 use crate::zoo::with_items;
 
@@ -11,7 +11,7 @@ const ITEMS: u32 = 1_000;
 
 /// What was taken and has reached a replica is there when the primary is not.
 fn shards_survive_a_primary(kind: Kind) {
-    let mut cluster = Cluster::start(kind);
+    let mut cluster = Cluster::start(kind, IMPATIENT);
     let shard = |number: u32| format!("{{seen:{number}}}");
     let items = |number: u32| number * ITEMS..(number + 1) * ITEMS;
     for number in 0..SHARDS {
@@ -45,7 +45,7 @@ fn shards_survive_a_primary(kind: Kind) {
 }
 
 fn keys_of_one_command_lie_together(kind: Kind) {
-    let cluster = Cluster::start(kind);
+    let cluster = Cluster::start(kind, PATIENT);
     cluster.run(0, "CF.RESERVE {a}1 1000 SEED 000102030405060708090a0b0c0d0e0f");
     cluster.run(0, "CF.RESERVE {a}2 1000 SEED 000102030405060708090a0b0c0d0e0f");
     cluster.run(0, "CF.ADD {a}2 x");

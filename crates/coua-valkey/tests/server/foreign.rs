@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::server::{Kind, Server, module};
 
-on_both!(loaded_twice, beside_a_module_with_the_same_commands);
+on_both!(loaded_twice, beside_a_module_with_the_same_commands_needs_cc);
 
 /// The second one is refused with the reason in the log, and the first one goes on.
 fn loaded_twice(kind: Kind) {
@@ -25,7 +25,7 @@ fn loaded_twice(kind: Kind) {
 }
 
 /// The other module keeps its commands; the family that they belong to is left out.
-fn beside_a_module_with_the_same_commands(kind: Kind) {
+fn beside_a_module_with_the_same_commands_needs_cc(kind: Kind) {
     let directory = tempfile::tempdir().unwrap();
     let foreign = build_foreign(directory.path());
     let server = Server::configured(kind, &format!("loadmodule {}\n", foreign.display()));

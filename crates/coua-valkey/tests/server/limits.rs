@@ -16,6 +16,7 @@ on_both!(
     limit_of_memory_of_what_is_loaded,
     limit_of_memory_and_what_was_before,
     what_a_server_accepted_can_be_restored,
+    what_may_be_created_may_be_loaded,
     a_server_without_memory,
 );
 
@@ -202,6 +203,57 @@ fn what_a_server_accepted_can_be_restored(kind: Kind) {
         let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
         assert_eq!(reply.to_string(), "+OK", "{command}");
         client.good("DEL other");
+    }
+}
+
+/// What may be created may be restored and loaded: the limit is of memory, and images are longer or
+/// shorter than that.
+fn what_may_be_created_may_be_loaded(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for command in [
+        "CF.RESERVE f 4",
+        "CF.RESERVE f 1024",
+        "CF.RESERVE f 100000 EXPANSION 0",
+        "CF.RESERVE f 1000000",
+        "BF.RESERVE f 0.01 1",
+        "BF.RESERVE f 0.01 100000",
+    ] {
+        client.good("CONFIG SET coua.key-memory-limit 0");
+        client.good(command);
+        let family = &command[..2];
+        let size = if family == "CF" {
+            client.good("CF.INFO f Size").integer()
+        } else {
+            client.good("BF.INFO f SIZE").elements()[0].integer()
+        };
+        let dump = client.good("DUMP f");
+        let mut chunks = vec![(0, Vec::new())];
+        while let Some((last, _)) = chunks.last() {
+            let reply = client.good(&format!("{family}.SCANDUMP f {last}"));
+            let [next, chunk] = reply.elements() else { panic!("{reply}") };
+            if next.integer() == 0 {
+                break;
+            }
+            chunks.push((next.integer(), chunk.bytes().to_vec()));
+        }
+        for (limit, fits) in [(size, true), (size - 1, false)] {
+            client.good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
+            client.good("DEL f");
+            let restored = client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]);
+            assert_eq!(!restored.is_error(), fits, "{command}, {limit}: {restored}");
+            client.good("DEL f");
+            let load = format!("{family}.LOADCHUNK");
+            let mut load = |(position, chunk): &(i64, Vec<u8>)| {
+                let position = position.to_string();
+                let words = [load.as_bytes(), b"f", position.as_bytes(), chunk];
+                !client.call(&words).is_error()
+            };
+            assert_eq!(chunks[1..].iter().all(&mut load), fits, "{command}, {limit}: loaded");
+            client.good("DEL f");
+            assert_eq!(!client.run(command).is_error(), fits, "{command}, {limit}: created");
+        }
+        client.good("DEL f");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A server with the module, in a directory and on a port of its own.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
@@ -19,6 +20,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a server may take to reply before it is looked after.
 const MOMENT: Duration = Duration::from_secs(3);
 
+/// In options: a port that nobody has, another one at each try to start the server.
+pub(crate) const FREE_PORT: &str = "a free port";
+
 /// A server's configuration file, in its directory.
 const CONFIGURATION: &str = "configuration";
 
@@ -30,11 +34,13 @@ const KILL: i32 = 9;
 pub(crate) struct Kind {
     pub(crate) program: &'static str,
     /// Whether valgrind looks at every access to memory.
-    checked: bool,
+    pub(crate) checked: bool,
+    /// Whether it has the module.
+    pub(crate) has_module: bool,
 }
 
-pub(crate) const REDIS: Kind = Kind { program: "redis-server", checked: false };
-pub(crate) const VALKEY: Kind = Kind { program: "valkey-server", checked: false };
+pub(crate) const REDIS: Kind = Kind { program: "redis-server", checked: false, has_module: true };
+pub(crate) const VALKEY: Kind = Kind { program: "valkey-server", checked: false, has_module: true };
 
 impl Kind {
     /// The same server, slow and strictly checked: it fails the test if it uses memory that is not its
@@ -192,6 +198,10 @@ fn launch(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
 
 fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
     let port = free_port();
+    let filled = |option: &String| {
+        if option == FREE_PORT { free_port().to_string() } else { option.clone() }
+    };
+    let load = kind.has_module.then(|| [OsStr::new("--loadmodule"), module().as_os_str()]);
     let child = kind
         .command()
         .args(Some(CONFIGURATION).filter(|file| directory.join(file).exists()))
@@ -204,8 +214,8 @@ fn spawn(kind: Kind, options: &[String], directory: &Path) -> (Child, u16) {
         .args(["--rdbcompression", if kind.checked { "no" } else { "yes" }])
         .args(["--logfile", "log", "--dir"])
         .arg(directory)
-        .args(["--loadmodule", module().to_str().unwrap()])
-        .args(options)
+        .args(load.into_iter().flatten())
+        .args(options.iter().map(filled))
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

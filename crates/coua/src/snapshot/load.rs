@@ -189,15 +189,14 @@ impl Front {
     ) -> Result<CuckooFilter, LoadError> {
         let hasher = self.header.hash.hasher(key)?;
         let side_bytes = self.side_bytes(input)?;
-        let Self { header, shapes, directory, .. } = self;
-        assemble(&header, Parts { hasher, shapes, directory, table, side_bytes })
+        let Self { header, directory, .. } = self;
+        assemble(&header, Parts { hasher, directory, table, side_bytes })
     }
 }
 
 /// What has been read, checked each by itself.
 struct Parts {
     hasher: KeyHasher,
-    shapes: Vec<Shape>,
     directory: Directory,
     table: Table,
     side_bytes: Vec<u8>,
@@ -207,7 +206,7 @@ struct Parts {
 fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
     let mut filter = CuckooFilter {
         geometry: header.geometry,
-        shapes: parts.shapes,
+        shapes: header.geometry.shapes_below(parts.table.deepest_level()),
         directory: parts.directory,
         table: parts.table,
         side: Side::default(),
@@ -275,6 +274,8 @@ pub(super) fn add_segments(
     front: &Front,
     mut check: impl FnMut(u64, &Row, &mut Segment, &Shape) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
+    // All rows have arrived: there are not more of them announced than there are.
+    table.expect_segments(front.rows.len())?;
     let mut prefix = 0u64;
     for (number, row) in (0..).zip(&front.rows) {
         let level = row.depth - front.header.geometry.base_depth;

@@ -66,8 +66,9 @@ pub(crate) struct Parent<'a> {
 impl CuckooFilter {
     /// Splits a segment in two. O(slots of a segment), well under a millisecond.
     pub(crate) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
+        let Segment { prefix, level, .. } = self.table.segments[index as usize];
+        self.add_shapes_below(level + 1)?;
         let segment = &self.table.segments[index as usize];
-        let Segment { prefix, level, .. } = *segment;
         let shape = self.shapes[usize::from(level)];
         let child = self.shapes[usize::from(level) + 1];
         let depth = shape.depth;
@@ -95,6 +96,19 @@ impl CuckooFilter {
         for (segment, prefix) in [(index, prefix), (upper_index, upper)] {
             let spilled = self.side.under(prefix, depth + 1).next().is_some();
             self.table.segments[segment as usize].spilled = spilled;
+        }
+        Ok(())
+    }
+
+    /// Adds the shape of the level below this one, if that exists.
+    fn add_shapes_below(&mut self, level: u8) -> Result<(), OutOfMemory> {
+        let last = self.shapes.len() - 1;
+        if last == usize::from(level)
+            && let Some(next) = self.geometry.shape(self.shapes[last].depth + 1)
+        {
+            let refused = OutOfMemory { bytes: size_of::<Shape>() as u64 };
+            self.shapes.try_reserve_exact(1).map_err(|_| refused)?;
+            self.shapes.push(next);
         }
         Ok(())
     }
@@ -249,6 +263,22 @@ mod tests {
             });
         }
         (slots, waiting)
+    }
+
+    #[test]
+    fn shapes_that_nothing_has_take_no_memory() {
+        let mut filter = CuckooFilter::new();
+        let before = filter.memory_bytes();
+        for number in 0..200_000_u64 {
+            let deepest = usize::from(filter.table.deepest_level());
+            assert_eq!((filter.shapes.len(), filter.shapes.capacity()), (deepest + 2, deepest + 2));
+            let hash = KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            filter.insert_hash(hash).unwrap();
+        }
+        assert!(filter.table.deepest_level() > 1 && filter.memory_bytes() > before);
+        let bytes = filter.memory_bytes();
+        filter.shapes.reserve_exact(10);
+        assert_eq!(filter.memory_bytes(), bytes + 10 * size_of::<Shape>(), "they are counted");
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Table {
         let total = (count as u64).saturating_mul(bytes);
         // All at once: of many pieces the system promises more than it has.
         let mut table = Self::with_room(total)?;
-        table.segments.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes: total })?;
+        table.expect_segments(count)?;
         for number in 0..count as u64 {
             table.add_segment(bytes, (number << 1) << (63 - depth), 0)?;
         }
@@ -73,6 +73,12 @@ impl Table {
         };
         let arena = Arena::of_file(file, begin, mapped)?;
         Ok(Self { arenas: vec![arena], free: total, total, ..Self::default() })
+    }
+
+    /// Makes the list long enough for so many segments more, and no longer.
+    pub(crate) fn expect_segments(&mut self, count: usize) -> Result<(), OutOfMemory> {
+        let bytes = count.saturating_mul(size_of::<Segment>()) as u64;
+        self.segments.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes })
     }
 
     fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
@@ -188,6 +194,11 @@ impl Table {
         }
     }
 
+    /// The most that a segment lies below the base depth. O(segments).
+    pub(crate) fn deepest_level(&self) -> u8 {
+        self.segments.iter().map(|segment| segment.level).max().unwrap_or(0)
+    }
+
     /// Bytes of all arenas and of the list of segments.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.total + self.segments.capacity() * size_of::<Segment>()
@@ -204,6 +215,7 @@ impl Table {
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::default();
         copy.add_arena(self.segments.iter().map(Segment::len).sum())?;
+        copy.expect_segments(self.segments.len())?;
         for source in &self.segments {
             let index = copy.add_segment(source.len() as u64, source.prefix, source.level)?;
             let target = &mut copy.segments[index as usize];

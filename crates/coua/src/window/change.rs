@@ -155,8 +155,8 @@ impl Generations {
         }
     }
 
-    /// Takes one copy of each key away, the newest; `removed` is cleared and then holds one answer
-    /// each. O(keys * generations).
+    /// Takes one copy of each key away, the oldest: one that the filters cannot tell from it is remembered as
+    /// long as before. `removed` is cleared and then holds one answer each. O(keys * generations).
     ///
     /// ```
     /// let mut removed = Vec::new();
@@ -181,7 +181,7 @@ impl Generations {
         removed.resize(hashes.len(), false);
         let mut places: Vec<usize> = (0..hashes.len()).collect();
         let (mut wanted, mut answers) = (Vec::new(), Vec::new());
-        for Live { number, filter } in self.live.iter_mut().rev() {
+        for Live { number, filter } in &mut self.live {
             if places.is_empty() {
                 return;
             }

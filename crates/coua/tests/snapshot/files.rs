@@ -5,13 +5,13 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use coua::{CuckooFilter, LoadError};
 
-use crate::counting::measured;
+use crate::counting::{ENDLESS, measured};
 use crate::forge::Forgery;
 use crate::samples::{bytes_of, samples};
+use crate::skipped::skipped;
 
 fn filter_of(keys: std::ops::Range<u32>) -> CuckooFilter {
     let builder = CuckooFilter::builder().capacity(2_000).rate(0.001);
@@ -172,14 +172,15 @@ fn a_full_disk_leaves_the_old_file() {
     let path = folder.path().join("seen.coua");
     filter_of(0..10).save_atomically(&path).unwrap();
     let old = fs::read(&path).unwrap();
-    let status = Command::new("sh")
+    let run = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\""])
         .arg(std::env::current_exe().unwrap())
         .arg(NAME)
         .env("COUA_SAVE_UNDER_LIMIT", &path)
         .output()
         .unwrap();
-    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stdout));
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
     assert!(fs::read(&path).unwrap() == old);
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
@@ -201,11 +202,12 @@ fn readers_see_the_old_or_the_new_file() {
             }
             reads
         });
-        for _ in 0..40 {
-            large.save_atomically(&path).unwrap();
-            small.save_atomically(&path).unwrap();
-        }
+        let saved = (0..40).try_for_each(|_| {
+            large.save_atomically(&path)?;
+            small.save_atomically(&path)
+        });
         done.store(true, Ordering::Relaxed);
+        saved.unwrap();
         assert!(reader.join().unwrap() > 0);
     });
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
@@ -228,12 +230,13 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
         let mut file = File::create(&path).unwrap();
         file.write_all(&forged.0[..192]).unwrap();
         if file.set_len(end).is_err() {
-            continue; // a file system without sparse files
+            skipped("a file system without sparse files");
+            return;
         }
         let (result, cost) = measured(|| CuckooFilter::read(&path));
         assert!(result.is_err());
         assert!(cost.heap < 10_000_000, "{segments}: {} bytes", cost.heap);
-        assert!(cost.time < Duration::from_secs(1), "{segments}: {:?}", cost.time);
+        assert!(cost.time < ENDLESS, "{segments}: {:?}", cost.time);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Forged bytes, with correct checksums: an error, or a filter that answers wrongly but does nothing
 //! worse: no panic, no endless loop, no memory without end.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use coua::{Conversion, CuckooFilter, Layout, LoadError};
 
-use crate::counting::measured_load;
+use crate::counting::{ENDLESS, measured_load};
 use crate::forge::{FIELDS, Forgery, HEADER, ROW};
 use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
@@ -25,11 +25,11 @@ fn extremes(real: u64) -> impl Iterator<Item = u64> {
 fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     let (result, cost) = measured_load(bytes.len(), || CuckooFilter::from_bytes(bytes));
     assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
-    assert!(cost.time < Duration::from_secs(1), "{}: {:?}", what(), cost.time);
+    assert!(cost.time < ENDLESS, "{}: {:?}", what(), cost.time);
     let Ok(filter) = result else { return false };
     let start = Instant::now();
     exercise(filter, &mut Random::new(9));
-    assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
+    assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());
     true
 }
 

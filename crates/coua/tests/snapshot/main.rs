@@ -2,6 +2,8 @@
 
 #[path = "../random/mod.rs"]
 mod random;
+#[path = "../skipped/mod.rs"]
+mod skipped;
 
 mod counting;
 mod damage;

@@ -4,11 +4,11 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use coua::{CuckooFilter, KeyHash, KeyHasher, LoadError, Part};
 
-use crate::counting::{measured, measured_load};
+use crate::counting::{ENDLESS, measured, measured_load};
 use crate::forge::{FIELDS, Forgery, HEADER};
 use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
@@ -224,7 +224,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     filter.remove_hash_batch(&Random::new(5).hashes(20_000), &mut removed);
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= 4096);
-    assert!(start.elapsed() < Duration::from_secs(5), "{}: {:?}", what(), start.elapsed());
+    assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());
     assert!(fs::read(file.path()).expect("it can be read") == bytes, "{}", what());
     true
 }

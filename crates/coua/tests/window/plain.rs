@@ -83,7 +83,7 @@ impl Plain {
     }
 
     pub(crate) fn remove(&mut self, key: u64) -> bool {
-        for copies in self.live.values_mut().rev() {
+        for copies in self.live.values_mut() {
             if let Some(count) = copies.get_mut(&key) {
                 *count -= 1;
                 if *count == 0 {

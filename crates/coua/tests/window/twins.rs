@@ -52,6 +52,24 @@ fn new(window: Window) -> Generations {
     Generations::new(window, mould.build().unwrap())
 }
 
+/// Two keys that the filter cannot tell apart, in different generations.
+#[test]
+fn a_removal_makes_nobody_else_older() {
+    let window = Window::new(Clock::Arrival, 30, 3).unwrap();
+    let mould = CuckooFilter::builder().capacity(100).hash_bits(12).build().unwrap();
+    let mut seen = Generations::new(window, mould);
+    let [first, second] = [0, 0xffff].map(|rest| KeyHash::from_u64((0x1234 << 48) | rest));
+    for (time, hash) in [(0, first), (20, second)] {
+        seen.advance(time, &mut ());
+        seen.insert_hash_batch(&[hash], When::Now, &mut ()).unwrap();
+    }
+    let (mut removed, mut present) = (Vec::new(), Vec::new());
+    seen.remove_hash_batch(&[first], &mut removed, &mut ());
+    seen.advance(40, &mut ());
+    seen.contains_hash_batch(&[second], &mut present);
+    assert_eq!((removed, present), (vec![true], vec![true]), "it is 20 old");
+}
+
 /// The three of them, and the model.
 struct Four {
     batches: Generations,

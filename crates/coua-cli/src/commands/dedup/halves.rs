@@ -15,6 +15,7 @@ use crate::message::Failure;
 use crate::output::Outputs;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
+use crate::progress::Counted;
 use crate::session::Session;
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
 use std::mem;
@@ -28,6 +29,7 @@ pub(super) fn run(
     inputs: &Survey,
     own: &OwnFiles,
 ) -> Result<Exit, Failure> {
+    args.now.agree_with(None)?;
     let half = |number| {
         let filter = args.filter.build_with_hash_bits(BITS)?;
         Ok(Half::new(number, filter, Forecast::new(inputs.total_bytes)))
@@ -36,7 +38,8 @@ pub(super) fn run(
     let hasher = second.filter.hasher();
     let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, own))?;
     let manners = &args.work.manners;
-    let session = Session::begin(&args.work.run, manners.quiet, reading.on_missing, inputs)?;
+    let session =
+        Session::begin(Counted::Unique, &args.work.run, manners.quiet, reading.on_missing, inputs)?;
     let pipeline = session.pipeline(reading, hasher);
     let tally = Tally::new(session, Counts::default(), &args.output);
     let mut dedup = Halved { second, outcomes: Vec::new(), tally };
@@ -47,7 +50,7 @@ pub(super) fn run(
     let Halved { second, mut tally, .. } = dedup;
     tally.counts.expected_wrongly_dropped =
         first.expected_wrongly_dropped + second.expected_wrongly_dropped;
-    tally.finish([&first.filter, &second.filter], "filter".to_owned(), "")
+    tally.finish([&first.filter, &second.filter], "filter", "")
 }
 
 #[derive(Debug)]

@@ -18,6 +18,7 @@ use crate::message::Failure;
 use crate::output::Settled;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
+use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Begun, Course, Job, Yield};
 use crate::session::Session;
@@ -31,14 +32,16 @@ use tally::{Counts, Tally, expected_wrongly_dropped};
 ///
 /// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's
 /// hash unless told otherwise, so the expected number of records wrongly taken for repeats stays far
-/// below one (0.03 for a billion records; --stats prints it). Records are printed as they came; only
+/// below one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
+/// files, room is made for as many items as their sizes and first records foretell. Records are printed as they came; only
 /// between two files of which the first lacks its last newline one is added.
 ///
 /// With --filter the run goes on where the one before it ended. The filter file is brought up to date
 /// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
 /// filter go to a journal beside it, FILE.journal: copy both files, or one made by `coua merge -o
 /// COPY FILE`. At exit code 2, and when the reader of the output goes away (| head), it is as it was
-/// before, or at the last checkpoint, and nothing after that is recorded. SIGINT and SIGTERM finish the present block, save, and
+/// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but the
+/// disk has not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
 ///
 /// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a
@@ -83,6 +86,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     work.run.check()?;
+    args.output.check()?;
     if let Some(address) = args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
         remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -105,6 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs, now)?)),
         None => Memory::Fleeting(Box::new(args.filter.build()?)),
     };
+    args.now.agree_with(memory.filter().window())?;
     reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
     let job = Job::new("dedup", &args.input, &reading)
@@ -118,7 +123,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let Begun { course, mut outputs, counts } =
         work.checkpoints.begin(memory.kept(), job, fresh)?;
-    let session = Session::begin(&work.run, work.manners.quiet, reading.on_missing, &inputs)?;
+    let session = Session::begin(
+        Counted::Unique,
+        &work.run,
+        work.manners.quiet,
+        reading.on_missing,
+        &inputs,
+    )?;
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     // A filter that is kept must depend on the records alone, not on how they were stored.
     let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
@@ -203,7 +214,10 @@ impl Dedup {
         let name = self.memory.name();
         self.tally.session.tell_outdated(self.memory.filter());
         let ending = self.tally.ending();
-        let memory = self.course.end(ending, self.memory, settled, &self.tally.counts)?;
-        self.tally.finish(memory.filter(), name, saved)
+        let ended = self.course.end(ending, self.memory, settled, &self.tally.counts);
+        match (ended, self.tally.refusal(&name, saved)) {
+            (Err(failure), Some(refusal)) => failure.told_if_unsynced().and(Err(refusal)),
+            (ended, _) => self.tally.finish(ended?.filter(), &name, saved),
+        }
     }
 }

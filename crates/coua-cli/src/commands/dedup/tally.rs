@@ -98,7 +98,7 @@ impl Tally {
     pub(super) fn finish(
         self,
         filter: impl Into<FilterFigures>,
-        name: String,
+        name: &str,
         saved: &str,
     ) -> Result<Exit, Failure> {
         let answers = Answers {
@@ -108,14 +108,19 @@ impl Tally {
             ..Answers::default()
         };
         let printed = self.session.print_figures(answers, filter);
-        let Some(Refused { record, full }) = self.refused else {
-            printed?;
-            return Ok(self.session.exit(Exit::Success));
-        };
+        match self.refusal(name, saved) {
+            Some(refusal) => Err(refusal),
+            None => printed.map(|()| self.session.exit(Exit::Success)),
+        }
+    }
+
+    /// What there is to say if there was no room for a record.
+    pub(super) fn refusal(&self, name: &str, saved: &str) -> Option<Failure> {
+        let Refused { record, full } = self.refused.as_ref()?;
         let reason = format!(
             "{full}; stopped before {record}: all records before it are {saved}in the output, it \
              and those behind it are neither"
         );
-        Err(Failure::Full { name, reason })
+        Some(Failure::Full { name: name.to_owned(), reason })
     }
 }

@@ -33,7 +33,7 @@ impl Shape {
         match (items, exactness, args.memory) {
             (Some(items), _, None) => self
                 .of(items, exactness.unwrap_or(ALL_BITS))
-                .map_err(|error| Failure::at("plan", error)),
+                .map_err(|error| unplanned(items, error)),
             (Some(items), None, Some(memory)) => self.best_rate(items, memory),
             (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
             (Some(_), Some(_), Some(_)) => Err(Failure::at(
@@ -71,7 +71,7 @@ impl Shape {
                     low = bits;
                 }
                 Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = bits,
-                Err(error) => return Err(Failure::at("plan", error)),
+                Err(error) => return Err(unplanned(items, error)),
             }
         }
         fits.ok_or_else(|| {
@@ -99,6 +99,18 @@ impl Shape {
         fits.ok_or_else(|| {
             Failure::at("plan", format_args!("no filter fits into {}", size(memory)))
         })
+    }
+}
+
+/// The failure to say about a filter that cannot be.
+fn unplanned(items: u64, error: BuildError) -> Failure {
+    match error {
+        // A plan takes no memory.
+        BuildError::OutOfMemory(_) => {
+            let items = grouped(items);
+            Failure::at("plan", format_args!("{items} items are more than any filter can hold"))
+        }
+        error => Failure::at("plan", error),
     }
 }
 

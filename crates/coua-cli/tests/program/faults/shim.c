@@ -1,9 +1,8 @@
-/* Between the program and the C library: makes one step on regular files fail, and tells all steps.
+/* Between the program and the C library: makes one step on regular files or folders fail, and tells all steps.
  *
- * COUA_FAULT_LOG=FILE   every step is written there: a letter for the call, a blank, the file's name;
- *                       also d for the sync of a folder, which never fails
- * COUA_FAULT_CALL=xyz   only these calls fail: write, sync, truncate, rename, unlink, lock
- *                       (by the letters w s t r u l)
+ * COUA_FAULT_LOG=FILE   every step is written there: a letter for the call, a blank, the file's name
+ * COUA_FAULT_CALL=xyz   only these calls fail: write, sync, truncate, rename, unlink, lock; open and sync of
+ *                       a folder (by the letters w s t r u l o d)
  * COUA_FAULT_NAME=END   only on files whose names end so
  * COUA_FAULT_AT=N       the N-th of those steps fails (from 0), and every later one of them too if
  * COUA_FAULT_ON=1       is set
@@ -13,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int fails(char call, const char *name)
     return number == atol(at) || (number > atol(at) && getenv("COUA_FAULT_ON"));
 }
 
-/* Whether a step on a regular file is to fail. */
+/* Whether a step on a regular file or a folder is to fail. */
 static int fails_on(char call, int fd)
 {
     struct stat found;
@@ -66,10 +66,13 @@ static int fails_on(char call, int fd)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, name, sizeof name - 1);
     name[length < 0 ? 0 : length] = 0;
-    if (S_ISREG(found.st_mode))
-        return fails(call, name);
-    tell('d', name);
-    return 0;
+    return fails(S_ISDIR(found.st_mode) && call == 's' ? 'd' : call, name);
+}
+
+static int is_folder(int fd)
+{
+    struct stat found;
+    return !fstat(fd, &found) && S_ISDIR(found.st_mode);
 }
 
 static int error(void)
@@ -82,6 +85,19 @@ static int failed(void)
 {
     errno = error() ? error() : EIO;
     return -1;
+}
+
+int open64(const char *name, int flags, ...)
+{
+    int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open64");
+    va_list more;
+    va_start(more, flags);
+    int fd = real(name, flags, flags & O_CREAT ? va_arg(more, mode_t) : 0);
+    va_end(more);
+    if (fd < 0 || !is_folder(fd) || !fails_on('o', fd))
+        return fd;
+    close(fd);
+    return failed();
 }
 
 ssize_t write(int fd, const void *bytes, size_t count)

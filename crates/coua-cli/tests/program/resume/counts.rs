@@ -66,11 +66,24 @@ fn a_run_that_has_ended_may_be_done_again() {
     run_in(&folder, &with(ADD, &["--resume"])).good();
     run_in(&folder, ADD).good();
     assert_eq!(counts(&folder), [9, 7, 9, 3, 3]);
+    let forgotten = |run: Run, command: &str, input: &str| {
+        let (seen, input) = (fs::canonicalize(folder.join("seen")), folder.join(input));
+        let message = format!(
+            "coua: {}: forgets that `coua {command}` of {input} has ended: done once more, its records \
+             would count twice\n",
+            seen.unwrap().display()
+        );
+        run.failed(0, &message);
+    };
     // Another run with the option is another run.
-    run_in(&folder, &["add", "seen", "first", "--resume"]).good();
+    forgotten(run_in(&folder, &["add", "seen", "first", "--resume"]), "add", "first");
     assert_eq!(counts(&folder), [11, 8, 9, 3, 3]);
-    run_in(&folder, &["remove", "seen", "first", "--resume"]).good();
+    forgotten(run_in(&folder, &["remove", "seen", "first", "--resume"]), "add", "first");
     assert_eq!(counts(&folder), [9, 7, 9, 3, 3]);
+    forgotten(run_in(&folder, &["add", "seen", "second", "--resume"]), "remove", "first");
+    assert_eq!(counts(&folder), [10, 8, 12, 3, 3]);
+    run_in(&folder, &["add", "seen", "first", "--resume", "--quiet"]).good();
+    assert_eq!(counts(&folder), [12, 9, 12, 3, 3]);
 }
 
 /// Whoever changes the filter would forget how far the run is.

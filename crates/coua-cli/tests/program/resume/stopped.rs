@@ -1,26 +1,36 @@
 //! Runs that were stopped rather than killed.
 
-use super::{DEDUPS, Trial};
+use super::{DEDUPS, Kind, Trial};
 use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, send, until, wait};
 use rustix::process::Signal;
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+
+/// A run that was told to stop when it had written so much, and did before its end.
+fn stopped(kind: &'static Kind, written: u64) -> Trial {
+    for _ in 0..50 {
+        let trial = Trial::new(kind, 200_000);
+        let mut child = trial.start(&[]);
+        let output = trial.folder.join("out");
+        until(|| fs::metadata(&output).is_ok_and(|output| output.len() >= written));
+        send(&child, Signal::TERM);
+        let status = wait(&mut child);
+        if status.signal() == Some(Signal::TERM.as_raw()) {
+            return trial;
+        }
+        assert!(status.success(), "{}: {status}", kind.name);
+    }
+    panic!("{}: no run was caught at work", kind.name);
+}
 
 #[test]
 fn a_signal_ends_a_run_that_can_be_gone_on_with() {
     for kind in &DEDUPS {
         let reference = Trial::new(kind, 200_000);
         reference.end(&[]);
-        let trial = Trial::new(kind, 200_000);
-        let mut child = trial.start(&[]);
-        let output = trial.folder.join("out");
-        let half = reference.folder.read("out").len() as u64 / 2;
-        until(|| fs::metadata(&output).is_ok_and(|output| output.len() >= half));
-        send(&child, Signal::TERM);
-        if wait(&mut child).success() {
-            continue;
-        }
+        let trial = stopped(kind, reference.folder.read("out").len() as u64 / 2);
         // It holds what the filter remembers.
         let again = trial.start(&[]).wait_with_output().unwrap();
         assert_eq!(again.status.code(), Some(2));

@@ -13,7 +13,13 @@ fn windows_that_cannot_be() {
         (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
         (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),
         (&["--window", "7d", "--window-items", "9"], "cannot be used with"),
-        (&["--generations", "9"], "--generations: has a meaning only with --window"),
+        (
+            &["--generations", "9"],
+            "--generations: has a meaning only with --window or --window-items",
+        ),
+        (&["--now", "0"], "--now: has a meaning only with --window"),
+        (&["--now", "0", "--capacity", "9"], "--now: has a meaning only with --window"),
+        (&["--now", "0", "--window-items", "9"], "--now: has a meaning only with --window"),
         (&["--time-field", "1"], "--time-field: has a meaning only with --window"),
         (&["--window-items", "9", "--time-field", "1"], "has no meaning with --window-items"),
         (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
@@ -56,6 +62,11 @@ fn options_must_agree_with_the_filter() {
     run_with(b"a\n", ["add", &folder.join("p.coua")]).good();
     let message = run_with(b"a\n", ["add", &folder.join("p.coua"), "--window", "1h"]).stderr;
     assert!(message.contains("never forgets"), "{message}");
+    for (file, is_new) in [("p.coua", false), ("n.coua", true)] {
+        let run = run_with(b"a\n", ["add", &folder.join(file), "--now", "0"]);
+        run.failed(2, "coua: --now: has a meaning only with --window\n");
+        assert!(folder.has(file) != is_new, "{file}");
+    }
 }
 
 #[test]

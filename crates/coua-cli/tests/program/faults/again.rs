@@ -1,0 +1,222 @@
+//! Whether a run that a step has failed in is to be done again: the exit code tells.
+
+use super::{EIO, Place, nothing_is_kept_that_was_not_written};
+use crate::support::{Repeats, Run, coua, lines, run_as_is, run_in};
+use std::fs;
+
+const EINVAL: u32 = 22;
+const ENOTSUP: u32 = 95;
+
+/// Beside a filter that was there before, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    Filter,
+    /// And its journal.
+    Journal,
+}
+
+const COMMANDS: &[(Before, &[&str])] = &[
+    (Before::Nothing, &["dedup", "-j1", "--filter", "seen", "few"]),
+    (Before::Nothing, &["dedup", "-j1", "--filter", "seen", "-o", "out", "few"]),
+    (Before::Filter, &["dedup", "-j1", "--filter", "seen", "few"]),
+    (Before::Filter, &["dedup", "-j1", "--filter", "seen", "-o", "out", "few"]),
+    (Before::Journal, &["dedup", "-j1", "--filter", "seen", "few"]),
+    (Before::Nothing, &["add", "-j1", "seen", "few"]),
+    (Before::Filter, &["add", "-j1", "seen", "few"]),
+    (Before::Journal, &["add", "-j1", "seen", "few"]),
+    (Before::Filter, &["remove", "-j1", "--report=found", "seen", "few"]),
+    (Before::Filter, &["remove", "-j1", "--report=found", "-o", "out", "seen", "few"]),
+    (Before::Nothing, &["merge", "-o", "seen", "other"]),
+    (Before::Filter, &["merge", "-o", "seen", "other"]),
+    (Before::Journal, &["merge", "-o", "seen", "other"]),
+    (Before::Nothing, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
+    (Before::Filter, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
+    (Before::Journal, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
+];
+
+/// Standard output, `out` and the filter.
+type Left = (Vec<u8>, [Option<Vec<u8>>; 2]);
+
+impl Place {
+    fn with_few() -> Self {
+        let place = Self::new(&[]);
+        place.folder.file("few", "a\nb\nc\n");
+        place.folder.file("known", "b\nx\n");
+        run_in(&place.folder, &["add", "other", "known"]).good();
+        place
+    }
+
+    fn begin(&self, before: Before) {
+        for name in ["seen", "seen.journal", "seen.next", "out", "log"] {
+            fs::remove_file(self.folder.join(name)).ok();
+        }
+        if before != Before::Nothing {
+            fs::copy(self.folder.join("other"), self.folder.join("seen")).unwrap();
+        }
+        if before == Before::Journal {
+            // That a run has ended is recorded there.
+            run_in(&self.folder, &["add", "seen", "known", "--resume"]).good();
+        }
+    }
+
+    /// Runs without checkpoints on the way, and with these faults.
+    fn run_at_once(&self, args: &[&str], faults: &[(&str, &str)]) -> Run {
+        let has_checkpoints = !["merge", "convert"].contains(&args[0]);
+        let rarely = ["--checkpoint-every", "1000"];
+        let mut command = coua([args, if has_checkpoints { &rarely } else { &[] }].concat());
+        command.current_dir(self.folder.path()).env("LD_PRELOAD", &self.library);
+        run_as_is(command.envs(faults.iter().copied()))
+    }
+
+    fn left(&self, run: Run) -> Left {
+        (run.stdout, self.results())
+    }
+}
+
+/// Done again after code 2, and not after another one, a run leaves what it leaves where nothing fails.
+#[test]
+fn a_failed_run_is_done_again_and_no_other_needs_cc() {
+    let place = Place::with_few();
+    for (before, args) in COMMANDS {
+        place.begin(*before);
+        let log = place.folder.join("log");
+        let whole = place.run_at_once(args, &[("COUA_FAULT_LOG", &log)]);
+        assert_eq!((whole.code, &*whole.stderr), (Some(0), ""));
+        let (steps, reference) = (place.steps(), place.left(whole));
+        assert!(steps.iter().any(|step| step.starts_with("d ")), "{steps:?}");
+        for (at, step) in steps.iter().enumerate() {
+            let (at, error) = (at.to_string(), EIO.to_string());
+            let once = [("COUA_FAULT_AT", &*at), ("COUA_FAULT_ERROR", &*error)];
+            // That one, or it and all that follow.
+            for faults in [&once[..], &[&once[..], &[("COUA_FAULT_ON", "1")]].concat()] {
+                place.begin(*before);
+                let run = place.run_at_once(args, faults);
+                let (code, said) = (run.code, &run.stderr);
+                let what = format!("{before:?}, {args:?}, {faults:?}: {step}: {code:?} {said}");
+                check_words(*before, &run, &what);
+                let is_alone = place.folder.has("seen.journal") && !place.folder.has("seen");
+                assert!(!is_alone || faults.len() > 2, "{what}: a journal is left behind");
+                let left = match code {
+                    Some(2) => {
+                        let again = place.run_at_once(args, &[]);
+                        assert_eq!((again.code, &*again.stderr), (Some(0), ""), "{what}");
+                        place.left(again)
+                    }
+                    _ => place.left(run),
+                };
+                assert!(left == reference, "{what}");
+            }
+        }
+    }
+}
+
+fn check_words(before: Before, run: &Run, what: &str) {
+    let lines = usize::from(run.code != Some(0));
+    assert_eq!(run.stderr.lines().count(), lines, "{what}");
+    match run.code {
+        Some(0) => {}
+        Some(2) => {
+            let is_as_before = run.stderr.contains("as it was before");
+            assert!(!is_as_before || before != Before::Nothing, "{what}");
+        }
+        code => {
+            assert_eq!(code, Some(4), "{what}");
+            assert!(run.stderr.contains("seen: written, but it is not certain that"), "{what}");
+        }
+    }
+}
+
+/// Of a folder: then whoever wants more has to ask the file system for it.
+#[test]
+fn a_sync_that_there_is_not_is_no_error_needs_cc() {
+    let place = Place::with_few();
+    for (before, args) in COMMANDS {
+        for error in [EINVAL, ENOTSUP] {
+            place.begin(*before);
+            let error = error.to_string();
+            let faults = [
+                ("COUA_FAULT_CALL", "d"),
+                ("COUA_FAULT_AT", "0"),
+                ("COUA_FAULT_ON", "1"),
+                ("COUA_FAULT_ERROR", &*error),
+            ];
+            place.run_at_once(args, &faults).good();
+        }
+    }
+}
+
+/// Of a filter's folder, and of an output's: before anything is written.
+#[test]
+fn folders_that_cannot_be_opened_are_refused_first_needs_cc() {
+    let place = Place::with_few();
+    for (before, args) in COMMANDS {
+        place.begin(*before);
+        let was = place.results();
+        let run = |at| {
+            let faults = [("COUA_FAULT_CALL", "o"), ("COUA_FAULT_AT", at)];
+            place.run_at_once(args, &faults)
+        };
+        let refused = run("0");
+        // What is not there yet is called as the user calls it.
+        let name = fs::canonicalize(place.folder.join("seen")).unwrap_or("seen".into());
+        let words = "its folder cannot be opened, as is needed to bring its name to the disk";
+        let message = format!("coua: {}: {words}: Input/output error\n", name.display());
+        refused.failed(2, &message);
+        assert!(place.results() == was, "{args:?}");
+        if args.contains(&"-o") && args.contains(&"out") {
+            let refused = run("1");
+            refused.failed(2, &format!("coua: out: {words}: Input/output error\n"));
+            assert!(place.results() == was, "{args:?}");
+        }
+        assert_eq!(place.folder.has("seen.journal"), *before == Before::Journal, "{args:?}");
+    }
+}
+
+/// At a checkpoint the run ends; what it has recorded is gone on with.
+#[test]
+fn a_checkpoint_that_may_not_last_is_gone_on_with_needs_cc() {
+    let args = super::DEDUP;
+    let place = Place::new(args);
+    // More than a journal of so small a filter takes.
+    place.folder.file("many", lines(200_000, Repeats::Few));
+    let (_, reference) = place.whole(args);
+    let folders = place.steps().iter().filter(|step| step.starts_with("d ")).count();
+    assert!(folders > 5, "{folders}");
+    let mut told = 0;
+    for at in 0..folders {
+        place.again(args);
+        let at = at.to_string();
+        let faults = [("COUA_FAULT_CALL", "d"), ("COUA_FAULT_AT", &*at)];
+        let run = place.run(args, &faults);
+        let words = "seen: saved up to here, to be gone on with by --resume, but it is not certain";
+        told += usize::from(run.stderr.contains(words));
+        assert!(!run.stderr.contains(words) || run.code == Some(2), "{}", run.stderr);
+        if run.code == Some(2) {
+            nothing_is_kept_that_was_not_written(&place, args);
+        }
+        place.run(&[args, &["--resume"]].concat(), &[]).good();
+        assert!(place.results() == reference, "{at}: {}", run.stderr);
+    }
+    assert!(told > 0);
+}
+
+/// That the filter is full is told as well.
+#[test]
+fn a_full_filter_that_may_not_last_is_told_needs_cc() {
+    let place = Place::with_few();
+    let options = ["--rate=0.0001", "--capacity=5000", "--when-full=error"];
+    let args = [&["dedup", "--filter", "seen"], &options[..], &["many"]].concat();
+    let mut told = 0;
+    place.folder.file("many", lines(20_000, Repeats::Few));
+    for at in ["0", "1", "2"] {
+        place.begin(Before::Nothing);
+        let run = place.run_at_once(&args, &[("COUA_FAULT_CALL", "d"), ("COUA_FAULT_AT", at)]);
+        if run.stderr.starts_with("coua: seen: written, but it is not certain") {
+            assert_eq!(run.code, Some(3), "{}", run.stderr);
+            assert!(run.stderr.contains("stopped before many: record "), "{}", run.stderr);
+            told += 1;
+        }
+    }
+    assert_eq!(told, 1);
+}

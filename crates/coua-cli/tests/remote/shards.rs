@@ -1,0 +1,56 @@
+//! Under one name there is one filter: a single key, or so many shards.
+
+use crate::address;
+use crate::server::{Kind, Server};
+use crate::support::{run, run_with};
+
+on_both!(a_name_is_one_key_or_its_shards, what_else_has_the_name_is_not_in_the_way);
+
+fn a_name_is_one_key_or_its_shards(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let at = |filter: &str| address(&server, filter);
+    run_with(b"a\nb\n", ["dedup", "--filter", &at("one")]).good();
+    run(["add", &at("many?shards=4")]).good();
+    let refused = |filter: &str, words: &str| {
+        let at = at(filter);
+        for command in [&["dedup", "--filter", &at][..], &["info", &at], &["add", &at]] {
+            run(command).failed(2, &format!("coua: {at}: {words}\n"));
+        }
+    };
+    let is_one =
+        "the server has one: the filter is this single key, and its address is without ?shards=N";
+    let is_more = |beyond: &str| {
+        format!(
+            "the server has {beyond}: the filter is spread over more shards than the address says \
+             (?shards=N)"
+        )
+    };
+    refused("one?shards=1", is_one);
+    refused("one?shards=4", is_one);
+    refused("many", &is_more("{many:0}"));
+    refused("many?shards=3", &is_more("{many:3}"));
+    assert_eq!(client.run("DBSIZE").integer(), 5, "nothing was created");
+    assert_eq!(run_with(b"b\nc\n", ["check", &at("one")]).text(), "b\n");
+    // Other clients can create both.
+    client.good("CF.RESERVE {one:0} 1024");
+    let both = "the server has both one and {one:0}, a filter of a single key and one of shards: rename or \
+                delete one of them";
+    refused("one", both);
+    refused("one?shards=1", both);
+    client.good("DEL one");
+    run(["info", &at("one?shards=1")]).good();
+}
+
+fn what_else_has_the_name_is_not_in_the_way(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("ACL SETUSER me on >secret ~{seen:* +@all");
+    let at = address(&server, "seen?shards=4");
+    let mine = at.replace("://", "://me:secret@");
+    for at in [mine, at] {
+        run_with(b"a\n", ["dedup", "--filter", &at]).good();
+        run(["info", &at]).good();
+        client.good("SET seen text");
+    }
+}

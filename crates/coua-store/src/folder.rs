@@ -1,0 +1,107 @@
+//! A folder whose names are brought to the disk.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use crate::error::StoreError;
+use crate::files::folder_of;
+
+/// The folder of a file, open: what is renamed, made or removed in it is on the disk once it is synced. It is opened
+/// before that is done, so that nothing is done in a folder that cannot be opened.
+///
+/// ```
+/// use coua_store::Folder;
+/// let place = tempfile::tempdir()?;
+/// let path = place.path().join("output");
+/// let folder = Folder::of(&path)?;
+/// std::fs::write(&path, "")?;
+/// folder.sync()?;
+/// assert!(Folder::of(&place.path().join("missing/output")).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Folder {
+    /// None where folders cannot be opened as files are.
+    file: Option<File>,
+}
+
+impl Folder {
+    /// Opens the folder in which the file at `path` is, or will be. Links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Folder`] if there is none, or it cannot be opened.
+    ///
+    /// See the example of [`Folder`].
+    pub fn of(path: &Path) -> Result<Self, StoreError> {
+        let opened = open(folder_of(path));
+        let failed = |source| StoreError::Folder { path: path.to_owned(), source };
+        Ok(Self { file: opened.map_err(failed)? })
+    }
+
+    /// Waits until all names in it are on the disk. Not where the file system has no such thing: some answer that
+    /// they do not know what is asked, and there is nothing else to ask.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    ///
+    /// See the example of [`Folder`].
+    pub fn sync(&self) -> io::Result<()> {
+        match self.file.as_ref().map_or(Ok(()), File::sync_all) {
+            // EINVAL; and ENOSYS, ENOTSUP.
+            Err(error) if is_unknown(error.kind()) => Ok(()),
+            synced => synced,
+        }
+    }
+}
+
+fn is_unknown(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
+}
+
+/// By the dot in it, which only folders have: a pipe would wait for somebody to write.
+fn open(folder: &Path) -> io::Result<Option<File>> {
+    if cfg!(unix) {
+        File::open(folder.join(".")).map(Some)
+    } else {
+        fs::metadata(folder).map(|_| None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That of the kernel's own files does not.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_system_need_not_know_how_to_sync_a_folder() {
+        let folder = Folder::of("/proc/version".as_ref()).unwrap();
+        let error = folder.file.as_ref().unwrap().sync_all().unwrap_err();
+        assert!(is_unknown(error.kind()), "{error}");
+        folder.sync().unwrap();
+        for number in [22, 38, 95] {
+            let error = io::Error::from_raw_os_error(number);
+            assert!(is_unknown(error.kind()), "{error}");
+        }
+        for number in [5, 28, 30] {
+            let error = io::Error::from_raw_os_error(number);
+            assert!(!is_unknown(error.kind()), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_folder_is_not_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, "").unwrap();
+        let kind = |path: &Path| match Folder::of(path) {
+            Err(StoreError::Folder { source, .. }) => source.kind(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(&file.join("seen.coua")), io::ErrorKind::NotADirectory);
+        assert_eq!(kind(&place.path().join("no/seen.coua")), io::ErrorKind::NotFound);
+    }
+}
