@@ -100,8 +100,9 @@ fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
             }
         }
         assert!(snapshot(&limited) == snapshot(&free), "{limit}");
-        // Beyond it are only items without a slot that the memory was planned for.
-        assert!(limited.memory_bytes() as u64 <= limit + limit / 100, "{limit}: {limited:?}");
+        // Beyond it are only items without a slot that the memory was planned for, 16 in any filter.
+        let most = limit + limit / 100 + 16 * 40;
+        assert!(limited.memory_bytes() as u64 <= most, "{limit}: {limited:?}");
     }
 }
 
