@@ -20,8 +20,8 @@ use crate::side::{Aside, ENTRY_BYTES};
 use crate::table::Segment;
 use crate::ways::Way;
 
-/// A segment with less than this part of its slots in use does not split.
-const LEAST_USE: u64 = 4;
+/// A segment with less than this part of its slots in use does not split, nor a filter double.
+pub(crate) const LEAST_USE: u64 = 4;
 /// Entries of the side table that chance does not give a segment which holds what it is planned for: its keys
 /// have many copies.
 const ENTRIES_BEYOND_CHANCE: usize = 5;
@@ -115,11 +115,11 @@ impl CuckooFilter {
     }
 
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
-    /// items nor that of the homeless, of which each may make one more, nor that of memory. What a small
-    /// filter does depends on all of it.
+    /// items nor that of the homeless, of which each may make one more, nor that of memory; and none makes
+    /// the whole filter grow, which moves all that is in.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
         self.takes_items(inserts)
-            && !self.is_small()
+            && !self.may_double()
             && self.side.homeless() + (inserts as u64) < self.homeless_limit()
             && self.is_far_from_memory_limit(inserts)
     }
