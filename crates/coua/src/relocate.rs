@@ -22,9 +22,9 @@ use crate::ways::Way;
 
 /// A segment with less than this part of its slots in use does not split, nor a filter double.
 pub(crate) const LEAST_USE: u64 = 4;
-/// Entries of the side table that chance does not give a segment which holds what it is planned for: its keys
-/// have many copies.
-const ENTRIES_BEYOND_CHANCE: usize = 5;
+/// Entries of the side table that chance may give a segment which holds what it is planned for. With more, its
+/// keys have many copies.
+const MOST_ENTRIES_BY_CHANCE: usize = 4;
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,23 +95,27 @@ impl CuckooFilter {
     }
 
     /// Whether a segment shall grow before it relocates, if it may, although homes are left: never while the
-    /// filter holds no more than it was planned for, whatever segments chance gave that to. In a small filter
-    /// this is seen from the whole; in others, which may be cut, from the segment alone.
+    /// filter holds no more than it was planned for, whatever segments chance gave that to.
     pub(crate) fn is_crowded(&self, segment: u32) -> bool {
+        let Segment { occupied, overfull, .. } = self.table.segments[segment as usize];
         // Of exactly planned size: splits only when it must.
-        if !self.is_resizable() || self.is_small() && self.stored < self.capacity() {
-            return false;
+        self.is_resizable()
+            && (u64::from(occupied) >= self.split_at() || overfull && self.is_used(segment))
+            && !self.is_as_planned(segment)
+    }
+
+    /// Whether a segment holds no more than chance gives it while the filter holds what it was planned for. In a
+    /// small filter this is seen from the whole; in others, which may be cut, from the segment alone.
+    #[cold]
+    fn is_as_planned(&self, segment: u32) -> bool {
+        if self.is_small() {
+            return self.stored < self.capacity();
         }
-        let Segment { occupied, overfull, level, prefix, .. } =
-            self.table.segments[segment as usize];
-        let occupied = u64::from(occupied);
-        let is_as_planned = level == 0 && !self.is_small();
-        if occupied >= self.split_at() && !(is_as_planned && occupied < self.most_by_chance()) {
-            return true;
-        }
-        let enough = if is_as_planned { ENTRIES_BEYOND_CHANCE } else { 0 };
-        let entries = || self.side.under(prefix, self.geometry.base_depth).take(enough).count();
-        overfull && self.is_used(segment) && entries() == enough
+        let Segment { occupied, level, prefix, .. } = self.table.segments[segment as usize];
+        let entries = || self.side.under(prefix, self.geometry.base_depth);
+        level == 0
+            && u64::from(occupied) < self.most_by_chance()
+            && entries().nth(MOST_ENTRIES_BY_CHANCE).is_none()
     }
 
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
