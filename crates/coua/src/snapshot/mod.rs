@@ -17,7 +17,7 @@ mod slots;
 
 use std::cell::LazyCell;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 pub use error::{LoadError, Part};
@@ -141,8 +141,9 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// Those of the file system; then the old file is as it was. Anything but a regular file at
-    /// `path` is refused.
+    /// Those of the file system; then the old file is as it was, unless it is the very last step that failed, the
+    /// sync of the folder: then the new one is there, but may not outlast a power cut. Anything but a regular file
+    /// at `path` is refused, and a folder that cannot be opened.
     ///
     /// ```
     /// let folder = tempfile::tempdir()?;
@@ -155,11 +156,12 @@ impl CuckooFilter {
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
             Ok(_) => return Err(io::Error::other("not a regular file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
         let target = followed(path)?;
         let folder = folder_of(&target);
+        let opened = open_folder(folder)?;
         let mut temporary = new_file_in(folder, existing.as_ref())?;
         self.write_to(temporary.as_file_mut())?;
         if let Some(permissions) = existing {
@@ -167,7 +169,7 @@ impl CuckooFilter {
         }
         temporary.as_file().sync_all()?;
         temporary.persist(&target).map_err(|failed| failed.error)?;
-        sync_folder(folder)
+        opened.map_or(Ok(()), |folder| sync_folder(&folder))
     }
 }
 
@@ -233,9 +235,20 @@ fn new_file_in(
     builder.tempfile_in(folder)
 }
 
-/// A rename is durable once its folder is.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+/// A rename is durable once its folder is; it is opened before the rename, or not at all. None where folders
+/// cannot be opened as files are.
+fn open_folder(folder: &Path) -> io::Result<Option<File>> {
+    if cfg!(unix) { File::open(folder).map(Some) } else { Ok(None) }
+}
+
+fn sync_folder(folder: &File) -> io::Result<()> {
+    match folder.sync_all() {
+        // Some file systems do not know what that is.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        synced => synced,
+    }
 }
 
 fn trailer(head: &[u8], rows: &[u8], side_sum: u64) -> Vec<u8> {
