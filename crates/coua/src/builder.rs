@@ -96,6 +96,11 @@ impl CuckooFilterBuilder {
 
     /// Bits of every key's hash to remember, 8..=64, instead of a rate.
     ///
+    /// Each split of a segment takes a bit from its fingerprints. Where those have none left to give, a filter is
+    /// rebuilt whole to grow, in O(slots); a [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and is full.
+    /// That is from some 2^(`hash_bits` - 6) items on, with four slots in a bucket 2^(`hash_bits` - 4): for more, give it
+    /// more bits or their `capacity`.
+    ///
     /// ```
     /// let filter = coua::CuckooFilter::builder().hash_bits(40).build()?;
     /// # Ok::<(), coua::BuildError>(())
@@ -269,7 +274,7 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
     Ok((bits as u32).max(8))
 }
 
-/// Hash bits without which a filter could not grow to `items` items, however coarse its rate: a
+/// Hash bits with which a filter grows to `items` items by splits alone, however coarse its rate: a
 /// segment can split while its fingerprints have more than their low part, that is while the hash
 /// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
 /// once more than the others.

@@ -19,7 +19,9 @@ use crate::table::{Segment, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// Grow, up to `max_items`; then refuse with [`Full`]. The stated rate always holds.
+    /// Grow, up to `max_items`; then refuse with [`Full`]. The stated rate always holds. Keys that were made to share
+    /// a long prefix of their hashes are refused earlier, and so are those of a
+    /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) of few hash bits.
     #[default]
     Grow,
     /// Never take more memory: refuse when no slot can be found, or at `max_items`.
@@ -208,7 +210,8 @@ impl CuckooFilter {
     }
 
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small filter: some
-    /// 2 ms at the longest, and more where the system has to find new memory (`docs/comparison.md`).
+    /// 2 ms at the longest, and more where the system has to find new memory (`docs/comparison.md`). A filter whose
+    /// fingerprints have no bit left to give, for its hash bits are few, is rebuilt whole each time it doubles: O(slots).
     ///
     /// # Errors
     ///

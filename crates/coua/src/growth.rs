@@ -1,20 +1,23 @@
 //! Growth, without the keys.
 //!
 //! A split puts the items of one segment into two, one bit deeper ([`split`](crate::split)). A small filter
-//! is [rebuilt](crate::rebuild) instead.
+//! is [rebuilt](crate::rebuild) instead, and so is one whose fingerprints have no bit left to give.
 
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Probe, Shape};
-use crate::relocate::{Relocation, Step};
+use crate::relocate::{LEAST_USE, Relocation, Step};
 use crate::shapes::{ByLevel, Shapes};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
+use crate::table::Segment;
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
 /// Any segment may lie as deep, so that keys may come in the order of their hashes: a directory of
 /// 256 KiB.
 const FREE_DEPTH: u32 = 16;
+/// Standard deviations by which a segment exceeds its share: once in 300,000.
+const MOST_DEVIATION: f64 = 4.5;
 /// Homeless items that seek a slot in vain before the rest stays where it is.
 const MOST_WITHOUT_ROOM: u32 = 64;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
@@ -44,20 +47,59 @@ impl CuckooFilter {
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
+    /// The most slots in use that chance brings about in a segment which was not split, while the filter holds
+    /// what it is planned for.
+    pub(crate) fn most_by_chance(&self) -> u64 {
+        let load = sizing::loads(self.geometry.layout, self.geometry.slots_per_bucket).growing;
+        let planned = self.geometry.segment_slots() as f64 * load;
+        (planned + MOST_DEVIATION * planned.sqrt()) as u64
+    }
+
     pub(crate) fn may_split(&self, segment: u32) -> bool {
         let level = usize::from(self.table.segments[segment as usize].level);
         let depth = self.shapes[level].depth;
         let deepest = deepest(self.table.segments.len() + self.whole.other_segments);
-        level + 1 < self.shapes.len() && depth + self.whole.depth < deepest
+        !self.is_last_level(segment) && depth + self.whole.depth < deepest
     }
 
     pub(crate) fn may_grow(&self, segment: u32) -> bool {
-        self.policy.when_full != WhenFull::Refuse && (self.is_small() || self.may_split(segment))
+        self.policy.when_full != WhenFull::Refuse
+            && (self.grows_whole(segment) || self.may_split(segment))
+    }
+
+    /// Whether growth in a segment rebuilds the whole filter. The shards of a shared filter must keep segments
+    /// of one size.
+    fn grows_whole(&self, segment: u32) -> bool {
+        self.is_small() || self.is_resizable() && self.whole.depth == 0 && self.lacks_bits(segment)
+    }
+
+    /// Whether growth in some segment may rebuild the whole filter. O(1), or O(segments) where hash bits are few.
+    pub(crate) fn may_double(&self) -> bool {
+        let next = self.shapes[self.shapes.len() - 1].depth + 1;
+        let is_last = |segment: &Segment| usize::from(segment.level) + 1 == self.shapes.len();
+        let lacks_bits =
+            || self.geometry.shape(next).is_none() && self.table.segments.iter().any(is_last);
+        self.is_resizable() && self.whole.depth == 0 && (self.is_small() || lacks_bits())
+    }
+
+    /// Whether the fingerprints of a segment have no bit left to give, in a filter that is used and most of
+    /// whose segments are as deep: keys that share a prefix must not buy memory for all. Twice the slots then
+    /// hold all items, however they are spread.
+    fn lacks_bits(&self, segment: u32) -> bool {
+        let level = u32::from(self.table.segments[segment as usize].level);
+        let most_segments = 1 << (self.geometry.base_depth + level);
+        self.is_last_level(segment)
+            && 2 * self.table.segments.len() >= most_segments
+            && self.stored >= self.slots() / LEAST_USE
+    }
+
+    pub(crate) fn is_last_level(&self, segment: u32) -> bool {
+        let level = usize::from(self.table.segments[segment as usize].level);
+        level + 1 == self.shapes.len()
     }
 
     /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
-    fn is_small(&self) -> bool {
-        // The shards of a shared filter must keep segments of one size.
+    pub(crate) fn is_small(&self) -> bool {
         self.is_resizable() && self.whole.depth == 0 && self.slots() <= GROWING_SEGMENT_SLOTS
     }
 
@@ -66,8 +108,9 @@ impl CuckooFilter {
     ///
     /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the fifth copy of a
     /// key or a later one (with four slots in a bucket), if it is the first that has no slot. Everything else goes
-    /// on, also in a filter that is larger already, and each item that the memory was planned for
-    /// goes in, also the few of them that have no slot in the end.
+    /// on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
+    /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those
+    /// that fall to segments with room.
     /// While a filter is rebuilt, its old table is not counted. A clone has the same limit;
     /// snapshots, conversions and shared filters have none.
     ///
@@ -91,7 +134,7 @@ impl CuckooFilter {
     /// Whether so many inserts, each of which may split a segment, do not exceed the limit of memory.
     pub(crate) fn is_far_from_memory_limit(&self, inserts: usize) -> bool {
         // Twice: the ends of arenas may be too short for a segment. Once more what there is: the list of
-        // segments and the directory may double.
+        // segments and the directory may double, or the whole filter.
         let segment = self.shapes[0].bytes(self.geometry.segment_slots());
         let splits = segment.saturating_mul(2 * inserts as u64);
         self.memory_left() >= splits.saturating_add(self.memory_bytes() as u64)
@@ -99,8 +142,8 @@ impl CuckooFilter {
 
     /// Bytes that growth in a segment takes at least.
     pub(crate) fn growth_bytes(&self, segment: u32) -> u64 {
-        if self.is_small() {
-            return self.bytes_to_become(&fitted(self.geometry, 2 * self.slots()));
+        if self.grows_whole(segment) {
+            return self.bytes_to_become(&self.doubled());
         }
         let level = usize::from(self.table.segments[segment as usize].level);
         let bytes = self.shapes[level + 1].bytes(self.geometry.segment_slots());
@@ -116,12 +159,19 @@ impl CuckooFilter {
         sizing::table_bytes(geometry).saturating_sub(bytes as u64)
     }
 
-    /// Makes room in a segment: splits it, or doubles a small filter. Places found before are stale.
+    /// Makes room in a segment: splits it, or doubles the filter. Places found before are stale.
     pub(crate) fn grow(&mut self, segment: u32) -> Result<(), OutOfMemory> {
-        if !self.is_small() {
-            return self.split(segment);
-        }
-        self.move_to(fitted(self.geometry, 2 * self.slots()))
+        if self.grows_whole(segment) { self.move_to(self.doubled()) } else { self.split(segment) }
+    }
+
+    /// The geometry that a filter grows to as a whole.
+    fn doubled(&self) -> Geometry {
+        let items = if self.is_small() {
+            2 * self.slots()
+        } else {
+            (2.0 * self.slots() as f64 * sizing::design_load(&self.geometry)) as u64
+        };
+        fitted(self.geometry, items)
     }
 
     /// Gives slots to the homeless copies of keys under `prefix`, until too many find none: a forged

@@ -9,18 +9,22 @@
 //!
 //! A relocation never fails its caller: after `max_relocations` steps the item in hand becomes
 //! *homeless* and is kept, exactly, in the side table. The next insert without room makes the
-//! filter grow first; one that cannot grow refuses once the homeless reach their limit.
+//! filter grow first, unless chance explains it in a filter that holds no more than it was planned for; one
+//! that cannot grow refuses once the homeless reach their limit.
 
 use crate::error::{Full, FullReason};
 use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Probe, Resolution, Shape};
+use crate::geometry::{Probe, Shape};
 use crate::shapes::Shapes;
 use crate::side::{Aside, ENTRY_BYTES};
 use crate::table::Segment;
 use crate::ways::Way;
 
-/// A segment with less than this part of its slots in use does not split.
-const LEAST_USE: u64 = 4;
+/// A segment with less than this part of its slots in use does not split, nor a filter double.
+pub(crate) const LEAST_USE: u64 = 4;
+/// Entries of the side table that chance may give a segment which holds what it is planned for. With more, its
+/// keys have many copies.
+const MOST_ENTRIES_BY_CHANCE: usize = 4;
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,17 +68,7 @@ impl CuckooFilter {
     /// What to do in a segment both of whose buckets are full; `pending` relocations may yet fail.
     pub(crate) fn room_in(&self, segment: u32, pending: usize) -> Room {
         let no_homes = self.side.homeless() + pending as u64 >= self.homeless_limit();
-        let Segment { occupied, overfull, .. } = self.table.segments[segment as usize];
-        let occupied = u64::from(occupied);
-        // Keys made to collide fill two buckets, not a segment: they must not buy memory.
-        let is_used = occupied >= self.geometry.segment_slots() / LEAST_USE;
-        let crowded = match self.geometry.resolution {
-            // Of exactly planned size: splits only when it must.
-            Resolution::Cells { .. } => no_homes && is_used,
-            Resolution::Prefix { .. } => {
-                (overfull || no_homes) && is_used || occupied >= self.split_at()
-            }
-        };
+        let crowded = no_homes && self.is_used(segment) || self.is_crowded(segment);
         if crowded && self.may_grow(segment) {
             let is_within_limit = self.growth_bytes(segment) <= self.memory_left();
             return if is_within_limit {
@@ -94,10 +88,42 @@ impl CuckooFilter {
         Room::Relocate
     }
 
+    /// Keys made to collide fill two buckets, not a segment: they must not buy memory.
+    fn is_used(&self, segment: u32) -> bool {
+        let occupied = self.table.segments[segment as usize].occupied;
+        u64::from(occupied) >= self.geometry.segment_slots() / LEAST_USE
+    }
+
+    /// Whether a segment shall grow before it relocates, if it may, although homes are left: never while the
+    /// filter holds no more than it was planned for, whatever segments chance gave that to.
+    pub(crate) fn is_crowded(&self, segment: u32) -> bool {
+        let Segment { occupied, overfull, .. } = self.table.segments[segment as usize];
+        // Of exactly planned size: splits only when it must.
+        self.is_resizable()
+            && (u64::from(occupied) >= self.split_at() || overfull && self.is_used(segment))
+            && !self.is_as_planned(segment)
+    }
+
+    /// Whether a segment holds no more than chance gives it while the filter holds what it was planned for. In a
+    /// small filter this is seen from the whole; in others, which may be cut, from the segment alone.
+    #[cold]
+    fn is_as_planned(&self, segment: u32) -> bool {
+        if self.is_small() {
+            return self.stored < self.capacity();
+        }
+        let Segment { occupied, level, prefix, .. } = self.table.segments[segment as usize];
+        let entries = || self.side.under(prefix, self.geometry.base_depth);
+        level == 0
+            && u64::from(occupied) < self.most_by_chance()
+            && entries().nth(MOST_ENTRIES_BY_CHANCE).is_none()
+    }
+
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
-    /// items nor that of the homeless, of which each may make one more, nor that of memory.
+    /// items nor that of the homeless, of which each may make one more, nor that of memory; and none makes
+    /// the whole filter grow, which moves all that is in.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
         self.takes_items(inserts)
+            && !self.may_double()
             && self.side.homeless() + (inserts as u64) < self.homeless_limit()
             && self.is_far_from_memory_limit(inserts)
     }

@@ -16,6 +16,7 @@ use coua::{
     SharedCuckooFilter, WhenFull,
 };
 use layouts::LAYOUTS;
+use random::Random;
 
 const THREADS: u64 = 8;
 
@@ -378,4 +379,23 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
     let read = CuckooFilter::from_bytes(&bytes).unwrap();
     assert_eq!(read.len(), stored);
     assert!((0..stored).all(|n| read.contains_hash(KeyHash::from_u64(hash(n).to_u64() >> 6))));
+}
+
+/// Many keys that share a prefix of the hash lie in more segments than they have in a new filter of 64 parts.
+#[test]
+fn a_filter_that_took_its_keys_can_be_shared() {
+    for (hash_bits, shared_bits) in [(24, 12), (40, 12), (64, 12), (40, 20), (64, 20)] {
+        let mut plain = CuckooFilter::builder().hash_bits(hash_bits).build().unwrap();
+        let mut random = Random::new(hash_bits.into());
+        let mut hashes: Vec<_> =
+            (0..30_000).map(|_| KeyHash::from_u64(random.next() >> shared_bits)).collect();
+        hashes.retain(|&hash| plain.insert_hash(hash).is_ok());
+        let shared = SharedCuckooFilter::from_filter(&plain)
+            .unwrap_or_else(|error| panic!("{error}: {hash_bits} {shared_bits} {plain:?}"));
+        assert_eq!(shared.len(), plain.len());
+        assert!(hashes.iter().all(|&hash| shared.count_hash(hash) == plain.count_hash(hash)));
+        let mut joined = shared.into_filter();
+        assert!(hashes.iter().all(|&hash| joined.remove_hash(hash)));
+        assert!(joined.is_empty());
+    }
 }

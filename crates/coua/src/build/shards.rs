@@ -7,7 +7,7 @@ use std::thread;
 
 use super::{Block, Construction, FEWEST, Keys};
 use crate::error::OutOfMemory;
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::Resolution;
 use crate::growth::{Whole, deepest};
 use crate::hash::KeyHash;
@@ -122,7 +122,16 @@ impl Shards {
             self.cut.geometry.base_depth + u32::from(level.unwrap_or(0))
         };
         let depth = self.all.iter().filter(|shard| shard.splits > 0).map(deepest_of).max();
-        most_homeless < self.homeless_limit && depth.is_none_or(|it| it < deepest(self.segments))
+        // One whose fingerprints have no bit left to give makes a whole filter grow, not a shard.
+        let is_stuck = |shard: &CuckooFilter| {
+            let segments = 0..shard.segments() as u32;
+            let grows = shard.policy.when_full != WhenFull::Refuse;
+            let mut last = segments.filter(|&index| grows && shard.is_last_level(index));
+            last.any(|index| shard.is_crowded(index))
+        };
+        most_homeless < self.homeless_limit
+            && depth.is_none_or(|it| it < deepest(self.segments))
+            && !self.all.iter().any(is_stuck)
     }
 
     /// The filter.

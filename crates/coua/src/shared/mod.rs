@@ -42,6 +42,8 @@ use crate::hash::{KeyHash, KeyHasher};
 /// grows is made to be cut and has room for 240,000 items from the start; one of fixed size is cut
 /// along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
 /// depend on the number of parts, unless something is refused: which keys of a batch meet a limit first does.
+/// Parts grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter is full
+/// before `max_items`, unless it was made with the `capacity`.
 ///
 /// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
 /// thread changes the key's part; changes also wait while others ask there. Batches take as much for each

@@ -29,8 +29,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`ConvertError`] if memory is lacking, or a growing filter cannot be rebuilt with 64 segments
-    /// (only if many of its keys share a prefix of the hash).
+    /// [`ConvertError`] if memory is lacking.
     ///
     /// ```
     /// use coua::{CuckooFilter, SharedCuckooFilter};
@@ -47,7 +46,11 @@ impl SharedCuckooFilter {
                 let refused = |error: OutOfMemory| ConvertError::Build(error.into());
                 let mut rebuilt =
                     CuckooFilter::empty(geometry, filter.policy, filter.hasher).map_err(refused)?;
-                rebuilt.absorb(filter, Copies::Add).map_err(ConvertError::Full)?;
+                if rebuilt.absorb(filter, Copies::Add).is_err() {
+                    // Items that share a prefix of their hashes move all the same, some without a slot.
+                    rebuilt = filter.try_clone().map_err(refused)?;
+                    rebuilt.move_to(geometry).map_err(refused)?;
+                }
                 Self::cut(&rebuilt, wished_bits())
             }
         }

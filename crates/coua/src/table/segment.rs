@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     pub(crate) level: u8,
     /// Some key of this segment has copies in the side table.
     pub(crate) spilled: bool,
-    /// A relocation failed here: split before the next one.
+    /// A relocation failed here: split before the next one, unless chance explains it.
     pub(crate) overfull: bool,
     /// The relocation of a batch that is under way here and owns the segment: its number and 1, or 0.
     pub(crate) owner: u8,

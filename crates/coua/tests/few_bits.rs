@@ -1,0 +1,114 @@
+//! Filters whose fingerprints have no bit left to give: they grow all the same.
+
+mod layouts;
+mod random;
+
+use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
+use layouts::LAYOUTS;
+use random::Random;
+
+const HASH_BITS: u32 = 20;
+const ITEMS: u64 = 150_000;
+
+fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
+    LAYOUTS.into_iter().map(|(layout, slots)| {
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        builder.hash_bits(HASH_BITS).max_items(ITEMS)
+    })
+}
+
+fn snapshot(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).expect("written");
+    bytes
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn they_grow_to_the_items_they_are_made_for() {
+    let hashes = Random::new(1).hashes(ITEMS as usize);
+    for builder in builders() {
+        let mut filter = builder.build().unwrap();
+        for (&hash, number) in hashes.iter().zip(0..) {
+            let inserted = filter.insert_hash(hash);
+            assert_eq!(inserted, Ok(()), "{number} {filter:?}");
+        }
+        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        assert_eq!(filter.len(), ITEMS);
+        let least = filter.slots() / 8;
+        assert!(filter.load() > 0.17 && filter.len() > least, "{filter:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn beyond_them_they_are_refused_or_exceed_the_rate() {
+    let hashes = Random::new(2).hashes(2 * ITEMS as usize);
+    for builder in builders() {
+        let mut filter = builder.clone().build().unwrap();
+        let stopped = filter.insert_hash_batch(&hashes).unwrap_err();
+        assert_eq!(stopped.full.reason, FullReason::MaxItems, "{filter:?}");
+        let mut filter = builder.when_full(WhenFull::ExceedRate).build().unwrap();
+        filter.insert_hash_batch(&hashes).unwrap();
+        assert_eq!(filter.len(), 2 * ITEMS);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn batches_and_builds_leave_the_bytes_of_single_inserts() {
+    let hashes = Random::new(3).hashes(ITEMS as usize);
+    for (builder, capacity) in builders().flat_map(|it| [(it.clone(), 15_000), (it, 40_000)]) {
+        let builder = builder.capacity(capacity);
+        let [mut single, mut batch] = [(); 2].map(|()| builder.clone().build().unwrap());
+        for &hash in &hashes {
+            single.insert_hash(hash).unwrap();
+        }
+        batch.insert_hash_batch(&hashes).unwrap();
+        assert!(snapshot(&batch) == snapshot(&single), "{single:?} {batch:?}");
+        let built = builder.threads(2).build_from_hashes(&hashes).unwrap();
+        assert!(snapshot(&built) == snapshot(&single), "{single:?} {built:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn they_keep_a_limit_of_memory_and_use_it() {
+    let hashes = Random::new(4).hashes(ITEMS as usize);
+    for (builder, limit) in builders().flat_map(|it| [(it.clone(), 70_000), (it, 200_000)]) {
+        let [mut single, mut batch, mut free] = [(); 3].map(|()| builder.clone().build().unwrap());
+        single.set_memory_limit(Some(limit));
+        batch.set_memory_limit(Some(limit));
+        for part in hashes.chunks(1_000) {
+            let stopped = batch.insert_hash_batch(part).err();
+            let refused = part.iter().position(|&hash| match single.insert_hash(hash) {
+                Ok(()) => free.insert_hash(hash).is_err(),
+                Err(full) => {
+                    assert_eq!(full.reason, FullReason::MemoryLimit);
+                    true
+                }
+            });
+            assert_eq!(stopped.map(|stopped| stopped.done), refused, "{single:?}");
+        }
+        let bytes = single.memory_bytes() as u64;
+        assert!((limit / 3..=limit + limit / 50).contains(&bytes), "{limit} {single:?}");
+        let snapshots = [&single, &batch, &free].map(snapshot);
+        assert!(snapshots[0] == snapshots[1] && snapshots[0] == snapshots[2], "{single:?}");
+    }
+}
+
+/// Somebody who knows the seed can make keys of one prefix: they buy no memory for the rest.
+#[test]
+fn keys_of_one_prefix_do_not_rebuild_the_filter() {
+    for builder in builders() {
+        let mut filter = builder.build().unwrap();
+        let random = &mut Random::new(5);
+        let mut refused = 0;
+        for _ in 0..ITEMS {
+            let hash = KeyHash::from_u64(random.next() >> 5);
+            refused += u64::from(filter.insert_hash(hash).is_err());
+        }
+        assert!(refused > 0 || filter.load() > 0.17, "{filter:?}");
+        assert!(filter.slots() < 16 * filter.len().max(15_000), "{filter:?}");
+    }
+}
