@@ -4,7 +4,7 @@ mod random;
 
 use std::time::Instant;
 
-use coua::{CuckooFilter, FullReason, KeyHash, Layout};
+use coua::{BuildError, CuckooFilter, FullReason, KeyHash, Layout};
 use random::Random;
 
 const BUCKET: u64 = 4;
@@ -110,4 +110,21 @@ fn keys_that_share_two_buckets_do_not_make_the_filter_grow() {
         }
     }
     assert!(filter.memory_bytes() < 2_000_000, "{inserted} keys: {filter:?}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn keys_made_to_collide_end_a_build_as_soon_as_inserts() {
+    let hashes: Vec<_> = (0..4_000_000).map(KeyHash::from_u64).collect();
+    for rate in [None, Some(0.01)] {
+        let builder = CuckooFilter::builder().capacity(4_000_000).threads(2);
+        let builder = rate.map_or(builder.clone(), |rate| builder.rate(rate));
+        let start = Instant::now();
+        let mut filter = builder.clone().build().unwrap();
+        let inserted = filter.insert_hash_batch(&hashes).map_err(|stopped| stopped.full);
+        let built = builder.build_from_hashes(&hashes);
+        assert_eq!(built.err(), inserted.err().map(BuildError::Full));
+        // A way for each of half a million keys, sought to its end: a minute.
+        assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
+    }
 }

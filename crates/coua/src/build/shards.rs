@@ -23,14 +23,15 @@ const MOST_BITS: u32 = 10;
 const GROUPS: usize = 8;
 /// One segment of so many may split.
 const FEW_SPLITS: u64 = 16;
-/// As good as no limit, and far enough from the largest number to count on.
-const NO_LIMIT: u64 = u64::MAX / 4;
+/// Homeless items that a shard takes beyond what the whole filter may have: more than a batch looks ahead for.
+/// With so many all is thrown away, and to seek a place for each of more keys made to collide takes hours.
+const SPARE_HOMES: u64 = 1 << 13;
 
 /// A limit may have mattered: what was built is perhaps not what single inserts would have built.
 #[derive(Debug)]
 pub(super) struct Unfit;
 
-/// A filter, empty at first, cut into shards to be filled. They know no limits.
+/// A filter, empty at first, cut into shards to be filled. They know no limits that matter.
 pub(super) struct Shards {
     cut: Cut,
     all: Vec<CuckooFilter>,
@@ -61,7 +62,8 @@ impl Shards {
         let mut all = cut.shards(whole.table);
         for shard in &mut all {
             let other_segments = segments - shard.segments();
-            shard.whole = Whole { depth: bits, other_segments, spare_homes: NO_LIMIT };
+            let spare_homes = homeless_limit + SPARE_HOMES;
+            shard.whole = Whole { depth: bits, other_segments, spare_homes };
             shard.policy.max_items = u64::MAX;
         }
         Ok(Some(Self { cut, all, blocks: Vec::new(), segments, homeless_limit, capacity }))
