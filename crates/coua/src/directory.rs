@@ -36,6 +36,11 @@ impl Directory {
         (self.bits, &self.entries)
     }
 
+    /// The depth of the deepest segments.
+    pub(crate) fn depth(&self) -> u32 {
+        self.bits
+    }
+
     /// Whether no segment owns more than one entry.
     pub(crate) fn is_even(&self, segments: usize) -> bool {
         self.entries.len() == segments

@@ -9,7 +9,6 @@ use crate::geometry::{Geometry, Probe, Shape};
 use crate::relocate::{LEAST_USE, Relocation, Step};
 use crate::shapes::{ByLevel, Shapes};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
-use crate::table::Segment;
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
@@ -73,12 +72,11 @@ impl CuckooFilter {
         self.is_small() || self.is_resizable() && self.whole.depth == 0 && self.lacks_bits(segment)
     }
 
-    /// Whether growth in some segment may rebuild the whole filter. O(1), or O(segments) where hash bits are few.
+    /// Whether growth in some segment may rebuild the whole filter. O(1): every batch asks.
     pub(crate) fn may_double(&self) -> bool {
-        let next = self.shapes[self.shapes.len() - 1].depth + 1;
-        let is_last = |segment: &Segment| usize::from(segment.level) + 1 == self.shapes.len();
+        let last = self.shapes[self.shapes.len() - 1].depth;
         let lacks_bits =
-            || self.geometry.shape(next).is_none() && self.table.segments.iter().any(is_last);
+            || self.directory.depth() == last && self.geometry.shape(last + 1).is_none();
         self.is_resizable() && self.whole.depth == 0 && (self.is_small() || lacks_bits())
     }
 
@@ -213,6 +211,27 @@ mod tests {
     use crate::KeyHash;
     use crate::side::Aside;
     use std::time::{Duration, Instant};
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn which_filters_may_double_is_known_without_a_look_at_their_segments() {
+        let mix = |n: u64| KeyHash::from_u64(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut seen = [false; 2];
+        for (hash_bits, capacity) in [(20, 15_000), (20, 100_000), (22, 300_000), (24, 15_000)] {
+            let builder = CuckooFilter::builder().hash_bits(hash_bits).capacity(capacity);
+            let mut filter = builder.build().unwrap();
+            for n in 0..400_000 {
+                filter.insert_hash(mix(n)).unwrap();
+                if n % 100 == 0 && !filter.is_small() {
+                    let mut segments = 0..filter.segments() as u32;
+                    let may_double = segments.any(|segment| filter.is_last_level(segment));
+                    assert_eq!(filter.may_double(), may_double, "{n} {filter:?}");
+                    seen[usize::from(may_double)] = true;
+                }
+            }
+        }
+        assert_eq!(seen, [true; 2]);
+    }
 
     /// As in a forged snapshot: more homeless items than there are slots, each of which may take ten
     /// thousand steps.
