@@ -11,7 +11,7 @@ use crate::table::Segment;
 use crate::ways::{SQUAD, Ways};
 
 /// Relocations under way at most.
-pub(super) const MOST: usize = 64;
+pub(super) const MOST: usize = 32;
 /// Squads in line at most.
 const SQUADS: usize = MOST / SQUAD;
 /// The end of a line.
