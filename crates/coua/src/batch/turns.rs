@@ -148,15 +148,18 @@ impl Inserter<'_> {
         }
     }
 
-    /// Inserts the keys that wait one after the other, in their order.
+    /// Inserts the keys that wait, in line or left behind, one after the other in their order.
     #[cold]
     fn insert_waiting(&mut self) {
         for segment in self.pending.owned_segments() {
             self.filter.table.segments[segment as usize].owner = 0;
         }
-        for waiting in self.pending.end_lines() {
-            let insertion = self.insert_now(self.hashes[waiting.number]);
-            self.tell(waiting.number, insertion);
+        let mut waiting = self.pending.end_lines();
+        waiting.append(&mut self.left_behind);
+        waiting.sort_unstable();
+        for number in waiting {
+            let insertion = self.insert_now(self.hashes[number]);
+            self.tell(number, insertion);
         }
         self.is_stuck = false;
     }
