@@ -266,6 +266,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn shapes_that_nothing_has_take_no_memory() {
         let mut filter = CuckooFilter::new();
         let before = filter.memory_bytes();
