@@ -44,13 +44,21 @@ impl Inserter<'_> {
         }
         let mut asked = 0;
         if let Some(squad) = taken {
-            for number in 0..self.pending.squads[squad].count {
-                // One squad asks while the other steps: in a burst, requests hold up what comes after.
-                if let Some(squad) = asking {
-                    self.ask_for_ways(shapes, squad, number);
-                    asked += 1;
+            let Squad { count, ways, are_open_known, .. } = &self.pending.squads[squad];
+            let all = 0xff_u8 >> (SQUAD - count);
+            let open = if *are_open_known { ways.open & all } else { 0 };
+            // Those that end first, for that cannot be foretold.
+            for mut left in [open, all & !open] {
+                while left != 0 {
+                    let number = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    // One squad asks while the other steps: in a burst, requests hold up what comes after.
+                    if let Some(squad) = asking {
+                        self.ask_for_ways(shapes, squad, asked);
+                        asked += 1;
+                    }
+                    self.take_step(shapes, squad, number);
                 }
-                self.take_step(shapes, squad, number);
             }
         }
         if let Some(squad) = asking {
