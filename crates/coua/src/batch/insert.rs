@@ -2,7 +2,8 @@
 //!
 //! The order of all work *within a segment* is that of single calls ([`Pending`]). Segments are
 //! independent, so the bytes are the same. What depends on more than a segment (growing, refusing)
-//! happens in the order of the keys, with nothing under way.
+//! happens in the order of the keys, with nothing under way: who needs it is left behind, with the rest of
+//! its group.
 
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ pub(super) struct Inserter<'a> {
     is_near_max_items: bool,
     /// A key needs the filter to grow, which must wait for all keys before it.
     pub(super) is_stuck: bool,
-    /// That key and those behind it in its group which no other has overtaken: they wait as if in line.
+    /// That key and the rest of its group: they wait as if in line.
     pub(super) left_behind: Vec<usize>,
 }
 
@@ -106,35 +107,27 @@ impl<'a> Inserter<'a> {
         let mut behind = Behind { keys: ahead.to_be_asked(), asked: 0 };
         let mut next = if self.may_overtake { outlook.ready(left) } else { outlook.run(left) };
         loop {
-            if next != 0 {
-                let served =
-                    self.place_foreseen(shapes, (keys, outlook), (start, next), &mut behind);
-                left &= !served;
-                next &= !served;
-                if next != 0 && self.may_wait(keys, (start, next.trailing_zeros() as usize)) {
-                    left &= !(next & next.wrapping_neg());
-                    next &= next - 1;
-                    continue;
-                }
-            }
+            left &= !self.place_or_wait(shapes, (keys, outlook), (start, next), &mut behind);
             if left == 0 {
                 break;
             }
             let number = left.trailing_zeros() as usize;
+            left &= left - 1;
             behind.ask_next(self.filter, shapes);
             if let Err(full) = self.insert_next(shapes, (keys, outlook), (start, number)) {
-                self.done = start + number;
-                return Err(BatchFull { done: self.done, full });
+                if !self.may_overtake {
+                    self.done = start + number;
+                    return Err(BatchFull { done: self.done, full });
+                }
+                self.leave_behind(start + number);
             }
-            left &= left - 1;
             if self.filter.splits != splits {
                 self.done = start + number + 1;
                 return Ok(());
             }
             if self.is_stuck {
-                // Others behind them are in already.
-                self.left_behind
-                    .extend(numbers.clone().filter(|it| left >> it & 1 == 1).map(|it| start + it));
+                let rest = numbers.clone().filter(|it| left >> it & 1 == 1);
+                self.left_behind.extend(rest.map(|it| start + it));
                 break;
             }
             next = outlook.run(left);
@@ -198,7 +191,27 @@ impl<'a> Inserter<'a> {
     }
 
     /// Inserts some keys of a group into the slots that were foreseen, up to the first for which there may be none
-    /// any more. A bit for each that is in.
+    /// any more; those whose segment has an owner wait in line. A bit for each that was served.
+    #[inline(always)]
+    fn place_or_wait(
+        &mut self,
+        shapes: impl Shapes,
+        seen: (&LocatedKeys, &Outlook),
+        (start, some): (usize, u32),
+        behind: &mut Behind,
+    ) -> u32 {
+        let mut left = some;
+        while left != 0 {
+            left = self.place_foreseen(shapes, seen, (start, left), behind);
+            if left == 0 || !self.may_wait(seen.0, (start, left.trailing_zeros() as usize)) {
+                break;
+            }
+            left &= left - 1;
+        }
+        some & !left
+    }
+
+    /// [`place_or_wait`](Self::place_or_wait) up to the first key that cannot go in at once. A bit for each that is left.
     ///
     /// A function of its own, that calls no other: within the work on other keys its loop would not find room in the
     /// processor's registers.
@@ -207,11 +220,10 @@ impl<'a> Inserter<'a> {
         &mut self,
         shapes: impl Shapes,
         (keys, outlook): (&LocatedKeys, &Outlook),
-        (start, some): (usize, u32),
+        (start, mut left): (usize, u32),
         behind: &mut Behind,
     ) -> u32 {
         let mut placed = 0;
-        let mut left = some;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             let index = keys.segment[number] as u32;
@@ -227,7 +239,7 @@ impl<'a> Inserter<'a> {
             left &= left - 1;
         }
         self.filter.stored += placed;
-        some & !left
+        left
     }
 
     /// Puts a key into the line of its segment's owner, if there is one and others may overtake it.
@@ -263,13 +275,18 @@ impl<'a> Inserter<'a> {
         }
     }
 
+    /// Leaves a key until all that came before it are in: others that came after it are in already.
+    fn leave_behind(&mut self, number: usize) {
+        self.left_behind.push(number);
+        self.is_stuck = true;
+    }
+
     /// Starts a relocation for a key whose buckets are full.
     #[inline(always)]
     fn relocate(&mut self, shapes: impl Shapes, number: usize, probe: &Probe) -> Result<(), Full> {
         if self.filter.room_in(probe.segment, self.pending.len()) != Room::Relocate {
             if self.may_overtake {
-                self.left_behind.push(number);
-                self.is_stuck = true;
+                self.leave_behind(number);
                 return Ok(());
             }
             // Splits and refusals depend on the whole filter: first all that came before.
