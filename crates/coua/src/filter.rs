@@ -180,7 +180,7 @@ impl CuckooFilter {
     /// ```
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.look(&self.locate(hash))
+        self.look(hash)
     }
 
     /// How many copies of the key are stored: never fewer than were inserted and not removed, more

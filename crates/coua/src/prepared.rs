@@ -52,9 +52,25 @@ impl CuckooFilter {
     }
 
     #[inline(always)]
-    pub(crate) fn look(&self, probe: &Probe) -> bool {
+    pub(crate) fn look(&self, hash: KeyHash) -> bool {
+        // Where all segments have one shape, the key is located before its own is known.
+        match self.only_shape() {
+            Some(shape) => self.look_with(shape, hash),
+            None => self.look_by_level(hash),
+        }
+    }
+
+    /// Out of line, lest the compiler read the shape through the segment after all.
+    #[inline(never)]
+    fn look_by_level(&self, hash: KeyHash) -> bool {
+        self.look_with(self.shape_of(self.directory.segment_of(hash)), hash)
+    }
+
+    #[inline(always)]
+    fn look_with(&self, shape: &Shape, hash: KeyHash) -> bool {
+        let probe = &shape.locate(hash, self.directory.segment_of(hash));
         // One branch on the form instead of one at every step.
-        in_form(LookUp { filter: self, probe }, Some(*self.shape_of(probe.segment)))
+        in_form(LookUp { filter: self, probe }, Some(*shape))
     }
 
     #[inline(always)]

@@ -1,9 +1,11 @@
 //! Foreseeing what the inserts or removals of a group of keys will find.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_cmplt_epu64_mask, _mm512_mask_blend_epi64,
-    _mm512_mul_epu32, _mm512_or_epi64, _mm512_popcnt_epi64, _mm512_slli_epi64, _mm512_sllv_epi64,
-    _mm512_srli_epi64, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_epi64,
+    __m512i, _mm512_add_epi64, _mm512_and_epi64, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask,
+    _mm512_conflict_epi32, _mm512_cvtepi64_epi32, _mm512_inserti64x4, _mm512_mask_blend_epi64,
+    _mm512_mul_epu32, _mm512_or_epi64, _mm512_popcnt_epi64, _mm512_set1_epi32, _mm512_slli_epi64,
+    _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_sub_epi64, _mm512_test_epi32_mask,
+    _mm512_test_epi64_mask, _mm512_xor_epi64,
 };
 
 use super::look::{Buckets, Looked};
@@ -12,17 +14,23 @@ use crate::batch::{Finds, LocatedKeys, Outlook, Slots, WIDTH};
 use crate::bucket::{Form, Lane};
 use crate::filter::CuckooFilter;
 use crate::geometry::PARTNER;
+use crate::prepared::Copies;
 
 /// Looks at the buckets of a group of located keys as they are now; false if the processor lacks the
 /// instructions or the filter's form does not suit them: then nothing is done.
 #[inline]
-pub(crate) fn foresee(filter: &CuckooFilter, keys: &LocatedKeys, outlook: &mut Outlook) -> bool {
+pub(crate) fn foresee(
+    filter: &CuckooFilter,
+    keys: &LocatedKeys,
+    copies: Copies,
+    outlook: &mut Outlook,
+) -> bool {
     let able = is_x86_feature_detected!("avx512vpopcntdq");
     let Some(vectorized) = Vectorized::of(filter).filter(|it| able && it.can_look()) else {
         return false;
     };
     // SAFETY: the processor has the instructions.
-    unsafe { vectorized.foresee(keys, outlook) };
+    unsafe { vectorized.foresee(keys, copies, outlook) };
     true
 }
 
@@ -67,13 +75,29 @@ impl Pairs {
     }
 }
 
+/// Which keys of a group come behind one of these in the same segment.
+#[target_feature(enable = "avx512f,avx512cd")]
+fn behind(keys: &LocatedKeys, these: u16) -> u16 {
+    if these == 0 {
+        return 0;
+    }
+    let [first, second] = keys.segment.as_chunks().0 else { unreachable!("two vectors of keys") };
+    let [first, second] = [first, second].map(|part| _mm512_cvtepi64_epi32(load(part)));
+    let segments = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second);
+    let earlier = _mm512_conflict_epi32(segments);
+    _mm512_test_epi32_mask(earlier, _mm512_set1_epi32(these.into()))
+}
+
 impl Vectorized<'_> {
     #[target_feature(enable = "avx512f,avx512dq,avx512cd,avx512vpopcntdq")]
-    fn foresee(&self, keys: &LocatedKeys, outlook: &mut Outlook) {
+    fn foresee(&self, keys: &LocatedKeys, copies: Copies, outlook: &mut Outlook) {
         outlook.forget();
         for part in 0..WIDTH / LANES {
             self.foresee_part(keys, outlook, part);
         }
+        let passed = if copies == Copies::Keep { outlook.held } else { 0 };
+        let in_the_way = !(outlook.open | passed);
+        outlook.ready = outlook.open & !behind(keys, in_the_way);
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512cd,avx512vpopcntdq")]

@@ -143,7 +143,7 @@ impl<'a> Vectorized<'a> {
     /// Where buckets begin in their segments.
     #[target_feature(enable = "avx512f,avx512dq")]
     fn first_bits(&self, bucket: __m512i) -> __m512i {
-        _mm512_mullo_epi64(bucket, splat(self.shape.lanes.bucket_bits()))
+        _mm512_mul_epu32(bucket, splat(self.shape.lanes.bucket_bits()))
     }
 
     /// The numbers of the segments that the hashes lie in.
@@ -159,7 +159,7 @@ impl<'a> Vectorized<'a> {
     /// The addresses of segments.
     #[target_feature(enable = "avx512f,avx512dq")]
     fn segment_bases(&self, segments: __m512i) -> __m512i {
-        let offset = _mm512_mullo_epi64(segments, splat(size_of::<Segment>() as u64));
+        let offset = _mm512_mul_epu32(segments, splat(size_of::<Segment>() as u64));
         let bases = self.filter.table.segments.as_ptr().wrapping_byte_add(Segment::BASE_OFFSET);
         // SAFETY: every entry of the directory names a segment of the table, whose bases are eight bytes.
         unsafe { gather(_mm512_add_epi64(offset, splat(bases as u64))) }

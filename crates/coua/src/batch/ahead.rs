@@ -50,7 +50,9 @@ impl LocatedKeys {
         for bit in [self.primary_bit[number], self.partner_bit[number]] {
             let at = |bit: u64| (self.base[number] + (bit >> 3)) as *const u8;
             prefetch(at(bit));
-            prefetch(at(bit + lanes.last_bit));
+            if let Some(last_bit) = lanes.last_bit {
+                prefetch(at(bit + last_bit));
+            }
         }
     }
 

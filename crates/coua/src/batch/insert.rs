@@ -2,7 +2,8 @@
 //!
 //! The order of all work *within a segment* is that of single calls ([`Pending`]). Segments are
 //! independent, so the bytes are the same. What depends on more than a segment (growing, refusing)
-//! happens in the order of the keys, with nothing under way.
+//! happens in the order of the keys, with nothing under way: who needs it is left behind, with the rest of
+//! its group.
 
 use std::ops::Range;
 
@@ -35,8 +36,10 @@ pub(super) struct Inserter<'a> {
     may_overtake: bool,
     /// Each key must see whether the filter takes one more item.
     is_near_max_items: bool,
-    /// A key in line needs the filter to grow, which must wait for all keys before it.
+    /// A key needs the filter to grow, which must wait for all keys before it.
     pub(super) is_stuck: bool,
+    /// That key and the rest of its group: they wait as if in line.
+    pub(super) left_behind: Vec<usize>,
 }
 
 impl<'a> Inserter<'a> {
@@ -58,6 +61,7 @@ impl<'a> Inserter<'a> {
             may_overtake: false,
             is_near_max_items: true,
             is_stuck: false,
+            left_behind: Vec::new(),
         }
     }
 
@@ -101,52 +105,65 @@ impl<'a> Inserter<'a> {
         let mut left = self.foresee_group(keys, &numbers, outlook);
         let start = self.done - numbers.start;
         let mut behind = Behind { keys: ahead.to_be_asked(), asked: 0 };
-        while left != 0 {
-            if outlook.is_open(left.trailing_zeros() as usize) {
-                left = self.place_foreseen(shapes, (keys, outlook), (start, left), &mut behind);
-                if left == 0 {
-                    break;
-                }
+        let mut next = if self.may_overtake { outlook.ready(left) } else { outlook.run(left) };
+        loop {
+            left &= !self.place_or_wait(shapes, (keys, outlook), (start, next), &mut behind);
+            if left == 0 {
+                break;
             }
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
             behind.ask_next(self.filter, shapes);
-            let probe = keys.probe(number);
-            let segment = &self.filter.table.segments[probe.segment as usize];
-            if segment.owner != 0 {
-                if self.may_overtake {
-                    self.pending.wait(segment, start + number, &probe);
-                    continue;
+            if let Err(full) = self.insert_next(shapes, (keys, outlook), (start, number)) {
+                if !self.may_overtake {
+                    self.done = start + number;
+                    return Err(BatchFull { done: self.done, full });
                 }
-                self.settle(shapes, probe.segment);
+                self.leave_behind(start + number);
             }
-            let is_full = outlook.is_full(number) && self.is_as_seen(keys, number, outlook);
-            let accepted = if is_full {
-                Ok(Accepted::NeedsRoom)
-            } else {
-                self.filter.accept(shapes, &probe, self.copies)
-            };
-            let outcome = match accepted {
-                Ok(Accepted::Done(insertion)) => {
-                    self.tell(start + number, insertion);
-                    continue;
-                }
-                Ok(Accepted::NeedsRoom) => self.relocate(shapes, start + number, &probe),
-                Err(full) => Err(full),
-            };
-            if let Err(full) = outcome {
-                self.done = start + number;
-                return Err(BatchFull { done: self.done, full });
-            }
-            if self.is_stuck || self.filter.splits != splits {
+            if self.filter.splits != splits {
                 self.done = start + number + 1;
                 return Ok(());
             }
+            if self.is_stuck {
+                let rest = numbers.clone().filter(|it| left >> it & 1 == 1);
+                self.left_behind.extend(rest.map(|it| start + it));
+                break;
+            }
+            next = outlook.run(left);
         }
         behind.ask_rest(self.filter, shapes);
         self.done = start + numbers.end;
         if self.pending.len() > 0 {
             self.take_turn(shapes);
+        }
+        Ok(())
+    }
+
+    /// Inserts a key whose slot was not foreseen, or puts it into the line of its segment's owner.
+    #[inline(always)]
+    fn insert_next(
+        &mut self,
+        shapes: impl Shapes,
+        (keys, outlook): (&LocatedKeys, &Outlook),
+        (start, number): (usize, usize),
+    ) -> Result<(), Full> {
+        let probe = keys.probe(number);
+        if self.filter.table.segments[probe.segment as usize].owner != 0 {
+            if self.may_wait(keys, (start, number)) {
+                return Ok(());
+            }
+            self.settle(shapes, probe.segment);
+        }
+        let is_full = outlook.is_full(number) && self.is_as_seen(keys, number, outlook);
+        let accepted = if is_full {
+            Accepted::NeedsRoom
+        } else {
+            self.filter.accept(shapes, &probe, self.copies)?
+        };
+        match accepted {
+            Accepted::Done(insertion) => self.tell(start + number, insertion),
+            Accepted::NeedsRoom => self.relocate(shapes, start + number, &probe)?,
         }
         Ok(())
     }
@@ -159,7 +176,7 @@ impl<'a> Inserter<'a> {
         numbers: &Range<usize>,
         outlook: &mut Outlook,
     ) -> u32 {
-        if numbers.len() != WIDTH || !foresee(self.filter, keys, outlook) {
+        if numbers.len() != WIDTH || !foresee(self.filter, keys, self.copies, outlook) {
             outlook.forget();
         }
         let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;
@@ -173,10 +190,30 @@ impl<'a> Inserter<'a> {
         left
     }
 
-    /// Inserts keys into the slots that were foreseen, up to the first for which there was none, or may be
-    /// none any more. A bit for each key that is left.
+    /// Inserts some keys of a group into the slots that were foreseen, up to the first for which there may be none
+    /// any more; those whose segment has an owner wait in line. A bit for each that was served.
+    #[inline(always)]
+    fn place_or_wait(
+        &mut self,
+        shapes: impl Shapes,
+        seen: (&LocatedKeys, &Outlook),
+        (start, some): (usize, u32),
+        behind: &mut Behind,
+    ) -> u32 {
+        let mut left = some;
+        while left != 0 {
+            left = self.place_foreseen(shapes, seen, (start, left), behind);
+            if left == 0 || !self.may_wait(seen.0, (start, left.trailing_zeros() as usize)) {
+                break;
+            }
+            left &= left - 1;
+        }
+        some & !left
+    }
+
+    /// [`place_or_wait`](Self::place_or_wait) up to the first key that cannot go in at once. A bit for each that is left.
     ///
-    /// A function of its own: within the work on other keys its loop would not find room in the
+    /// A function of its own, that calls no other: within the work on other keys its loop would not find room in the
     /// processor's registers.
     #[inline(never)]
     fn place_foreseen(
@@ -189,9 +226,6 @@ impl<'a> Inserter<'a> {
         let mut placed = 0;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
-            if !outlook.is_open(number) {
-                break;
-            }
             let index = keys.segment[number] as u32;
             let lanes = shapes.of(self.filter, index).lanes;
             let segment = &mut self.filter.table.segments[index as usize];
@@ -206,6 +240,18 @@ impl<'a> Inserter<'a> {
         }
         self.filter.stored += placed;
         left
+    }
+
+    /// Puts a key into the line of its segment's owner, if there is one and others may overtake it.
+    #[inline(always)]
+    fn may_wait(&mut self, keys: &LocatedKeys, (start, number): (usize, usize)) -> bool {
+        let probe = keys.probe(number);
+        let segment = &self.filter.table.segments[probe.segment as usize];
+        let waits = segment.owner != 0 && self.may_overtake;
+        if waits {
+            self.pending.wait(segment, start + number, &probe);
+        }
+        waits
     }
 
     /// Whether what was seen of a key still holds.
@@ -229,10 +275,20 @@ impl<'a> Inserter<'a> {
         }
     }
 
+    /// Leaves a key until all that came before it are in: others that came after it are in already.
+    fn leave_behind(&mut self, number: usize) {
+        self.left_behind.push(number);
+        self.is_stuck = true;
+    }
+
     /// Starts a relocation for a key whose buckets are full.
     #[inline(always)]
     fn relocate(&mut self, shapes: impl Shapes, number: usize, probe: &Probe) -> Result<(), Full> {
         if self.filter.room_in(probe.segment, self.pending.len()) != Room::Relocate {
+            if self.may_overtake {
+                self.leave_behind(number);
+                return Ok(());
+            }
             // Splits and refusals depend on the whole filter: first all that came before.
             self.settle_all(shapes);
             let insertion = self.filter.insert_one(self.hashes[number], self.copies)?;

@@ -31,7 +31,12 @@ use crate::arch::{find, find_ways, foresee, look_along_ways};
 
 /// Other processors foresee nothing.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn foresee(_filter: &CuckooFilter, _keys: &LocatedKeys, _outlook: &mut Outlook) -> bool {
+fn foresee(
+    _filter: &CuckooFilter,
+    _keys: &LocatedKeys,
+    _copies: Copies,
+    _outlook: &mut Outlook,
+) -> bool {
     false
 }
 

@@ -45,18 +45,29 @@ pub(crate) struct Outlook {
     pub(crate) full: u16,
     /// The key is in no slot, and one of its buckets has a free one.
     pub(crate) open: u16,
+    /// Those of them that no key before them in the group is in the way of, for it is in the same segment and not open.
+    pub(crate) ready: u16,
 }
 
 impl Outlook {
     /// Nothing is known.
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
-        (self.held, self.full, self.open) = (0, 0, 0);
+        (self.held, self.full, self.open, self.ready) = (0, 0, 0, 0);
     }
 
+    /// Those of the keys left that may go in before all others, whose segments are not theirs.
     #[inline(always)]
-    pub(super) fn is_open(&self, number: usize) -> bool {
-        self.open >> number & 1 == 1
+    pub(super) fn ready(&self, left: u32) -> u32 {
+        left & u32::from(self.ready)
+    }
+
+    /// The first of the keys left, as far as they are open.
+    #[inline(always)]
+    pub(super) fn run(&self, left: u32) -> u32 {
+        let shut = left & !u32::from(self.open);
+        // The bits below the lowest, or all.
+        left & !shut & (shut ^ shut.wrapping_sub(1))
     }
 
     #[inline(always)]

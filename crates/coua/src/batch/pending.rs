@@ -11,7 +11,7 @@ use crate::table::Segment;
 use crate::ways::{SQUAD, Ways};
 
 /// Relocations under way at most.
-pub(super) const MOST: usize = 64;
+pub(super) const MOST: usize = 32;
 /// Squads in line at most.
 const SQUADS: usize = MOST / SQUAD;
 /// The end of a line.
@@ -180,17 +180,16 @@ impl Pending {
         self.owners.iter().map(|owner| owner.relocation.segment)
     }
 
-    /// Ends all lines; everybody who was in one, in order of the keys. No relocation may be under way.
-    pub(super) fn end_lines(&mut self) -> Vec<Waiting> {
+    /// Ends all lines; the numbers of all keys that were in one. No relocation may be under way.
+    pub(super) fn end_lines(&mut self) -> Vec<usize> {
         let mut all = Vec::new();
         for owner in self.owners.drain(..) {
             let mut next = owner.first;
             while let Some(&waiting) = self.lines.get(next as usize) {
-                all.push(waiting);
+                all.push(waiting.number);
                 next = waiting.next;
             }
         }
-        all.sort_unstable_by_key(|waiting| waiting.number);
         self.free.clear();
         self.lines.clear();
         all

@@ -14,9 +14,9 @@ use crate::ways::SQUAD;
 const FEW_IN_SQUAD: usize = 3;
 /// Segments for each relocation that is kept under way: the more, the fewer keys must wait.
 const SEGMENTS_PER_RELOCATION: usize = 4;
-/// Where so many may be under way, the table is too large for the caches next to the processor: squads
-/// ask for memory a turn before they look.
-const MANY: usize = 2 * SQUAD;
+/// Relocations that may be under way for each turn that a squad waits between asking for memory and looking.
+/// Where fewer may, the table is small enough for the caches next to the processor.
+const RELOCATIONS_PER_TURN: usize = 2 * SQUAD;
 
 impl Inserter<'_> {
     /// Relocations that may be under way.
@@ -25,30 +25,40 @@ impl Inserter<'_> {
         (self.filter.table.segments.len() / SEGMENTS_PER_RELOCATION).min(pending::MOST)
     }
 
+    /// Turns that a squad waits for its memory.
     #[inline(always)]
-    fn memory_is_far(&self) -> bool {
-        self.most_under_way() >= MANY
+    fn turns_to_wait(&self) -> usize {
+        self.most_under_way() / RELOCATIONS_PER_TURN
     }
 
     /// Lets a squad of relocations take a step, if there is one whose memory has come.
     #[inline(always)]
     pub(super) fn take_turn(&mut self, shapes: impl Shapes) {
+        let turns = self.turns_to_wait();
         let formed = self.form_squad();
-        let asking = formed.filter(|_| self.memory_is_far());
-        let taken = self.pending.take_squad(usize::from(asking.is_some()));
+        let asking = formed.filter(|_| turns > 0);
+        let taken = self.pending.take_squad(if asking.is_some() { turns } else { 0 });
         if let Some(squad) = taken {
             let squad = &mut self.pending.squads[squad];
             squad.are_open_known = squad.are_found && look_along_ways(self.filter, &mut squad.ways);
         }
         let mut asked = 0;
         if let Some(squad) = taken {
-            for number in 0..self.pending.squads[squad].count {
-                // One squad asks while the other steps: in a burst, requests hold up what comes after.
-                if let Some(squad) = asking {
-                    self.ask_for_ways(shapes, squad, number);
-                    asked += 1;
+            let Squad { count, ways, are_open_known, .. } = &self.pending.squads[squad];
+            let all = 0xff_u8 >> (SQUAD - count);
+            let open = if *are_open_known { ways.open & all } else { 0 };
+            // Those that end first, for that cannot be foretold.
+            for mut left in [open, all & !open] {
+                while left != 0 {
+                    let number = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    // One squad asks while the other steps: in a burst, requests hold up what comes after.
+                    if let Some(squad) = asking {
+                        self.ask_for_ways(shapes, squad, asked);
+                        asked += 1;
+                    }
+                    self.take_step(shapes, squad, number);
                 }
-                self.take_step(shapes, squad, number);
             }
         }
         if let Some(squad) = asking {
@@ -146,15 +156,18 @@ impl Inserter<'_> {
         }
     }
 
-    /// Inserts the keys that wait one after the other, in their order.
+    /// Inserts the keys that wait, in line or left behind, one after the other in their order.
     #[cold]
     fn insert_waiting(&mut self) {
         for segment in self.pending.owned_segments() {
             self.filter.table.segments[segment as usize].owner = 0;
         }
-        for waiting in self.pending.end_lines() {
-            let insertion = self.insert_now(self.hashes[waiting.number]);
-            self.tell(waiting.number, insertion);
+        let mut waiting = self.pending.end_lines();
+        waiting.append(&mut self.left_behind);
+        waiting.sort_unstable();
+        for number in waiting {
+            let insertion = self.insert_now(self.hashes[number]);
+            self.tell(number, insertion);
         }
         self.is_stuck = false;
     }

@@ -35,9 +35,9 @@ pub(crate) struct Lanes {
     pub(crate) form: Form,
     /// Bits from one bucket to the next.
     bucket_bits: u64,
-    /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it: that may
-    /// lie in the next cache line even if the bucket does not.
-    pub(crate) last_bit: u64,
+    /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it, which may lie in
+    /// the next cache line even if the bucket does not. `None` where all buckets lie in one line.
+    pub(crate) last_bit: Option<u64>,
     lane_bits: u32,
     lane_mask: u64,
     rest_bits: u32,
@@ -60,6 +60,8 @@ pub(crate) enum Form {
 
 /// Position bit of a slot value in a window.
 pub(crate) const POSITION: u64 = 2;
+/// Bits of a cache line, on which segments begin.
+const LINE_BITS: u64 = 512;
 /// Bytes of one load.
 const LANE_BYTES: u64 = WORD as u64;
 /// Bits that one load reaches whatever its misalignment within the first byte.
@@ -86,13 +88,16 @@ impl Lanes {
         let lanes = if form == Form::WideWindows { 1 } else { slots };
         let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
         let rest_bits = slot_bits - lane_bits;
+        let bucket_bits = u64::from(stride * slot_bits);
+        let last_bit = u64::from(slots * slot_bits - 1).max(8 * (LANE_BYTES - 1));
+        let may_cross = last_bit >= bucket_bits || !LINE_BITS.is_multiple_of(bucket_bits);
         Some(Self {
             slots,
             slot_bits,
             tag_bits,
             form,
-            bucket_bits: u64::from(stride * slot_bits),
-            last_bit: u64::from(slots * slot_bits - 1).max(8 * (LANE_BYTES - 1)),
+            bucket_bits,
+            last_bit: may_cross.then_some(last_bit),
             lane_bits,
             lane_mask: (1 << lane_bits) - 1,
             rest_bits,
@@ -279,7 +284,9 @@ impl Lanes {
     pub(crate) fn prefetch(&self, segment: &Segment, bucket: u64) {
         let bit = bucket * self.bucket_bits;
         segment.prefetch(bit);
-        segment.prefetch(bit + self.last_bit);
+        if let Some(last_bit) = self.last_bit {
+            segment.prefetch(bit + last_bit);
+        }
     }
 }
 
