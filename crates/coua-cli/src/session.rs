@@ -120,6 +120,9 @@ impl Session {
         let no_records = from_there().count() - without_key;
         self.records -= (block.len() - place - no_records) as u64;
         self.without_key -= without_key as u64;
+        if self.without_key == 0 {
+            self.first_without_key = None;
+        }
         self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 

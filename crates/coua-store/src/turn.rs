@@ -84,7 +84,9 @@ impl Store {
         self.has_turned(made.file, made.identity);
         self.tail = self.journal.take().map(|old| old.into_tail(made.from, to, progress));
         // The commit is done. Without a new journal, or space, the next one will say why.
-        self.go_over_to(made.journal, made.carried).ok();
+        if self.go_over_to(made.journal, made.carried).is_err() {
+            Journal::remove_next(&*self.options.disk, &self.files);
+        }
         self.reserve().ok();
         Ok(())
     }

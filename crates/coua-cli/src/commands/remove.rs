@@ -7,7 +7,7 @@ use crate::args::window::NowArgs;
 use crate::clock::Now;
 use crate::exit::Exit;
 use crate::filter_file::{FilterFile, Kept};
-use crate::input::block::{Block, Why};
+use crate::input::block::Block;
 use crate::memory::Memory;
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
@@ -19,6 +19,7 @@ use crate::resume::{Again, Begun, Course, Job, Yield};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
+use coua::Insertion;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -158,10 +159,9 @@ impl Answer for Remove {
         self.removed.splice(0..0, std::iter::repeat_n(false, known));
         if let Some(report) = self.report {
             let wanted = report == Which::Found;
-            let keyless_pass = !wanted && self.session.keeps_keyless();
-            let keyless = |why: &Why| why.is_record() && keyless_pass;
+            let answer = if wanted { Insertion::AlreadyPresent } else { Insertion::Inserted };
             let answers = self.removed.iter().map(|removed| *removed == wanted);
-            block.select(answers, keyless);
+            block.select(answers, |why| self.session.passes(why, answer));
             block.deselect_before(over);
         }
         self.session.show(self.counts.found, self.filter.filter().load());

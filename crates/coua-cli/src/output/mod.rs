@@ -81,13 +81,21 @@ impl Output {
     fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
         // Where symbolic links lead.
         let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let folder = Folder::of(&there);
-        if let (Err(error), true) = (&folder, opening.own.has_filter()) {
-            fs::remove_file(&there).ok();
-            return Err(filter_file::folder_failure(&self.name, error));
+        let folder = self.new_in.insert(Folder::of(&there));
+        if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
+            let failure = filter_file::folder_failure(&self.name, error);
+            self.withdraw(path);
+            return Err(failure);
         }
-        self.new_in = Some(folder);
         Ok(())
+    }
+
+    /// Removes the file at `path` if this run has made it: the run is refused, and nothing is in it yet.
+    fn withdraw(&self, path: &Path) {
+        if self.new_in.is_some() {
+            let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            fs::remove_file(there).ok();
+        }
     }
 
     /// Complains if a file cannot be read of which the end is to be noted.

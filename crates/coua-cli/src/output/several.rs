@@ -107,14 +107,13 @@ impl Outputs {
         let paths = destinations.all().map(|output| output.path().map(Path::to_owned)).collect();
         let main = destinations.main.map(|main| open(0, main.path())).transpose()?;
         let behind = usize::from(main.is_some());
-        let tee = destinations.tee.map(|tee| open(behind, tee.path())).transpose()?;
-        let identity = |output: &Option<Output>| output.as_ref().and_then(Output::identity);
-        if let Some(output) = &tee
-            && identity(&tee).is_some()
-            && identity(&main) == identity(&tee)
-        {
-            return Err(Failure::at(&output.name, "is the output as well: name another file"));
+        let tee = destinations.tee.map(|tee| open(behind, tee.path())).transpose();
+        let tee = tee.and_then(|tee| apart(main.as_ref(), tee));
+        let path = destinations.main.and_then(Destination::path);
+        if let (Err(_), Some(main), Some(path)) = (&tee, &main, path) {
+            main.withdraw(path);
         }
+        let tee = tee?;
         Ok(Self { main, tee, paths })
     }
 
@@ -164,6 +163,17 @@ impl Deliver for Outputs {
             })?;
         }
         Ok(settled)
+    }
+}
+
+/// Complains about a second output that is the first one's file.
+fn apart(main: Option<&Output>, tee: Option<Output>) -> Result<Option<Output>, Failure> {
+    let identity = tee.as_ref().and_then(Output::identity);
+    match &tee {
+        Some(output) if identity.is_some() && identity == main.and_then(Output::identity) => {
+            Err(Failure::at(&output.name, "is the output as well: name another file"))
+        }
+        _ => Ok(tee),
     }
 }
 

@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::exit::Exit;
-use crate::input::block::{Block, Why};
+use crate::input::block::Block;
 use crate::message::Failure;
 use crate::output::{Destinations, Outputs};
 use crate::own_files::OwnFiles;
@@ -13,6 +13,7 @@ use crate::pipeline::{Answer as Answering, Deliver, Flow};
 use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
+use coua::Insertion;
 
 /// `report` says which records to print, if any: those that were found, or the others.
 pub(crate) fn run(
@@ -62,10 +63,10 @@ impl Answering for Remove {
         self.found += found as u64;
         self.not_found += (answers.len() - found - unanswered) as u64;
         if let Some(wanted) = self.report {
-            let keyless_pass = !wanted && self.work.session.keeps_keyless();
-            let keyless = |why: &Why| why.is_record() && keyless_pass;
-            let number = Some(i64::from(wanted));
-            block.select(answers.iter().map(|answer| answer.number == number), keyless);
+            let (number, session) = (Some(i64::from(wanted)), &self.work.session);
+            let answer = if wanted { Insertion::AlreadyPresent } else { Insertion::Inserted };
+            let answers = answers.iter().map(|answer| answer.number == number);
+            block.select(answers, |why| session.passes(why, answer));
         }
         if let Err(failure) = asked {
             self.ending.give_up(&failure, &answers, block);

@@ -141,11 +141,12 @@ impl CheckpointArgs {
         if let Some(run) = known.transpose()? {
             match run.agree(job, &inputs, outputs) {
                 Err(_) if run.note.has_ended => other = Some(run),
-                agreed => {
-                    agreed?;
-                    run.check_places()?;
-                    return Ok(Some(run));
-                }
+                agreed => match agreed.and_then(|()| run.check_places()) {
+                    Ok(()) => return Ok(Some(run)),
+                    // There is nothing to go on with.
+                    Err(_) if run.progress.records == 0 => {}
+                    Err(failure) => return Err(failure),
+                },
             }
         }
         if let Some(path) = outputs.iter().find(|path| has_content(path)) {

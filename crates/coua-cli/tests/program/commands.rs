@@ -102,6 +102,9 @@ fn csv_headers_against_a_filter() {
     assert_eq!(run_with(table, ["count", "--csv", "url", &f]).good(), b"1\t1,a\n0\t2,b\n");
     let none = run_with(b"id,url\n1,x\n", ["check", "--csv", "url", &f]);
     assert_eq!((none.code, none.stdout.as_slice()), (Some(1), b"id,url\n".as_slice()));
+    let removed = |which| run_with(table, ["remove", "--csv", "url", "--report", which, &f]).good();
+    assert_eq!(removed("found"), b"id,url\n1,a\n");
+    assert_eq!(removed("not-found"), table);
 }
 
 #[test]

@@ -285,6 +285,17 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
 }
 
 #[test]
+fn records_behind_the_end_of_a_full_filter_are_not_told() {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    for args in [&["dedup"][..], &["dedup", "--filter", &filter], &["add", &filter]] {
+        let run = run_with(b"a 1\nb 2\nc\n", [args, &["-k2", "--max-items=1"]].concat());
+        assert_eq!((run.code, run.stderr.lines().count()), (Some(3), 1), "{}", run.stderr);
+        fs::remove_file(&filter).ok();
+    }
+}
+
+#[test]
 fn a_filter_may_exceed_its_rate() {
     let folder = Folder::new();
     let filter = folder.join("f");

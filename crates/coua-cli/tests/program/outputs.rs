@@ -376,6 +376,13 @@ fn outputs_of_refused_runs_keep_what_they_hold() {
         assert_eq!(run.code, Some(2), "{rest}");
         assert_eq!(folder.read("out"), b"precious\n", "{rest}");
     }
+    for (output, repeats) in [("new", "no/such/folder"), ("new", "new"), ("link", "no/such/folder")]
+    {
+        std::os::unix::fs::symlink("new", folder.join("link")).ok();
+        let args = format!("$COUA dedup lines -o {output} --tee-dups {repeats}");
+        assert_eq!(shell(folder.path(), &args).code, Some(2), "{args}");
+        assert!(!folder.has("new"), "{args}: an output is left behind");
+    }
 }
 
 #[test]

@@ -60,12 +60,23 @@ impl Journal {
         (progress, tail): (Option<&Progress>, Option<&Tail>),
     ) -> Result<Self, StoreError> {
         let file = Self::next_file(disk, files)?;
-        let mut journal = Self::begin(disk, (file, &files.next_journal), snapshot)?;
-        if let Some(tail) = tail {
-            journal.carry(disk, (&tail.file, &tail.path), tail.from, tail.to)?;
+        let make = || {
+            let mut journal = Self::begin(disk, (file, &files.next_journal), snapshot)?;
+            if let Some(tail) = tail {
+                journal.carry(disk, (&tail.file, &tail.path), tail.from, tail.to)?;
+            }
+            journal.take_name(disk, (files, folder), progress)?;
+            Ok(journal)
+        };
+        make().inspect_err(|_| Self::remove_next(disk, files))
+    }
+
+    /// Removes a journal that will not come, unless it has taken its name; what stays is removed by the next
+    /// writer.
+    pub(crate) fn remove_next(disk: &dyn Disk, files: &Files) {
+        if files.next_journal.exists() {
+            disk.remove(&files.next_journal).ok();
         }
-        journal.take_name(disk, (files, folder), progress)?;
-        Ok(journal)
     }
 
     /// An empty file for the next journal.

@@ -105,7 +105,7 @@ impl Generations {
     /// assert_eq!(coua::Generations::default().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        let used: f64 = self.filters().map(|filter| filter.load() * filter.slots() as f64).sum();
+        let used = sum(self.filters().map(|filter| filter.load() * filter.slots() as f64));
         used / self.slots().max(1) as f64
     }
 
@@ -125,7 +125,7 @@ impl Generations {
     /// assert_eq!(coua::Generations::default().false_positive_rate(), 0.0);
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
-        self.filters().map(CuckooFilter::false_positive_rate).sum::<f64>().min(1.0)
+        sum(self.filters().map(CuckooFilter::false_positive_rate)).min(1.0)
     }
 
     /// Bytes of memory, those of the mould included.
@@ -158,4 +158,9 @@ impl fmt::Debug for Generations {
             .field("mould", self.mould())
             .finish_non_exhaustive()
     }
+}
+
+/// Without numbers 0, where that of the standard library is -0.
+fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, |sum, number| sum + number)
 }

@@ -1,7 +1,7 @@
 //! What is not the interrupted run.
 
 use super::{DEDUPS, Trial};
-use crate::support::{coua, expected, until, wait};
+use crate::support::{Folder, coua, expected, run_in, until, wait};
 use std::fs;
 
 /// A run in its middle: killed after a checkpoint.
@@ -63,4 +63,22 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let found = [&output[..whole], &trial.folder.read("rest")].concat();
     let wanted = expected(&text);
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
+}
+
+/// It has dealt with nothing: what was wrong with it can be put right.
+#[test]
+fn a_run_that_came_to_nothing_is_not_in_the_way() {
+    for command in [&["add", "seen"][..], &["dedup", "--filter", "seen", "-o", "out"]] {
+        let folder = Folder::new();
+        folder.file("table", "id,n\n1,a\n");
+        let with =
+            |column| run_in(&folder, &[command, &["--resume", "--csv", column, "table"]].concat());
+        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        // Also if the input was made shorter.
+        folder.file("table", "id\n1\n");
+        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        with("id").good();
+        with("id").good();
+        assert_eq!(run_in(&folder, &["info", "--json", "seen"]).json()["items"], 1);
+    }
 }

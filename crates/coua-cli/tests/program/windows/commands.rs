@@ -33,6 +33,17 @@ fn info_tells_the_generations() {
 }
 
 #[test]
+fn a_filter_that_has_forgotten_all_is_empty_and_not_less() {
+    let folder = Folder::new();
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
+    let args = ["info", "f.coua", "--now", "9000"];
+    let text = run_in(&folder, &args).text();
+    assert!(text.contains(" 0.0 %") && !text.contains("-0.0"), "{text}");
+    let text = run_in(&folder, &[&args[..], &["--json"]].concat()).text();
+    assert!(!text.contains("-0.0"), "{text}");
+}
+
+#[test]
 fn compacting_forgets_what_is_old() {
     let folder = Folder::new();
     dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
