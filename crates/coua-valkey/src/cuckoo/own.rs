@@ -176,7 +176,8 @@ impl OwnCuckoo {
         }
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count > 0 {
-            self.deleted += count;
+            // A dump may state any number.
+            self.deleted = self.deleted.saturating_add(count);
             self.has_changed();
         }
         removed
