@@ -13,6 +13,7 @@ on_both!(
     a_server_that_is_killed_and_comes_back_loses_no_line,
     a_server_that_stays_away_ends_the_run,
     a_server_with_too_many_clients_is_tried_again,
+    a_full_filter_tells_of_lost_answers,
     what_nobody_reads_is_not_recorded,
 );
 
@@ -142,6 +143,23 @@ fn a_server_with_too_many_clients_is_tried_again(kind: Kind) {
         "{}",
         messages(&mut child)
     );
+}
+
+/// What was asked twice may be recorded where it should not be, or the other way round.
+fn a_full_filter_tells_of_lost_answers(kind: Kind) {
+    let server = Server::start(kind);
+    let proxy = Proxy::to(server.port());
+    let text = lines(60_000, Repeats::Few);
+    for command in [&["dedup", "--filter"][..], &["add"]] {
+        let at = format!("valkey://127.0.0.1:{}/{}", proxy.port, command[0]);
+        run_with(b"", ["add", &at, "--when-full=error", "--capacity=5000"]).good();
+        proxy.cut_after(8_000);
+        let run = run_with(&text, [command, &[at.as_str()]].concat());
+        assert!(proxy.was_cut(), "the wire was cut");
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        let words = ", but for some whose answer was lost";
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
 }
 
 fn what_nobody_reads_is_not_recorded(kind: Kind) {
