@@ -110,7 +110,8 @@ impl Add {
         };
         let reason = format!(
             "the filter is full; stopped before {record}: all records before it are in the filter, it \
-             and those behind it are not"
+             and those behind it are not{}",
+            self.work.exceptions()
         );
         Err(Failure::Full { name: self.work.filter.name(), reason })
     }

@@ -39,7 +39,8 @@ pub(crate) struct Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scheme, host, port, name, .. } = self;
-        write!(f, "{scheme}://{host}:{port}/{name}")?;
+        let [begin, end] = if host.contains(':') { ["[", "]"] } else { [""; 2] };
+        write!(f, "{scheme}://{begin}{host}{end}:{port}/{name}")?;
         self.shards.map_or(Ok(()), |shards| write!(f, "?shards={shards}"))
     }
 }
@@ -96,7 +97,7 @@ impl Address {
         let host = decoded(host, "host")?;
         // An IPv6 address.
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
-        let name = decoded(url.path().trim_start_matches('/'), "name")?;
+        let name = decoded(name_in(text).trim_start_matches('/'), "name")?;
         if name.is_empty() {
             return Err(missing("filter"));
         }
@@ -123,8 +124,13 @@ impl Address {
             shards: None,
             patience: PATIENCE,
         };
+        let mut given = Vec::new();
         for (name, value) in url.query_pairs() {
+            if given.contains(&name) {
+                return Err(format!("says {name} twice: give one of them"));
+            }
             address.take(&name, &value)?;
+            given.push(name);
         }
         Ok(address)
     }
@@ -155,6 +161,13 @@ impl Address {
 fn has_at_behind_host(text: &str) -> bool {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
+}
+
+/// The filter's name, not decoded yet. It is a key and no path: `..` is a name like others.
+fn name_in(text: &str) -> &str {
+    let (_, rest) = text.split_once("://").unwrap_or(("", text));
+    let place = rest.split(['?', '#']).next().unwrap_or_default();
+    place.split_once('/').map_or("", |(_, name)| name)
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -195,8 +208,19 @@ mod tests {
         assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));
         assert_eq!((address.database, address.has_tls()), (3, true));
         assert_eq!(address.patience, Duration::from_millis(500));
+        assert_eq!(address.to_string(), "rediss://[::1]:7000/a b?shards=64");
         let address = parse("redis://:secret@h/x").unwrap();
         assert_eq!((address.user, address.password.as_deref()), (None, Some("secret")));
+        for (text, name) in [
+            ("valkey://h/a/../b", "a/../b"),
+            ("valkey://h/.?shards=2", "."),
+            ("valkey://h/%2E%2e/x/", "../x/"),
+            ("valkey://u:p@h:1//x", "x"),
+            ("valkey://h/a\tb ", "a\tb "),
+            ("valkey://h/a%3Fb", "a?b"),
+        ] {
+            assert_eq!(parse(text).unwrap().name, name, "{text}");
+        }
     }
 
     #[test]
@@ -212,6 +236,8 @@ mod tests {
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
             ("valkey://h/a?db=-1", "expected a number from 0"),
             ("valkey://h/a?shard=2", "expected shards, db or retry"),
+            ("valkey://h/a?shards=2&db=1&shards=3", "says shards twice"),
+            ("valkey://h?shards=2/x", "names no filter"),
             ("valkey://h/%ff", "not UTF-8"),
         ] {
             let wrong = parse(text).unwrap_err();

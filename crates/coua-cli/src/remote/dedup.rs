@@ -214,7 +214,8 @@ impl Dedup {
         };
         let reason = format!(
             "the filter is full; stopped before {record}: all records before it are recorded in the \
-             filter and in the output, it and those behind it are neither"
+             filter{} and in the output, it and those behind it are neither",
+            self.work.exceptions()
         );
         Err(Failure::Full { name: self.work.filter.name(), reason })
     }

@@ -91,6 +91,8 @@ impl Trouble {
             | ServerErrorKind::ReadOnly
             | ServerErrorKind::TryAgain => Self::NotNow(text),
             _ if text.starts_with("unknown command") => Self::Refused(NO_MODULE.to_owned()),
+            // With or without the connections of a cluster. It closes then.
+            _ if text.starts_with("max number of clients") => Self::NotNow(text),
             _ => Self::Refused(text),
         }
     }
@@ -193,6 +195,10 @@ impl Link {
     fn tell_name(&mut self) -> Result<(), Trouble> {
         for (what, is) in [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))] {
             match self.ask(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
+                // It speaks with nobody from here, and closes without another word.
+                Err(Trouble::Refused(text)) if text.starts_with("DENIED") => {
+                    return Err(Trouble::Refused(text));
+                }
                 Ok(_) | Err(Trouble::Refused(_)) => {}
                 Err(trouble) => return Err(trouble),
             }

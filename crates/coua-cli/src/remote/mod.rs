@@ -125,6 +125,11 @@ impl Work {
         }
     }
 
+    /// What a message that says where records are has to add.
+    fn exceptions(&self) -> &'static str {
+        if self.filter.in_doubt > 0 { ", but for some whose answer was lost" } else { "" }
+    }
+
     fn print_figures(&mut self, answers: Answers) -> Result<(), Failure> {
         if !self.session.wants_figures() {
             return Ok(());

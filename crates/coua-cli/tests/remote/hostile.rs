@@ -158,6 +158,14 @@ fn servers_that_close_are_told() {
     }
 }
 
+/// As in protected mode, to whoever comes from another machine.
+#[test]
+fn a_server_that_speaks_with_nobody_from_here_is_told() {
+    let denied = manners("CLIENT", b"-DENIED it is in protected mode\r\n", Then::Close);
+    let told = told("dedup", denied);
+    assert!(told.contains(": DENIED it is in protected mode"), "{told}");
+}
+
 #[test]
 fn silent_and_slow_servers_are_told() {
     let slow = [Then::Silence, Then::Slowly(b"+"), Then::Slowly(b":1\r\n")];

@@ -2,7 +2,7 @@
 
 use crate::proxy::Proxy;
 use crate::server::{Kind, Server};
-use crate::support::{Folder, Repeats, coua, expected, lines, run_with, until, wait};
+use crate::support::{Folder, Repeats, coua, expected, lines, messages, run_with, until, wait};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -12,6 +12,8 @@ on_both!(
     lost_answers_lose_no_line,
     a_server_that_is_killed_and_comes_back_loses_no_line,
     a_server_that_stays_away_ends_the_run,
+    a_server_with_too_many_clients_is_tried_again,
+    a_full_filter_tells_of_lost_answers,
     what_nobody_reads_is_not_recorded,
 );
 
@@ -109,6 +111,54 @@ fn a_server_that_stays_away_ends_the_run(kind: Kind) {
         "stopped after standard input: record 5",
     ] {
         assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+}
+
+/// As after a failover, when all come at once. Where there is a password this is the answer to it.
+fn a_server_with_too_many_clients_is_tried_again(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CONFIG SET requirepass secret");
+    let at = format!("valkey://:secret@127.0.0.1:{}/seen", server.port());
+    let mut child = coua(["dedup", "--filter", &at]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"a\nb\n").unwrap();
+    until(|| client.run("CF.COUNT seen b").to_string() == ":1");
+    client.good("CONFIG SET maxclients 1");
+    client.good("CLIENT KILL TYPE normal SKIPME yes");
+    stdin.write_all(b"c\n").unwrap();
+    until(|| {
+        let stats = client.good("INFO stats");
+        !String::from_utf8_lossy(stats.bytes()).contains("\nrejected_connections:0\r")
+    });
+    client.good("CONFIG SET maxclients 100");
+    stdin.write_all(b"a\nd\n").unwrap();
+    drop(stdin);
+    let status = wait(&mut child);
+    let mut printed = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(
+        (status.code(), printed.as_str()),
+        (Some(0), "a\nb\nc\nd\n"),
+        "{}",
+        messages(&mut child)
+    );
+}
+
+/// What was asked twice may be recorded where it should not be, or the other way round.
+fn a_full_filter_tells_of_lost_answers(kind: Kind) {
+    let server = Server::start(kind);
+    let proxy = Proxy::to(server.port());
+    let text = lines(60_000, Repeats::Few);
+    for command in [&["dedup", "--filter"][..], &["add"]] {
+        let at = format!("valkey://127.0.0.1:{}/{}", proxy.port, command[0]);
+        run_with(b"", ["add", &at, "--when-full=error", "--capacity=5000"]).good();
+        proxy.cut_after(8_000);
+        let run = run_with(&text, [command, &[at.as_str()]].concat());
+        assert!(proxy.was_cut(), "the wire was cut");
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        let words = ", but for some whose answer was lost";
+        assert!(run.stderr.contains(words), "{}", run.stderr);
     }
 }
 

@@ -189,6 +189,16 @@ mod tests {
     }
 
     #[test]
+    fn a_head_may_state_any_number_of_removals() {
+        let mut forged = image();
+        forged[48..56].copy_from_slice(&u64::MAX.to_le_bytes());
+        let sum = checksum(&forged[..HEAD - 8]).to_le_bytes();
+        forged[HEAD - 8..HEAD].copy_from_slice(&sum);
+        let mut own = read(&forged).unwrap();
+        assert_eq!((own.remove(&[b"b"]), own.deleted()), (vec![true], u64::MAX));
+    }
+
+    #[test]
     fn a_head_with_impossible_options_is_refused_though_its_checksum_fits() {
         for (at, value) in
             [(8, 3u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]

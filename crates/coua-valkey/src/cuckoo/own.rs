@@ -176,16 +176,21 @@ impl OwnCuckoo {
         }
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count > 0 {
-            self.deleted += count;
+            // A dump may state any number.
+            self.deleted = self.deleted.saturating_add(count);
             self.has_changed();
         }
         removed
     }
 
     /// Gives memory back, and forgets how many items were removed; tells whether anything changed.
+    ///
+    /// A filter that never grows keeps its memory: it could not take as many items again.
     pub(crate) fn compact(&mut self) -> bool {
         let before = (self.filter.slots(), self.deleted);
-        self.filter.compact();
+        if self.hints.expansion > 0 {
+            self.filter.compact();
+        }
         self.deleted = 0;
         // It was rebuilt if there are fewer slots, be its memory less or not.
         let has_changed = before != (self.filter.slots(), 0);
@@ -309,6 +314,23 @@ mod tests {
             let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
             assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
             assert_eq!(items.iter().map(|item| item.1.get()).max(), Some(1));
+        }
+    }
+
+    #[test]
+    fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
+        for precision in [["ERROR", "0.01"], ["HASHBITS", "20"], ["HASHBITS", "64"]] {
+            let [option, value] = precision.map(str::as_bytes);
+            let mut own = filter(&[b"20000", b"EXPANSION", b"0", option, value]);
+            let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
+            own.insert(&keys, Copies::Add, None);
+            let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
+            own.remove(&items);
+            assert!(own.compact() && own.deleted() == 0);
+            assert!(!own.compact());
+            let outcomes = own.insert(&keys[500..], Copies::Add, None);
+            let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
+            assert_eq!(refused, 0, "{precision:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use super::sub_filter::SubFilter;
 impl PeerCuckoo {
     /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
     pub fn items(&self) -> u64 {
-        self.items.min(self.slots())
+        self.items
     }
 
     /// Items removed since the last compaction.

@@ -29,7 +29,8 @@ const SMALL_BUCKET: u64 = 8;
 #[derive(Debug)]
 pub struct PeerCuckoo {
     shape: Shape,
-    /// As stated and counted; see [`Self::items`].
+    /// As stated and counted, and never more than there are slots: a dump that says more is refused, so
+    /// that the filter must not say so either.
     items: u64,
     deletes: u64,
     /// At least one, from the oldest to the newest.
@@ -152,7 +153,8 @@ impl PeerCuckoo {
             let is_in = self.put(place);
             debug_assert!(is_in, "a new sub-filter has room in every bucket");
         }
-        self.items = self.items.saturating_add(1);
+        // A dump may have stated as many as there are slots, while these were empty.
+        self.items = self.items.saturating_add(1).min(self.slots());
         Ok(())
     }
 
@@ -210,6 +212,7 @@ impl PeerCuckoo {
                 break;
             }
         }
+        self.items = self.items.min(self.slots());
         self.deletes = 0;
     }
 }

@@ -330,3 +330,39 @@ fn a_removal_compacts_no_more_than_a_moment_allows() {
     assert!(is_compacted(1 << 8, 64));
     assert!(!is_compacted(1 << 11, 255));
 }
+
+/// A replica that copies a filter in between goes on as the filter itself does: also where a dump has
+/// stated items that were not in it, and further ones came.
+#[test]
+fn a_filter_that_states_items_it_lacks_goes_on_as_its_copy_does() {
+    let limits = Limits::default();
+    let stream = |filter: &PeerCuckoo| {
+        let mut bytes = Vec::new();
+        filter.write_to(&mut bytes).unwrap();
+        bytes
+    };
+    for (expansion, more) in [(0, 20), (1, 300), (2, 300)] {
+        let empty = PeerCuckoo::with_capacity(64, 2, 20, expansion).unwrap();
+        let mut header = empty.header();
+        header[..8].copy_from_slice(&empty.slots().to_le_bytes());
+        let mut one = PeerCuckoo::from_header(&header, &limits).unwrap();
+        let mut copies = Vec::new();
+        let items: Vec<_> = (0..more).map(text).collect();
+        for item in &items {
+            copies.push(PeerCuckoo::read_from(&stream(&one)[..], &limits).unwrap());
+            for filter in copies.iter_mut().chain([&mut one]) {
+                filter.insert(item, &limits).unwrap();
+            }
+        }
+        for item in &items {
+            for filter in copies.iter_mut().chain([&mut one]) {
+                assert!(filter.remove(item));
+            }
+        }
+        for filter in copies.iter_mut().chain([&mut one]) {
+            filter.compact();
+        }
+        let expected = stream(&one);
+        assert!(copies.iter().all(|copy| stream(copy) == expected), "expansion {expansion}");
+    }
+}
