@@ -125,9 +125,9 @@ pub(crate) fn write_snapshot(
     pace: Pace<'_>,
 ) -> Result<Identity, StoreError> {
     let failed = |doing| move |source| StoreError::io(path, doing, source);
-    let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), tail: Vec::new() };
+    let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), end: Vec::new() };
     let written = filter.write_to(&mut out).and_then(|()| out.put_piece());
-    let identity = out.identity();
+    let identity = Identity::of(&out.end, out.at);
     written.map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
     disk.cut(file, identity.bytes).map_err(failed("cut"))?;
@@ -145,12 +145,9 @@ struct Steps<'a> {
     synced: u64,
     /// What has yet to be written.
     piece: Vec<u8>,
-    /// The last bytes: at least those of the trailer.
-    tail: Vec<u8>,
+    /// The last bytes, by which a snapshot is known.
+    end: Vec<u8>,
 }
-
-/// The whole checksum and the end mark (docs/format.md, section 6).
-const TRAILER_END: usize = 16;
 
 impl Steps<'_> {
     fn put(&mut self, piece: &[u8]) -> io::Result<()> {
@@ -176,15 +173,6 @@ impl Steps<'_> {
         self.piece = piece;
         Ok(())
     }
-
-    fn identity(&self) -> Identity {
-        let mut checksum = [0; 8];
-        let begin = self.tail.len().saturating_sub(TRAILER_END);
-        for (byte, &of_tail) in checksum.iter_mut().zip(&self.tail[begin..]) {
-            *byte = of_tail;
-        }
-        Identity { checksum: u64::from_le_bytes(checksum), bytes: self.at }
-    }
 }
 
 impl Write for Steps<'_> {
@@ -199,10 +187,9 @@ impl Write for Steps<'_> {
                 self.put_piece()?;
             }
         }
-        let end = &taken[taken.len().saturating_sub(TRAILER_END)..];
-        self.tail.extend_from_slice(end);
-        let surplus = self.tail.len().saturating_sub(TRAILER_END);
-        self.tail.drain(..surplus);
+        self.end.extend_from_slice(&taken[taken.len().saturating_sub(Identity::END)..]);
+        let surplus = self.end.len().saturating_sub(Identity::END);
+        self.end.drain(..surplus);
         Ok(taken.len())
     }
 

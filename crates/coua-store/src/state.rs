@@ -20,8 +20,6 @@ use crate::view::{Memory, View};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
-/// The whole checksum and the end mark of a snapshot (docs/format.md, section 6).
-const TRAILER_END: u64 = 16;
 
 /// The last committed state, to go on from.
 #[derive(Debug)]
@@ -246,17 +244,12 @@ pub(crate) fn apply(
     })
 }
 
-/// The whole checksum in the trailer, and the length. Anything, if it is no snapshot.
 fn identity_of(mut file: &File) -> Result<Identity, LoadError> {
     let bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TRAILER_END)))?;
-    let mut checksum = [0; 8];
-    let mut found = Vec::new();
-    file.take(8).read_to_end(&mut found)?;
-    for (byte, of_file) in checksum.iter_mut().zip(found) {
-        *byte = of_file;
-    }
-    Ok(Identity { checksum: u64::from_le_bytes(checksum), bytes })
+    file.seek(SeekFrom::Start(bytes.saturating_sub(Identity::END as u64)))?;
+    let mut end = Vec::new();
+    file.take(Identity::END as u64).read_to_end(&mut end)?;
+    Ok(Identity::of(&end, bytes))
 }
 
 /// Bytes and inode of a file; none if there is none.
