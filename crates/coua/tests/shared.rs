@@ -16,13 +16,9 @@ use coua::{
     SharedCuckooFilter, WhenFull,
 };
 use layouts::LAYOUTS;
-use random::Random;
+use random::{Random, nth_hash as hash};
 
 const THREADS: u64 = 8;
-
-fn hash(n: u64) -> KeyHash {
-    KeyHash::from_u64(random::nth(n))
-}
 
 fn hashes(numbers: std::ops::Range<u64>) -> Vec<KeyHash> {
     numbers.map(hash).collect()
