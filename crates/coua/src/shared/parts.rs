@@ -4,7 +4,7 @@ use crate::error::{ConvertError, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
 use crate::hash::KeyHash;
-use crate::parts::{Cut, prefix_of};
+use crate::parts::{Cut, prefix_of, within_shard};
 use crate::prepared::Copies;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::side::Aside;
@@ -114,7 +114,7 @@ fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilte
     let CuckooFilter { geometry, policy, hasher, .. } = *filter;
     let mut shard = Cut { bits, geometry, policy, hasher }.shard(table_of(filter, (prefix, bits))?);
     for (hash, aside) in filter.side.under(prefix, bits) {
-        set_aside(&mut shard, KeyHash::from_u64(hash.to_u64() << bits), aside);
+        set_aside(&mut shard, within_shard(hash, bits), aside);
     }
     Ok(shard)
 }
