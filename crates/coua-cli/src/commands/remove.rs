@@ -15,7 +15,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
-use crate::resume::{Again, Begun, Course, Job, Yield};
+use crate::resume::{Again, Begun, Course, Fresh, Job};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut filter = file.open(&args.secret, &inputs, now)?;
     let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
-    let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
+    let fresh = Fresh { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
     let session = Session::begin(

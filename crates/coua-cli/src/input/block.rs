@@ -230,6 +230,11 @@ impl Block {
     pub(crate) fn record_number(&self, place: usize) -> u64 {
         self.records_before + place as u64 + 1
     }
+
+    /// What messages call the record at this place.
+    pub(crate) fn record_name(&self, place: usize) -> String {
+        format!("{}: record {}", self.name, self.record_number(place))
+    }
 }
 
 #[cfg(test)]

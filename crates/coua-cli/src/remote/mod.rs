@@ -144,8 +144,3 @@ fn pipeline(session: &Session, reading: Reading) -> Pipeline {
 fn keys(block: &Block) -> Keys<'_> {
     Keys { bytes: &block.keys, hashes: &block.hashes }
 }
-
-/// The number of a record in its input, with the input's name.
-fn record_name(block: &Block, place: usize) -> String {
-    format!("{}: record {}", block.name, block.record_number(place))
-}

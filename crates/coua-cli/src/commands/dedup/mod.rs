@@ -20,7 +20,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Course, Job, Yield};
+use crate::resume::{Begun, Course, Fresh, Job};
 use crate::session::Session;
 use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let job = Job::new("dedup", &args.input, &reading)
         .with("repeats", repeats)
         .with("window", &args.filter.window);
-    let fresh = Yield {
+    let fresh = Fresh {
         to,
         opening: reading.opening(&inputs, &own),
         counts: Counts::default(),
