@@ -37,8 +37,9 @@ use std::path::PathBuf;
 /// and the report is what it would have been. (Beginning it anew would take the first ones twice, and is
 /// refused.)
 ///
-/// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a lost connection, the records whose
-/// answer was lost are removed again, may lose two copies, and count as the second answer says.
+/// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a
+/// lost connection, the records whose answer was lost are removed again, may lose two copies, and count
+/// as the second answer says.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -31,11 +31,11 @@ use tally::{Counts, Tally, expected_wrongly_dropped};
 
 /// Print each record the first time it is seen
 ///
-/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's
-/// hash unless told otherwise, so the expected number of records wrongly taken for repeats stays far
-/// below one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
-/// files, room is made for as many items as their sizes and first records foretell. Records are printed as they came; only
-/// between two files of which the first lacks its last newline one is added.
+/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's hash
+/// unless told otherwise, so the expected number of records wrongly taken for repeats stays far below
+/// one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
+/// files, room is made for as many items as their sizes and first records foretell. Records are printed
+/// as they came; only between two files of which the first lacks its last newline one is added.
 ///
 /// With --filter the run goes on where the one before it ended. The filter file is brought up to date
 /// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
