@@ -138,9 +138,9 @@ impl File7 {
         }
         parts.truncate(40);
         parts[1..].sort_by_key(|(number, _)| *number);
-        let window =
-            (u32::from(self.generations), step * generations + u64::from(self.length_is_odd));
-        let mut file = Forgery::of(u32::from(self.clock), window, time, parts);
+        let length = step * generations + u64::from(self.length_is_odd);
+        let (clock, generations) = (u32::from(self.clock), u32::from(self.generations));
+        let mut file = Forgery::of(clock, generations, length, time, parts);
         match self.flaw {
             Some(Flaw::Number(number)) => file.parts[0].0 = number,
             Some(Flaw::Padding(byte)) => file.padding = byte,

@@ -106,9 +106,8 @@ impl Session {
                 self.records -= 1;
                 continue;
             };
-            let number = block.record_number(keyless.record);
             self.without_key += 1;
-            let words = || format!("{}: record {number}: {missing}", block.name);
+            let words = || format!("{}: {missing}", block.record_name(keyless.record));
             self.first_without_key.get_or_insert_with(words);
         }
     }

@@ -24,7 +24,7 @@ use coua::Generations;
 
 use crate::access::Touch;
 use crate::error::StoreError;
-use crate::files::{Files, JournalUse};
+use crate::files::{Files, JournalUse, Named};
 use crate::journal::{Identity, Journal, Mark, Scan};
 use crate::next::{Pace, write_snapshot};
 use crate::options::Options;
@@ -146,7 +146,7 @@ impl Store {
         let (Some(reserved), Some(journal)) = (self.reserved.take(), &self.journal) else {
             return Ok(());
         };
-        let (files, until) = (&self.files, journal.committed());
+        let (files, until) = (self.files(), journal.committed());
         let lost = || StoreError::Replaced { path: files.snapshot.clone() };
         let committed = AtomicU64::new(until.at);
         let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
@@ -179,7 +179,7 @@ impl Store {
             Ok(made) => made,
             Err(TryRecvError::Disconnected) => {
                 let source = io::Error::other("its thread has ended early");
-                Err(StoreError::io(&self.files.next_snapshot, "write", source))
+                Err(StoreError::io(&self.files().next_snapshot, "write", source))
             }
         };
         self.beside = None;
@@ -206,7 +206,7 @@ impl Store {
 
     /// Removes the files of a snapshot that will not come; what stays is removed by the next writer.
     pub(crate) fn remove_next(&self) {
-        for path in [&self.files.next_snapshot, &self.files.next_journal] {
+        for path in [&self.files().next_snapshot, &self.files().next_journal] {
             if path.exists() {
                 self.options.disk.remove(path).ok();
             }
@@ -238,14 +238,13 @@ impl Task {
     fn run(self) -> Result<Made, StoreError> {
         let (disk, files) = (&*self.options.disk, &self.files);
         let filter = self.filter()?;
-        let place = (&self.next, &*files.next_snapshot);
-        let identity = write_snapshot(disk, place, &filter, Pace::Steady(&self.signals))?;
+        let next = Named { file: &self.next, path: &files.next_snapshot };
+        let identity = write_snapshot(disk, next, &filter, Pace::Steady(&self.signals))?;
         drop(filter);
-        let next = (self.next_journal, &*files.next_journal);
-        let mut journal = Journal::begin(disk, next, identity)?;
+        let mut journal = Journal::begin(disk, self.next_journal, &files.next_journal, identity)?;
         let (mut carried, committed) = (self.until, &self.signals.committed);
         loop {
-            let old = (&self.journal, &*files.journal);
+            let old = Named { file: &self.journal, path: &files.journal };
             carried = journal.carry(disk, old, carried, committed.load(Ordering::Relaxed))?;
             journal.sync(disk)?;
             let is_close = committed.load(Ordering::Relaxed) < carried.at + CLOSE;
@@ -260,8 +259,9 @@ impl Task {
         let files = &self.files;
         let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
         self.go_on()?;
-        let place = (&self.snapshot, self.identity);
-        let mut view = view_of(&self.options, files, place, (Touch::Change, self.until.at))?;
+        let (bytes, logged) = (self.identity.bytes, self.until.at);
+        let view = view_of(&self.options, &self.snapshot, bytes, Touch::Change, logged);
+        let mut view = view.map_err(unreadable)?;
         if view.memory.is_mapped {
             // Damage must not get a new checksum; and what is read in order need not come page by page.
             io::Seek::rewind(&mut &self.snapshot).map_err(|error| unreadable(error.into()))?;
@@ -270,7 +270,7 @@ impl Task {
         let scan = Scan::begin(&self.journal, &files.journal)?;
         scan.frames(Mark::FIRST, self.until.at, |at, kind, payload| {
             self.go_on()?;
-            apply(&mut view, files, at, (kind, payload))
+            apply(&mut view, files, at, kind, payload)
         })?;
         Ok(view.filter)
     }

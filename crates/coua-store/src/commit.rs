@@ -59,7 +59,7 @@ impl Store {
             (Need::Journal, None) => self.keep(progress)?,
             (Need::Snapshot, _) => self.checkpoint(progress)?,
             (Need::Reopening, _) => {
-                return Err(StoreError::Broken { path: self.files.snapshot.clone() });
+                return Err(StoreError::Broken { path: self.files().snapshot.clone() });
             }
         }
         self.progress = Some(progress.clone());
@@ -177,7 +177,7 @@ impl Store {
         if *progress == nothing && self.journal.as_ref().is_some_and(Journal::is_settled) {
             // All is on the disk. A journal that stays says what the snapshot says, and the next writer goes
             // on with it.
-            self.options.disk.remove(&self.files.journal).ok();
+            self.options.disk.remove(&self.files().journal).ok();
             self.options.disk.sync_folder(self.folder()).ok();
         }
         Ok(())
@@ -189,7 +189,7 @@ impl Store {
         self.check_bytes_of(progress)?;
         let (file, identity) = self.write_next()?;
         self.rename_next(&file)?;
-        let (disk, path) = (&*self.options.disk, &self.files.journal);
+        let (disk, path) = (&*self.options.disk, &self.files().journal);
         let removed = disk.sync_folder(self.folder()).and_then(|()| disk.remove(path));
         removed.map_err(|source| StoreError::JournalLeft { path: path.clone(), source })?;
         self.sync_name()?;
@@ -201,14 +201,14 @@ impl Store {
     fn check_bytes_of(&self, progress: &Progress) -> Result<(), StoreError> {
         let found = progress.bytes();
         if found > Progress::MOST_BYTES {
-            return Err(StoreError::TooMuchProgress { path: self.files.snapshot.clone(), found });
+            return Err(StoreError::TooMuchProgress { path: self.files().snapshot.clone(), found });
         }
         Ok(())
     }
 
     /// Whether there is, and was, no journal.
     fn is_alone(&self) -> bool {
-        self.journal.is_none() && !self.files.journal.exists()
+        self.journal.is_none() && !self.files().journal.exists()
     }
 
     /// Whether there is anything that is not committed.
@@ -224,7 +224,7 @@ impl Store {
             && self.journal.as_ref().is_some_and(Journal::has_another_commit);
         match error {
             StoreError::Io { source, .. } if is_there => {
-                StoreError::Unsynced { path: self.files.snapshot.clone(), source }
+                StoreError::Unsynced { path: self.files().snapshot.clone(), source }
             }
             error => error,
         }

@@ -10,6 +10,13 @@ use crate::error::StoreError;
 /// Symbolic links that a path may lead through, as in Linux.
 const MOST_LINKS: usize = 40;
 
+/// An open file, and the name that messages have for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) path: &'a Path,
+}
+
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {

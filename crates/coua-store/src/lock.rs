@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::StoreError;
 use crate::files::{Files, resolved};
@@ -39,8 +39,8 @@ pub enum Wait {
 pub struct Lock {
     /// Holds the lock while it is open.
     file: File,
-    path: PathBuf,
-    target: PathBuf,
+    /// Of the filter that is locked, with symbolic links resolved.
+    files: Files,
     /// Open before anything is done in it.
     folder: Folder,
 }
@@ -65,23 +65,23 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        let target = resolved(path)?;
-        let folder = Folder::of(&target)?;
-        let path = Files::of(&target).lock;
-        let failed = |source| StoreError::io(&path, "lock", source);
+        let files = Files::of(&resolved(path)?);
+        let folder = Folder::of(&files.snapshot)?;
+        let failed = |source| StoreError::io(&files.lock, "lock", source);
         loop {
-            left::check_lock(&path)?;
-            let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+            left::check_lock(&files.lock)?;
+            let file =
+                File::options().create(true).append(true).open(&files.lock).map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if wait == Wait::No => {
-                    return Err(StoreError::Busy { path: target });
+                    return Err(StoreError::Busy { path: files.snapshot });
                 }
                 Err(TryLockError::WouldBlock) => file.lock().map_err(failed)?,
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            if is_at(&file, &path) {
-                return Ok(Self { file, path, target, folder });
+            if is_at(&file, &files.lock) {
+                return Ok(Self { file, files, folder });
             }
             // The one before removed it while this one waited: it locks nothing any more.
         }
@@ -89,10 +89,15 @@ impl Lock {
 
     /// Complains if somebody has removed the lock: then it locks nothing any more.
     pub(crate) fn check_name(&self) -> Result<(), StoreError> {
-        StoreError::unless_at(&self.file, &self.path)
+        StoreError::unless_at(&self.file, &self.files.lock)
     }
 
-    /// That of the filter.
+    /// The names of the filter's files.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The folder that they are in.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
@@ -114,7 +119,7 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_replaceable(&self) -> Result<(), StoreError> {
-        left::check_replaceable(&self.target)
+        left::check_replaceable(&self.files.snapshot)
     }
 
     /// The filter file that is locked, with symbolic links resolved.
@@ -127,15 +132,15 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn target(&self) -> &Path {
-        &self.target
+        &self.files.snapshot
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
         // Removed before it is unlocked, so that whoever has waited for it notices.
-        if left::check_lock(&self.path).is_ok() {
-            fs::remove_file(&self.path).ok();
+        if left::check_lock(&self.files.lock).is_ok() {
+            fs::remove_file(&self.files.lock).ok();
         }
     }
 }

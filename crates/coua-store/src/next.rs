@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
 
 use coua::Generations;
 
 use crate::beside::Signals;
 use crate::disk::Disk;
 use crate::error::StoreError;
+use crate::files::Named;
 use crate::journal::{Identity, Journal};
 use crate::lock::is_at;
 use crate::store::{Need, Store};
@@ -37,7 +37,7 @@ impl Store {
     /// Takes space for the next snapshot, or more of it for a filter that has grown since.
     pub(crate) fn take_space(&mut self) -> Result<(), StoreError> {
         let needed = self.snapshot.identity.bytes.max(self.filter.memory_bytes() as u64);
-        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
+        let (disk, path) = (&*self.options.disk, &self.lock.files().next_snapshot);
         let failed = |source| StoreError::io(path, "take space for the next snapshot", source);
         if let Some(reserved) = &mut self.reserved {
             if reserved.bytes < needed {
@@ -46,7 +46,7 @@ impl Store {
             }
             return Ok(());
         }
-        let permissions = self.files.permissions();
+        let permissions = self.files().permissions();
         let file = disk.create(path, permissions.as_ref());
         let file = file.map_err(|source| StoreError::io(path, "create", source))?;
         if let Err(source) = disk.reserve(&file, needed) {
@@ -62,7 +62,7 @@ impl Store {
         if let (true, Some(file)) = (self.snapshot.is_unchecked, &mut self.snapshot.file) {
             let checked = io::Seek::rewind(file).map_err(coua::LoadError::Io);
             let checked = checked.and_then(|()| Generations::verify(file));
-            let path = || self.files.snapshot.clone();
+            let path = || self.files().snapshot.clone();
             checked.map_err(|source| StoreError::Load { path: path(), source })?;
             self.snapshot.is_unchecked = false;
         }
@@ -71,12 +71,12 @@ impl Store {
 
     /// Writes the next snapshot beside the present one, and waits until it is on the disk.
     pub(crate) fn write_next(&mut self) -> Result<(File, Identity), StoreError> {
-        let (disk, path) = (&*self.options.disk, &self.files.next_snapshot);
+        let (disk, path) = (&*self.options.disk, &self.lock.files().next_snapshot);
         let reserved = self.reserved.take();
-        let create = || disk.create(path, self.files.permissions().as_ref());
+        let create = || disk.create(path, self.files().permissions().as_ref());
         let file = reserved.map_or_else(create, |reserved| Ok(reserved.file));
         let file = file.map_err(|source| StoreError::io(path, "create", source))?;
-        match write_snapshot(disk, (&file, path), &self.filter, Pace::AtOnce) {
+        match write_snapshot(disk, Named { file: &file, path }, &self.filter, Pace::AtOnce) {
             Ok(identity) => Ok((file, identity)),
             Err(error) => {
                 disk.remove(path).ok();
@@ -88,7 +88,7 @@ impl Store {
     /// Gives the next snapshot its name, or removes it.
     pub(crate) fn rename_next(&self, file: &File) -> Result<(), StoreError> {
         let (disk, from, to) =
-            (&*self.options.disk, &self.files.next_snapshot, &self.files.snapshot);
+            (&*self.options.disk, &self.files().next_snapshot, &self.files().snapshot);
         self.check_names().inspect_err(|_| drop(disk.remove(from)))?;
         match disk.rename(from, to) {
             // Over a network the answer may be lost, but not the deed.
@@ -120,14 +120,14 @@ pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 /// Writes a filter to an empty file, and waits until it is on the disk.
 pub(crate) fn write_snapshot(
     disk: &dyn Disk,
-    (file, path): (&File, &Path),
+    Named { file, path }: Named<'_>,
     filter: &Generations,
     pace: Pace<'_>,
 ) -> Result<Identity, StoreError> {
     let failed = |doing| move |source| StoreError::io(path, doing, source);
-    let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), tail: Vec::new() };
+    let mut out = Steps { disk, file, pace, at: 0, synced: 0, piece: Vec::new(), end: Vec::new() };
     let written = filter.write_to(&mut out).and_then(|()| out.put_piece());
-    let identity = out.identity();
+    let identity = Identity::of(&out.end, out.at);
     written.map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
     disk.cut(file, identity.bytes).map_err(failed("cut"))?;
@@ -145,12 +145,9 @@ struct Steps<'a> {
     synced: u64,
     /// What has yet to be written.
     piece: Vec<u8>,
-    /// The last bytes: at least those of the trailer.
-    tail: Vec<u8>,
+    /// The last bytes, by which a snapshot is known.
+    end: Vec<u8>,
 }
-
-/// The whole checksum and the end mark (docs/format.md, section 6).
-const TRAILER_END: usize = 16;
 
 impl Steps<'_> {
     fn put(&mut self, piece: &[u8]) -> io::Result<()> {
@@ -176,15 +173,6 @@ impl Steps<'_> {
         self.piece = piece;
         Ok(())
     }
-
-    fn identity(&self) -> Identity {
-        let mut checksum = [0; 8];
-        let begin = self.tail.len().saturating_sub(TRAILER_END);
-        for (byte, &of_tail) in checksum.iter_mut().zip(&self.tail[begin..]) {
-            *byte = of_tail;
-        }
-        Identity { checksum: u64::from_le_bytes(checksum), bytes: self.at }
-    }
 }
 
 impl Write for Steps<'_> {
@@ -199,10 +187,9 @@ impl Write for Steps<'_> {
                 self.put_piece()?;
             }
         }
-        let end = &taken[taken.len().saturating_sub(TRAILER_END)..];
-        self.tail.extend_from_slice(end);
-        let surplus = self.tail.len().saturating_sub(TRAILER_END);
-        self.tail.drain(..surplus);
+        self.end.extend_from_slice(&taken[taken.len().saturating_sub(Identity::END)..]);
+        let surplus = self.end.len().saturating_sub(Identity::END);
+        self.end.drain(..surplus);
         Ok(taken.len())
     }
 

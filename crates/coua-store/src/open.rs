@@ -112,15 +112,15 @@ impl Options {
         lock: Lock,
         build: Option<B>,
     ) -> Result<Store, StoreError> {
-        let files = Files::of(lock.target());
-        self.clear(&files)?;
-        match (State::of(self, &files, JournalUse::Append)?, build) {
-            (Some(state), _) => Store::go_on(self, (lock, files), state),
+        let files = lock.files();
+        self.clear(files)?;
+        match (State::of(self, files, JournalUse::Append)?, build) {
+            (Some(state), _) => Store::go_on(self, lock, state),
             (None, Some(build)) => {
-                State::check_nothing_lost(&files)?;
-                Store::begin(self, (lock, files), build().into())
+                State::check_nothing_lost(files)?;
+                Store::begin(self, lock, build().into())
             }
-            (None, None) => Err(missing(&files)),
+            (None, None) => Err(missing(files)),
         }
     }
 
@@ -150,15 +150,15 @@ impl Options {
         progress: &Progress,
     ) -> Result<(), StoreError> {
         let filter = filter.into();
-        let files = Files::of(lock.target());
+        let files = lock.files();
         lock.check_replaceable()?;
-        self.clear(&files)?;
+        self.clear(files)?;
         if !files.snapshot.exists() {
-            State::check_nothing_lost(&files)?;
+            State::check_nothing_lost(files)?;
         }
         let old = match left::at(&files.journal, &journal::MAGIC)? {
             Left::Nothing => Some((Identity::default(), Rest::Nothing)),
-            Left::Blank | Left::Begun => match State::journal_of(&files) {
+            Left::Blank | Left::Begun => match State::journal_of(files) {
                 Ok(old) => Some(old),
                 // It may be whole: that cannot be told.
                 Err(error @ (StoreError::Io { .. } | StoreError::NotRegular { .. })) => {
@@ -171,7 +171,7 @@ impl Options {
             // It holds nothing that a crash must leave.
             self.remove(&files.journal, &journal::MAGIC)?;
         }
-        let mut store = Store::begin(self, (lock, files), filter)?;
+        let mut store = Store::begin(self, lock, filter)?;
         let Some((snapshot, rest)) = old else { return store.finish_over_ruins(progress) };
         store.follow(snapshot, rest)?;
         store.finish_at(progress).map(drop)

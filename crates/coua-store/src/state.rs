@@ -20,8 +20,6 @@ use crate::view::{Memory, View};
 
 /// How often a reader begins again because a writer was at work between two looks.
 const MOST_TRIES: u32 = 1000;
-/// The whole checksum and the end mark of a snapshot (docs/format.md, section 6).
-const TRAILER_END: u64 = 16;
 
 /// The last committed state, to go on from.
 #[derive(Debug)]
@@ -106,9 +104,7 @@ impl State {
             }
         }
     }
-}
 
-impl State {
     /// The snapshot that is there, and its journal; neither is brought into memory.
     pub(crate) fn journal_of(files: &Files) -> Result<(Identity, Rest), StoreError> {
         let foreign = || StoreError::Foreign { path: files.journal.clone() };
@@ -118,9 +114,7 @@ impl State {
         let rest = look.journal.map(|found| found.rest(&files.journal).1);
         Ok((look.snapshot, rest.unwrap_or(Rest::Nothing)))
     }
-}
 
-impl State {
     /// Complains about a journal without a snapshot that must not go: the changes that were committed in it
     /// are nowhere else.
     pub(crate) fn check_nothing_lost(files: &Files) -> Result<(), StoreError> {
@@ -169,14 +163,14 @@ impl Look {
         let Self { file, snapshot, journal } = self;
         let lacking = journal.as_ref().map(Found::lacking);
         let logged = lacking.map_or(0, |(from, to)| to - from.at);
-        let mut view = view_of(options, files, (&file, snapshot), (touch, logged))?;
+        let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
+        let mut view =
+            view_of(options, &file, snapshot.bytes, touch, logged).map_err(unreadable)?;
         let mut rest = Rest::Nothing;
         if let (Some(journal), Some((from, to))) = (journal, lacking) {
             view.uncommitted = journal.uncommitted();
             let scan = Scan::begin(&journal.file, &files.journal)?;
-            scan.frames(from, to, |at, kind, payload| {
-                apply(&mut view, files, at, (kind, payload))
-            })?;
+            scan.frames(from, to, |at, kind, payload| apply(&mut view, files, at, kind, payload))?;
             (view.progress, rest) = journal.rest(&files.journal);
         }
         Ok(State { view, file, snapshot, rest })
@@ -214,17 +208,18 @@ impl Found {
     }
 }
 
-/// The filter in a snapshot, to be asked or changed, to which so many bytes of journal will be added.
+/// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of journal
+/// will be added.
 pub(crate) fn view_of(
     options: &Options,
-    files: &Files,
-    (file, snapshot): (&File, Identity),
-    (touch, logged): (Touch, u64),
-) -> Result<View, StoreError> {
-    let unreadable = |source| StoreError::Load { path: files.snapshot.clone(), source };
-    let (expected, logged) = (options.expected.unwrap_or(0), logged / 8);
-    let mut memory = Memory::of(options.access, file, snapshot.bytes, touch);
-    let filter = memory.bring_in(file, options.key, (expected, logged)).map_err(unreadable)?;
+    file: &File,
+    bytes: u64,
+    touch: Touch,
+    logged: u64,
+) -> Result<View, LoadError> {
+    let mut memory = Memory::of(options.access, file, bytes, touch);
+    // A change takes eight bytes.
+    let filter = memory.bring_in(file, options.key, options.expected.unwrap_or(0), logged / 8)?;
     Ok(View { filter, progress: None, uncommitted: 0, memory })
 }
 
@@ -233,7 +228,8 @@ pub(crate) fn apply(
     view: &mut View,
     files: &Files,
     offset: u64,
-    (kind, payload): (Kind, &[u8]),
+    kind: Kind,
+    payload: &[u8],
 ) -> Result<(), StoreError> {
     if kind != Kind::Changes {
         return Ok(());
@@ -248,17 +244,12 @@ pub(crate) fn apply(
     })
 }
 
-/// The whole checksum in the trailer, and the length. Anything, if it is no snapshot.
 fn identity_of(mut file: &File) -> Result<Identity, LoadError> {
     let bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TRAILER_END)))?;
-    let mut checksum = [0; 8];
-    let mut found = Vec::new();
-    file.take(8).read_to_end(&mut found)?;
-    for (byte, of_file) in checksum.iter_mut().zip(found) {
-        *byte = of_file;
-    }
-    Ok(Identity { checksum: u64::from_le_bytes(checksum), bytes })
+    file.seek(SeekFrom::Start(bytes.saturating_sub(Identity::END as u64)))?;
+    let mut end = Vec::new();
+    file.take(Identity::END as u64).read_to_end(&mut end)?;
+    Ok(Identity::of(&end, bytes))
 }
 
 /// Bytes and inode of a file; none if there is none.

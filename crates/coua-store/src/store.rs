@@ -41,7 +41,6 @@ use crate::view::{Memory, View};
 #[derive(Debug)]
 pub struct Store {
     pub(crate) options: Options,
-    pub(crate) files: Files,
     pub(crate) filter: Generations,
     pub(crate) progress: Option<Progress>,
     pub(crate) snapshot: Snapshot,
@@ -57,7 +56,7 @@ pub struct Store {
     pub(crate) beside: Option<Beside>,
     pub(crate) memory: Memory,
     /// Let go of last.
-    lock: Lock,
+    pub(crate) lock: Lock,
 }
 
 /// The snapshot that this store began with, or wrote last.
@@ -158,32 +157,28 @@ impl Store {
     /// With a filter that is in no file yet.
     pub(crate) fn begin(
         options: &Options,
-        place: (Lock, Files),
+        lock: Lock,
         filter: Generations,
     ) -> Result<Self, StoreError> {
         let identity = Identity::default();
         // There may be something else, to be replaced.
-        let inode = inode_at(&place.1.snapshot);
+        let inode = inode_at(lock.target());
         let snapshot = Snapshot { file: None, inode, identity, is_unchecked: false };
         let memory = Memory::without_a_file(options.access);
         let view = View { filter, progress: None, uncommitted: 0, memory };
-        let mut store = Self::new(options, place, (view, snapshot));
+        let mut store = Self::new(options, lock, view, snapshot);
         store.need = Need::Snapshot;
         store.reserve()?;
         Ok(store)
     }
 
     /// With what was committed last.
-    pub(crate) fn go_on(
-        options: &Options,
-        place: (Lock, Files),
-        state: State,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn go_on(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
         let State { view, file, snapshot: identity, rest } = state;
         let is_unchecked = view.memory.is_mapped;
         let inode = file.metadata().ok().map(|metadata| inode_of(&metadata));
         let snapshot = Snapshot { file: Some(file), inode, identity, is_unchecked };
-        let mut store = Self::new(options, place, (view, snapshot));
+        let mut store = Self::new(options, lock, view, snapshot);
         store.follow(identity, rest)?;
         store.reserve()?;
         Ok(store)
@@ -195,23 +190,17 @@ impl Store {
         match rest {
             Rest::Nothing => {}
             Rest::Journal(file, header, committed) => {
-                let place = (file, self.files.journal.clone());
-                let journal = Journal::resume(&*self.options.disk, place, header, committed)?;
-                self.journal = Some(journal);
+                let (disk, path) = (&*self.options.disk, self.files().journal.clone());
+                self.journal = Some(Journal::resume(disk, file, path, header, committed)?);
             }
             Rest::Tail(tail) => self.tail = Some(tail),
         }
         Ok(())
     }
 
-    fn new(
-        options: &Options,
-        (lock, files): (Lock, Files),
-        (view, snapshot): (View, Snapshot),
-    ) -> Self {
+    fn new(options: &Options, lock: Lock, view: View, snapshot: Snapshot) -> Self {
         Self {
             options: options.clone(),
-            files,
             filter: view.filter,
             progress: view.progress,
             snapshot,
@@ -231,28 +220,33 @@ impl Store {
     /// would be written then would be nowhere, or in somebody else's place.
     pub(crate) fn check_names(&self) -> Result<(), StoreError> {
         self.lock.check_name()?;
-        let path = &self.files.snapshot;
+        let path = &self.files().snapshot;
         if self.snapshot.inode != inode_at(path) {
             return Err(StoreError::Replaced { path: path.clone() });
         }
         self.journal.as_ref().map_or(Ok(()), Journal::check_name)
     }
 
-    /// The folder that its files are in.
+    /// The names of its files.
+    pub(crate) fn files(&self) -> &Files {
+        self.lock.files()
+    }
+
+    /// The folder that they are in.
     pub(crate) fn folder(&self) -> &Folder {
         self.lock.folder()
     }
 
     /// Removes what was made for a filter that has not come.
     fn clear_unborn(&self) {
-        let is_unborn = self.snapshot.inode.is_none() && !self.files.snapshot.exists();
+        let is_unborn = self.snapshot.inode.is_none() && !self.files().snapshot.exists();
         if !is_unborn || self.lock.check_name().is_err() {
             return;
         }
         self.remove_next();
         // A journal has nothing of its own while there is no snapshot.
-        if let Ok(Left::Begun | Left::Blank) = left::at(&self.files.journal, &journal::MAGIC) {
-            self.options.disk.remove(&self.files.journal).ok();
+        if let Ok(Left::Begun | Left::Blank) = left::at(&self.files().journal, &journal::MAGIC) {
+            self.options.disk.remove(&self.files().journal).ok();
         }
     }
 
@@ -301,7 +295,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn path(&self) -> &Path {
-        &self.files.snapshot
+        &self.files().snapshot
     }
 }
 
@@ -310,14 +304,14 @@ impl Drop for Store {
         if let Some(beside) = self.beside.take() {
             beside.stop();
             self.remove_next();
-            if self.files.next_snapshot.exists() || self.files.next_journal.exists() {
+            if self.files().next_snapshot.exists() || self.files().next_journal.exists() {
                 // The next writer must not meet it; without names it ends by itself.
                 beside.wait();
             }
         }
         if self.reserved.is_some() {
             // What was kept free is free again; a crash leaves it to the next writer.
-            self.options.disk.remove(&self.files.next_snapshot).ok();
+            self.options.disk.remove(&self.files().next_snapshot).ok();
         }
         self.clear_unborn();
     }

@@ -17,12 +17,11 @@ impl Store {
             let (disk, identity) = (&*self.options.disk, self.snapshot.identity);
             let tail = self.tail.as_ref();
             let progress = tail.map(|tail| &tail.progress).or(self.progress.as_ref());
-            let place = (&self.files, self.folder());
-            let journal = Journal::create(disk, place, identity, (progress, tail));
+            let journal = Journal::create(disk, &self.lock, identity, progress, tail);
             let journal = journal.map_err(|error| match error {
                 // It has nothing in it that was not there before.
                 StoreError::Unsynced { source, .. } => {
-                    StoreError::io(&self.files.journal, "sync the name of", source)
+                    StoreError::io(&self.files().journal, "sync the name of", source)
                 }
                 error => error,
             });
@@ -42,7 +41,7 @@ impl Store {
             return self.renew_journal(progress);
         }
         let transaction = Transaction { changes: &[], progress };
-        self.replace((&file, identity), None, transaction)?;
+        self.replace(&file, identity, None, transaction)?;
         self.has_turned(file, identity);
         self.progress = Some(progress.clone());
         // The commit is done. Without a new journal, or space, the next one will say why.
@@ -54,10 +53,9 @@ impl Store {
 
     /// The snapshot would have the same bytes: only the progress is new.
     fn renew_journal(&mut self, progress: &Progress) -> Result<(), StoreError> {
-        self.options.disk.remove(&self.files.next_snapshot).ok();
+        self.options.disk.remove(&self.files().next_snapshot).ok();
         let (disk, identity) = (&*self.options.disk, self.snapshot.identity);
-        let place = (&self.files, self.folder());
-        let journal = Journal::create(disk, place, identity, (Some(progress), None));
+        let journal = Journal::create(disk, &self.lock, identity, Some(progress), None);
         if journal.is_err() && self.check_names().is_err() {
             // The new one has the name already, and perhaps will not keep it.
             self.need = Need::Reopening;
@@ -74,9 +72,9 @@ impl Store {
         }
         let log = mem::take(&mut self.log);
         let transaction = Transaction { changes: log.bytes(), progress };
-        let replaced = self.replace((&made.file, made.identity), Some(made.from), transaction);
+        let replaced = self.replace(&made.file, made.identity, Some(made.from), transaction);
         if replaced.is_err() {
-            self.options.disk.remove(&self.files.next_journal).ok();
+            self.options.disk.remove(&self.files().next_journal).ok();
             // What was not committed was cut off, so the log has not all of it any more.
             self.outgrow();
         }
@@ -85,7 +83,7 @@ impl Store {
         self.tail = self.journal.take().map(|old| old.into_tail(made.from, to, progress));
         // The commit is done. Without a new journal, or space, the next one will say why.
         if self.go_over_to(made.journal, made.carried).is_err() {
-            Journal::remove_next(&*self.options.disk, &self.files);
+            Journal::remove_next(&*self.options.disk, self.files());
         }
         self.reserve().ok();
         Ok(())
@@ -93,10 +91,10 @@ impl Store {
 
     /// The next journal, with the rest of the one before, takes its place.
     fn go_over_to(&mut self, mut next: Journal, carried: Mark) -> Result<(), StoreError> {
-        let (disk, place) = (&*self.options.disk, (&self.files, self.folder()));
+        let disk = &*self.options.disk;
         if let Some(tail) = &self.tail {
-            next.carry(disk, (&tail.file, &tail.path), carried, tail.to)?;
-            next.take_name(disk, place, Some(&tail.progress))?;
+            next.carry(disk, tail.named(), carried, tail.to)?;
+            next.take_name(disk, &self.lock, Some(&tail.progress))?;
             (self.journal, self.tail) = (Some(next), None);
         }
         Ok(())
@@ -106,12 +104,12 @@ impl Store {
     /// without the changes up to there.
     fn shorten_journal(&mut self, made: Made, progress: &Progress) -> Result<(), StoreError> {
         let appended = self.append(progress);
-        let (disk, place) = (&*self.options.disk, (&self.files, self.folder()));
+        let disk = &*self.options.disk;
         if let (Ok(()), Some(old)) = (&appended, &self.journal) {
             let mut next = made.journal;
             let to = old.committed().at;
-            let carried = next.carry(disk, old.place(), made.carried, to);
-            match carried.and_then(|_| next.take_name(disk, place, None)) {
+            let carried = next.carry(disk, old.named(), made.carried, to);
+            match carried.and_then(|_| next.take_name(disk, &self.lock, None)) {
                 Ok(()) => self.journal = Some(next),
                 // The new one has the name already, and perhaps will not keep it.
                 Err(_) if self.check_names().is_err() => self.need = Need::Reopening,
@@ -126,7 +124,8 @@ impl Store {
     /// in the journal before `from`, or all. Returns where the checkpoint begins.
     fn replace(
         &mut self,
-        (file, next): (&File, Identity),
+        file: &File,
+        next: Identity,
         from: Option<Mark>,
         transaction: Transaction<'_>,
     ) -> Result<u64, StoreError> {
@@ -134,11 +133,11 @@ impl Store {
         let options = self.options.clone();
         let disk = &*options.disk;
         let Some(mut journal) = self.journal.take() else { return Ok(0) };
-        let announced = journal.announce(disk, (next, from), transaction);
+        let announced = journal.announce(disk, next, from, transaction);
         let renamed = match announced {
             Ok(begin) => self.rename_next(file).map(|()| begin),
             Err(error) => {
-                disk.remove(&self.files.next_snapshot).ok();
+                disk.remove(&self.files().next_snapshot).ok();
                 Err(error)
             }
         };
@@ -154,7 +153,7 @@ impl Store {
 
     /// The snapshot in this file has the name now.
     pub(crate) fn has_turned(&mut self, file: File, identity: Identity) {
-        let inode = inode_at(&self.files.snapshot);
+        let inode = inode_at(&self.files().snapshot);
         let next = Snapshot { file: Some(file), inode, identity, is_unchecked: false };
         let old = mem::replace(&mut self.snapshot, next);
         // The last name of gigabytes is gone: to free them takes a while, which need not be waited for.
@@ -165,6 +164,7 @@ impl Store {
     /// Waits until the snapshot has its name on the disk, to which nothing else is lacking.
     pub(crate) fn sync_name(&self) -> Result<(), StoreError> {
         let synced = self.options.disk.sync_folder(self.folder());
-        synced.map_err(|source| StoreError::Unsynced { path: self.files.snapshot.clone(), source })
+        synced
+            .map_err(|source| StoreError::Unsynced { path: self.files().snapshot.clone(), source })
     }
 }

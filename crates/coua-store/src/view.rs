@@ -70,7 +70,8 @@ impl Memory {
         &mut self,
         mut snapshot: &File,
         key: Option<[u8; 16]>,
-        (keys, logged): (u64, u64),
+        keys: u64,
+        logged: u64,
     ) -> Result<Generations, LoadError> {
         snapshot.rewind()?;
         if self.way(keys, logged) != Way::Load {
@@ -214,7 +215,7 @@ mod tests {
             let file = File::open(&path).unwrap();
             let bytes = file.metadata().unwrap().len();
             let mut memory = Memory::of(Access::BySize, &file, bytes, Touch::Change);
-            memory.bring_in(&file, None, (0, 0)).unwrap();
+            memory.bring_in(&file, None, 0, 0).unwrap();
             assert_eq!(memory.is_mapped, layout == Layout::Buckets);
         }
     }

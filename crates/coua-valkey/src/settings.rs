@@ -9,30 +9,30 @@ pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
 
 /// Items that a cuckoo filter has room for if nothing is said.
 pub(crate) static CF_INITIAL_SIZE: Setting =
-    Setting::new(c"cf-initial-size", Unit::Number, 1024, (2, MOST_CAPACITY));
+    Setting::new(c"cf-initial-size", Unit::Number, 1024, 2..=MOST_CAPACITY);
 /// BUCKETSIZE if nothing is said.
 pub(crate) static CF_BUCKET_SIZE: Setting =
-    Setting::new(c"cf-bucket-size", Unit::Number, 2, (1, 255));
+    Setting::new(c"cf-bucket-size", Unit::Number, 2, 1..=255);
 /// MAXITERATIONS if nothing is said.
 pub(crate) static CF_MAX_ITERATIONS: Setting =
-    Setting::new(c"cf-max-iterations", Unit::Number, 20, (1, 65_535));
+    Setting::new(c"cf-max-iterations", Unit::Number, 20, 1..=65_535);
 /// EXPANSION if nothing is said.
 pub(crate) static CF_EXPANSION_FACTOR: Setting =
-    Setting::new(c"cf-expansion-factor", Unit::Number, 1, (0, 32_768));
+    Setting::new(c"cf-expansion-factor", Unit::Number, 1, 0..=32_768);
 /// Filters that an imported cuckoo filter may consist of.
 pub(crate) static CF_MAX_EXPANSIONS: Setting =
-    Setting::new(c"cf-max-expansions", Unit::Number, 32, (1, 65_535));
+    Setting::new(c"cf-max-expansions", Unit::Number, 32, 1..=65_535);
 /// Bytes of memory that a key may take; 0 = no limit.
 pub(crate) static KEY_MEMORY_LIMIT: Setting =
-    Setting::new(c"key-memory-limit", Unit::Bytes, 0, (0, i64::MAX));
+    Setting::new(c"key-memory-limit", Unit::Bytes, 0, 0..=i64::MAX);
 /// Items that a Bloom filter has room for if nothing is said.
 pub(crate) static BF_INITIAL_SIZE: Setting =
-    Setting::new(c"bf-initial-size", Unit::Number, 100, (1, MOST_CAPACITY));
+    Setting::new(c"bf-initial-size", Unit::Number, 100, 1..=MOST_CAPACITY);
 /// EXPANSION of a Bloom filter if nothing is said; 0 = it does not grow.
 pub(crate) static BF_EXPANSION_FACTOR: Setting =
-    Setting::new(c"bf-expansion-factor", Unit::Number, 2, (0, 32_768));
+    Setting::new(c"bf-expansion-factor", Unit::Number, 2, 0..=32_768);
 /// False-positive rate of a Bloom filter if nothing is said.
-pub(crate) static BF_ERROR_RATE: RateSetting = RateSetting::new(c"bf-error-rate", (0.01, c"0.01"));
+pub(crate) static BF_ERROR_RATE: RateSetting = RateSetting::new(c"bf-error-rate", 0.01, c"0.01");
 
 /// All of them.
 pub(crate) static CONFIGURATION: Configuration = Configuration {

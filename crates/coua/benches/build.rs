@@ -10,17 +10,13 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
+#[path = "../tests/random/mod.rs"]
+mod random;
+
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, WhenFull};
+use random::nth_hash as hash;
 
 const BATCH: usize = 4096;
-
-/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
-fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::from_u64(z ^ (z >> 31))
-}
 
 struct Rows(Vec<(String, Vec<f64>)>);
 

@@ -10,15 +10,11 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-use coua::{CuckooFilter, KeyHash, SharedCuckooFilter, WhenFull};
+#[path = "../tests/random/mod.rs"]
+mod random;
 
-/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
-fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::from_u64(z ^ (z >> 31))
-}
+use coua::{CuckooFilter, KeyHash, SharedCuckooFilter, WhenFull};
+use random::nth_hash as hash;
 
 /// Cuts `hashes` into batches, deals them out to the threads, and returns million keys per second.
 fn rate<F: FnMut(&[KeyHash])>(
@@ -51,7 +47,7 @@ impl Rows {
     }
 }
 
-fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows: &mut Rows) {
+fn shared(items: u64, hashes: &[KeyHash], batch: usize, threads: usize, rows: &mut Rows) {
     // A filter at its very limit asks for every key whether it is new.
     let seen = CuckooFilter::builder()
         .capacity(items + 2 * (batch * threads) as u64)
@@ -61,8 +57,8 @@ fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows
         .expect("memory for the filter");
     let stored = &hashes[..items as usize];
     let mut row = |what: &str, rate| rows.add(format!("{what}, {threads} threads"), rate);
-    row("insert to 95 %", inserted(&seen, stored, (batch, threads)));
-    looked_up(&seen, hashes, (batch, threads), &mut row);
+    row("insert to 95 %", inserted(&seen, stored, batch, threads));
+    looked_up(&seen, hashes, batch, threads, &mut row);
     let repeats = || {
         let (seen, mut outcomes) = (&seen, Vec::new());
         move |part: &[KeyHash]| {
@@ -76,21 +72,18 @@ fn shared(items: u64, hashes: &[KeyHash], (batch, threads): (usize, usize), rows
     };
     row("remove", rate(stored, batch, threads, removals));
     let growing = SharedCuckooFilter::new();
-    row("growing, insert", inserted(&growing, stored, (batch, threads)));
+    row("growing, insert", inserted(&growing, stored, batch, threads));
 }
 
-fn inserted(
-    seen: &SharedCuckooFilter,
-    hashes: &[KeyHash],
-    (batch, threads): (usize, usize),
-) -> f64 {
+fn inserted(seen: &SharedCuckooFilter, hashes: &[KeyHash], batch: usize, threads: usize) -> f64 {
     rate(hashes, batch, threads, || |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room"))
 }
 
 fn looked_up(
     seen: &SharedCuckooFilter,
     hashes: &[KeyHash],
-    (batch, threads): (usize, usize),
+    batch: usize,
+    threads: usize,
     row: &mut impl FnMut(&str, f64),
 ) {
     let batches = || {
@@ -145,7 +138,7 @@ fn main() {
     for _ in 0..rounds {
         plain(items, &hashes, batch as usize, &mut rows);
         for threads in (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores) {
-            shared(items, &hashes, (batch as usize, threads), &mut rows);
+            shared(items, &hashes, batch as usize, threads, &mut rows);
         }
     }
     println!("{items} items, batches of {batch}, median of {rounds} rounds, million keys/s");

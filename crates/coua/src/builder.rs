@@ -96,9 +96,10 @@ impl CuckooFilterBuilder {
 
     /// Bits of every key's hash to remember, 8..=64, instead of a rate.
     ///
-    /// Each split of a segment takes a bit from its fingerprints. Where those have none left to give, a filter is
-    /// rebuilt whole to grow, in O(slots); a [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and is full.
-    /// That is from some 2^(`hash_bits` - 6) items on, with four slots in a bucket 2^(`hash_bits` - 4): for more, give it
+    /// Each split of a segment takes a bit from its fingerprints. Where those have none left to give, a
+    /// filter is rebuilt whole to grow, in O(slots); a
+    /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and is full. That is from some
+    /// 2^(`hash_bits` - 6) items on, with four slots in a bucket 2^(`hash_bits` - 4): for more, give it
     /// more bits or their `capacity`.
     ///
     /// ```

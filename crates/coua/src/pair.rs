@@ -48,7 +48,7 @@ impl Pair {
     /// The slots that hold the key as far as the lanes tell.
     #[inline(always)]
     fn candidates(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
-        self.lanes.candidates_of_pair(segment, (&self.primary, &self.partner), probe)
+        self.lanes.candidates_of_pair(segment, &self.primary, &self.partner, probe)
     }
 
     /// The first slot that holds the key, in the primary bucket or else in the partner.
@@ -63,7 +63,7 @@ impl Pair {
         };
         let bucket = select_unpredictable(in_partner, self.partner, self.primary);
         let value = probe.value | (u64::from(in_partner) * PARTNER);
-        if self.lanes.confirms(segment, &bucket, (position, value)) {
+        if self.lanes.confirms(segment, &bucket, position, value) {
             Sought::At(Found { in_partner, position })
         } else {
             Sought::Unclear

@@ -29,6 +29,19 @@ pub(crate) fn prefix_of(number: u64, bits: u32) -> u64 {
     (number << 1) << (63 - bits)
 }
 
+/// The number of the shard that a hash falls to.
+#[inline(always)]
+pub(crate) fn shard_of(hash: KeyHash, bits: u32) -> usize {
+    // Two shifts, as above.
+    ((hash.to_u64() >> 1) >> (63 - bits)) as usize
+}
+
+/// A hash as its shard sees it.
+#[inline(always)]
+pub(crate) fn within_shard(hash: KeyHash, bits: u32) -> KeyHash {
+    KeyHash::from_u64(hash.to_u64() << bits)
+}
+
 impl Cut {
     /// The shards of a filter whose segments stand in hash order, as they do in a new one; of its items
     /// only those in slots.

@@ -16,13 +16,9 @@ use coua::{
     SharedCuckooFilter, WhenFull,
 };
 use layouts::LAYOUTS;
-use random::Random;
+use random::{Random, nth_hash as hash};
 
 const THREADS: u64 = 8;
-
-fn hash(n: u64) -> KeyHash {
-    KeyHash::from_u64(random::nth(n))
-}
 
 fn hashes(numbers: std::ops::Range<u64>) -> Vec<KeyHash> {
     numbers.map(hash).collect()
@@ -104,7 +100,7 @@ fn counts_add_up_after_any_interleaving() {
         let models: Vec<HashMap<u64, i64>> = thread::scope(|scope| {
             let work = |thread| {
                 let seen = &seen;
-                scope.spawn(move || churn(seen, thread, (own, common)))
+                scope.spawn(move || churn(seen, thread, own, common))
             };
             let threads: Vec<_> = (0..THREADS).map(work).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -130,7 +126,7 @@ fn counts_add_up_after_any_interleaving() {
 }
 
 /// Inserts own keys and copies of common ones, removes some of what this thread inserted.
-fn churn(seen: &SharedCuckooFilter, thread: u64, (own, common): (u64, u64)) -> HashMap<u64, i64> {
+fn churn(seen: &SharedCuckooFilter, thread: u64, own: u64, common: u64) -> HashMap<u64, i64> {
     let mut model: HashMap<u64, i64> = HashMap::new();
     let first = common + thread * own;
     let mut removed = Vec::new();
@@ -176,7 +172,7 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
             let writers: Vec<_> = (0..2)
                 .map(|thread| {
                     let seen = &seen;
-                    scope.spawn(move || fill_and_churn(seen, (stable, last), thread))
+                    scope.spawn(move || fill_and_churn(seen, stable..last, thread))
                 })
                 .collect();
             let results: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
@@ -201,8 +197,8 @@ fn look_for(seen: &SharedCuckooFilter, stable: u64, thread: u64, writing: &Atomi
     }
 }
 
-fn fill_and_churn(seen: &SharedCuckooFilter, (first, last): (u64, u64), thread: u64) {
-    let mine: Vec<_> = (first..last).filter(|n| n % 2 == thread).map(hash).collect();
+fn fill_and_churn(seen: &SharedCuckooFilter, keys: std::ops::Range<u64>, thread: u64) {
+    let mine: Vec<_> = keys.filter(|n| n % 2 == thread).map(hash).collect();
     for part in mine.chunks(5000) {
         seen.insert_hash_batch(part).unwrap();
     }

@@ -13,12 +13,14 @@ const CHECKPOINTS: Duration = Duration::from_secs(5);
 pub(crate) struct CheckpointArgs {
     /// Go on with a run that was interrupted; begin one if nothing was done yet
     ///
-    /// Inputs, outputs and options must be those of that run, unless it has dealt with nothing. The records that
-    /// were dealt with are read again, but passed over. That a run with this option has ended is remembered too: the same
-    /// command once more deals with nothing, or with what any of the inputs has got more since. A filter
-    /// remembers one run: when another one begins, with other inputs or options, the one that has ended
-    /// is forgotten, and its command begins from the start. Give the option from the first time on. A last line without its end is a record; if it has become longer
-    /// since, the whole line is another one, and the piece stays where it was printed or recorded.
+    /// Inputs, outputs and options must be those of that run, unless it has dealt with nothing. The
+    /// records that were dealt with are read again, but passed over. That a run with this option has ended is remembered too: the same
+    /// command once more deals with nothing, or with what any of the inputs has got more since. A
+    /// filter remembers one run: when another one begins, with other inputs or options, the one that
+    /// has ended is forgotten, and its command begins from the start. Give the option from the first
+    /// time on. A last line without a newline is a record too. If it is longer when the run is gone on
+    /// with, the whole line counts as another record, and the piece stays where it was printed or
+    /// recorded.
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,
 

@@ -15,7 +15,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Again, Begun, Course, Ending, Job, Yield};
+use crate::resume::{Again, Begun, Course, Ending, Fresh, Job};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{Full, Insertion};
@@ -61,8 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
         let task = Task { address, input: &args.target.input, run: &work.run, quiet };
-        let copies = if args.unique { remote::add::Copies::Keep } else { remote::add::Copies::Add };
-        return remote::add::run(&task, &Request::of(&args.filter)?, copies);
+        return remote::add::run(&task, &Request::of(&args.filter)?, args.copies());
     }
     let now = args.now.now();
     let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
@@ -78,14 +77,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let job = Job::new("add", &args.target.input, &reading);
     let job = job.with("unique", args.unique).with("window", &args.filter.window).again(again);
     let (opening, quiet) = (reading.opening(&inputs, &own), work.manners.quiet);
-    let fresh = Yield { to, opening, counts: Counts::default(), quiet };
+    let fresh = Fresh { to, opening, counts: Counts::default(), quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
     let session =
         Session::begin(Counted::Added, &work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
-    let copies = if args.unique { Copies::Keep } else { Copies::Add };
-    let outcomes = Vec::new();
+    let (copies, outcomes) = (args.copies(), Vec::new());
     let mut add = Add { filter, now, copies, session, course, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
     add.session.end();
@@ -95,9 +93,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Whether a record that is there already gets another copy.
 #[derive(Clone, Copy, Debug)]
-enum Copies {
+pub(crate) enum Copies {
     Add,
     Keep,
+}
+
+impl Args {
+    fn copies(&self) -> Copies {
+        if self.unique { Copies::Keep } else { Copies::Add }
+    }
 }
 
 #[derive(Debug)]
@@ -121,8 +125,8 @@ struct Counts {
 impl Answer for Add {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let known = self.course.enter(block)?;
-        let known = block.hashes_before(known);
+        let over = self.course.enter(block)?;
+        let known = block.hashes_before(over);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.filter.tell(self.now);
         let before = self.ever_held();
@@ -136,8 +140,7 @@ impl Answer for Add {
             let place = block.record_of_hash(known + stopped.done);
             self.session.take_back(block, place);
             self.course.take_back(block, place);
-            let record = format!("{}: record {}", block.name, block.record_number(place));
-            self.refused = Some((record, stopped.full));
+            self.refused = Some((block.record_name(place), stopped.full));
             return Ok(Flow::Enough);
         }
         self.session.show(self.counts.added, self.filter.filter().load());

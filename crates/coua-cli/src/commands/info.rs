@@ -23,25 +23,27 @@ use std::path::{Path, PathBuf};
 /// Takes the time of a moment whatever the size: of a large file little more than the header is read. `coua verify`
 /// reads and checks all of it.
 ///
-/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it), `uncommitted_bytes`: those of
-/// them that do not count, because their commit was interrupted, or is being written;
-/// `items` in it (every copy counted), `capacity`: items that its memory is planned for, `max_items` up to which its rate is stated to hold (null:
-/// no limit), `rate_at_max_items`, `false_positive_rate` now, `hash_bits` remembered of every key
-/// (the rate is `items` / 2 to that power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`,
-/// `layout` (buckets, windows), `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full`
-/// (grow, error, exceed), `hash` (xxh3, siphash13), `seed` (null for siphash13).
+/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it),
+/// `uncommitted_bytes`: those of them that do not count, because their commit was interrupted, or is
+/// being written; `items` in it (every copy counted), `capacity`: items that its memory is planned for,
+/// `max_items` up to which its rate is stated to hold (null: no limit), `rate_at_max_items`,
+/// `false_positive_rate` now, `hash_bits` remembered of every key (the rate is `items` / 2 to that
+/// power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`, `layout` (buckets, windows),
+/// `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full` (grow, error, exceed), `hash`
+/// (xxh3, siphash13), `seed` (null for siphash13).
 ///
 /// A filter with --window has also `window`: `clock` (arrival, time-field, items), `length` and
 /// `generation_length` (milliseconds, or items: the first is how long a record is remembered at least,
-/// both together how long at most), `generations` that the window is long, `present` (milliseconds since
-/// 1970, when the youngest generation begins; or items so far); and `generations`, the oldest first, each with its `number`, `from` and
-/// `until` (in the same units), `items`, `load`, `memory_bytes`. All other figures are those of all
-/// generations together.
+/// both together how long at most), `generations` that the window is long, `present` (milliseconds
+/// since 1970, when the youngest generation begins; or items so far); and `generations`, the oldest
+/// first, each with its `number`, `from` and `until` (in the same units), `items`, `load`,
+/// `memory_bytes`. All other figures are those of all generations together.
 ///
 /// `unfinished_run` (null: there is none) is a run that was interrupted, or is still at work, and that
-/// --resume can go on with: its `command` (null: one of another version), the `records` dealt with, its `inputs` and `outputs`,
-/// each with its `file` and the `offset` (bytes) up to which it was dealt with, inputs also with their `size` when the
-/// run began; and the `obstacle`, if one of them is not what it was (null: nothing is in the way).
+/// --resume can go on with: its `command` (null: one of another version), the `records` dealt with, its
+/// `inputs` and `outputs`, each with its `file` and the `offset` (bytes) up to which it was dealt with,
+/// inputs also with their `size` when the run began; and the `obstacle`, if one of them is not what it
+/// was (null: nothing is in the way).
 ///
 /// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
 /// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,

@@ -15,7 +15,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
-use crate::resume::{Again, Begun, Course, Job, Yield};
+use crate::resume::{Again, Begun, Course, Fresh, Job};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
@@ -38,8 +38,9 @@ use std::path::PathBuf;
 /// and the report is what it would have been. (Beginning it anew would take the first ones twice, and is
 /// refused.)
 ///
-/// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a lost connection, the records whose
-/// answer was lost are removed again, may lose two copies, and count as the second answer says.
+/// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a
+/// lost connection, the records whose answer was lost are removed again, may lose two copies, and count
+/// as the second answer says.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut filter = file.open(&args.secret, &inputs, now)?;
     let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
-    let fresh = Yield { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
+    let fresh = Fresh { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
     let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
     let Begun { course, mut outputs, counts } = begun;
     let session = Session::begin(

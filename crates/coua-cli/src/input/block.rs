@@ -113,6 +113,16 @@ impl Why {
     }
 }
 
+/// The records that end at `ends` of these bytes. For who changes the rest of a block meanwhile.
+pub(crate) fn records_in<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl Iterator<Item = &'b [u8]> {
+    let mut start = 0;
+    ends.iter().map(move |&end| {
+        let record = &bytes[start..end];
+        start = end;
+        record
+    })
+}
+
 impl Block {
     /// Number of records.
     pub(crate) fn len(&self) -> usize {
@@ -121,12 +131,7 @@ impl Block {
 
     /// The records, each with its separator.
     pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
-            let record = &self.bytes[start..end];
-            start = end;
-            record
-        })
+        records_in(&self.bytes, &self.ends)
     }
 
     /// The record at this place, with its separator.
@@ -229,6 +234,11 @@ impl Block {
     /// The number within its input, from 1, of the record at this place.
     pub(crate) fn record_number(&self, place: usize) -> u64 {
         self.records_before + place as u64 + 1
+    }
+
+    /// What messages call the record at this place.
+    pub(crate) fn record_name(&self, place: usize) -> String {
+        format!("{}: record {}", self.name, self.record_number(place))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The keys of whole blocks.
 
 use crate::args::input::OnMissing;
-use crate::input::block::{Block, Ending, Keyless, Why};
+use crate::input::block::{Block, Ending, Keyless, Why, records_in};
 use crate::input::reader::no_memory;
 use crate::key::shard::Shard;
-use crate::key::{Keys, Missing, Parts};
+use crate::key::{Keys, Missing};
 use crate::message::Failure;
 use crate::record::Format;
 use coua::{KeyHash, KeyHasher};
@@ -41,27 +41,12 @@ impl Hashing {
 
     /// Hashes the keys of all records of the block.
     pub(crate) fn hash(&mut self, block: &mut Block) {
-        // The vectors are lent out, because the records borrow the block.
-        let mut hashes = std::mem::take(&mut block.hashes);
-        let mut times = std::mem::take(&mut block.times);
         if self.keys.is_whole_record() && self.shard.is_none() {
-            let hash = |record| self.hasher.hash(self.format.content(record));
-            hashes.extend(block.records().map(hash));
-            if self.wanted == Wanted::Key {
-                let mut kept = std::mem::take(&mut block.keys);
-                block.records().for_each(|record| kept.push(self.format.content(record)));
-                block.keys = kept;
-            }
+            self.hash_records(block);
         } else {
             self.make_room(block);
-            let mut keyless = std::mem::take(&mut block.keyless);
-            let mut kept = std::mem::take(&mut block.keys);
-            let found = (&mut hashes, &mut times, &mut kept);
-            let broken = self.hash_keys(block, found, &mut keyless);
-            (block.keyless, block.keys) = (keyless, kept);
-            if let Some((place, missing)) = broken {
-                let number = block.record_number(place);
-                let what = format_args!("record {number}: {missing}");
+            if let Some((place, missing)) = self.hash_keys(block) {
+                let what = format_args!("record {}: {missing}", block.record_number(place));
                 block.failure = Some(Failure::at(&block.name, what));
                 block.cut(place);
             }
@@ -69,8 +54,17 @@ impl Hashing {
                 self.keys.shrink();
             }
         }
-        (block.hashes, block.times) = (hashes, times);
         block.is_hashed = true;
+    }
+
+    /// Hashes all records, which are their own keys.
+    fn hash_records(&self, block: &mut Block) {
+        let Block { bytes, ends, hashes, keys, .. } = block;
+        let hash = |record| self.hasher.hash(self.format.content(record));
+        hashes.extend(records_in(bytes, ends).map(hash));
+        if self.wanted == Wanted::Key {
+            records_in(bytes, ends).for_each(|record| keys.push(self.format.content(record)));
+        }
     }
 
     /// Ends the block before a giant record for whose key there is no memory.
@@ -88,21 +82,19 @@ impl Hashing {
         }
     }
 
-    /// Stops at a record without a key if such are errors, and tells where and why.
-    fn hash_keys(
-        &mut self,
-        block: &Block,
-        (hashes, times, kept): (&mut Vec<KeyHash>, &mut Vec<u64>, &mut Parts),
-        keyless: &mut Vec<Keyless>,
-    ) -> Option<(usize, Missing)> {
+    /// Finds and hashes the keys of all records. Stops at a record without a key if such are errors, and
+    /// tells where and why.
+    fn hash_keys(&mut self, block: &mut Block) -> Option<(usize, Missing)> {
         if let Some(columns) = &block.columns {
             self.keys.use_columns(columns);
         }
         if let Some(times) = self.keys.times() {
             times.look_up();
         }
-        for (place, record) in block.records().enumerate() {
-            match self.hash_record(block, place, record) {
+        let keyless_at = keyless_by_place(block);
+        let Block { bytes, ends, hashes, times, keys, keyless, .. } = block;
+        for (place, record) in records_in(bytes, ends).enumerate() {
+            match keyless_at(place).map_or_else(|| self.hash_record(record), Err) {
                 Ok((hash, _)) if self.shard.is_some_and(|shard| !shard.has(hash)) => {
                     keyless.push(Keyless { record: place, why: Why::OtherShard });
                 }
@@ -110,7 +102,7 @@ impl Hashing {
                     hashes.push(hash);
                     times.extend(time);
                     if self.wanted == Wanted::Key {
-                        kept.push(self.keys.last_key());
+                        keys.push(self.keys.last_key());
                     }
                 }
                 Err(_) if self.shard.is_some_and(|shard| !shard.is_first()) => {
@@ -125,19 +117,17 @@ impl Hashing {
         None
     }
 
-    fn hash_record(
-        &mut self,
-        block: &Block,
-        place: usize,
-        record: &[u8],
-    ) -> Result<(KeyHash, Option<u64>), Why> {
-        match block.header {
-            Some(header) if place == 0 => return Err(Why::Header(header)),
-            _ => {}
-        }
-        if block.ending == Ending::OpenQuote && place + 1 == block.len() {
-            return Err(Why::Missing(Missing::OpenQuote));
-        }
+    fn hash_record(&mut self, record: &[u8]) -> Result<(KeyHash, Option<u64>), Why> {
         self.keys.hash(self.format.content(record), self.hasher).map_err(Why::Missing)
+    }
+}
+
+/// Why a record of this block has no key, whatever is in it: by its place.
+fn keyless_by_place(block: &Block) -> impl Fn(usize) -> Option<Why> + use<> {
+    let (header, last) = (block.header, block.len().saturating_sub(1));
+    let is_open = block.ending == Ending::OpenQuote;
+    move |place| match header {
+        Some(header) if place == 0 => Some(Why::Header(header)),
+        _ => (is_open && place == last).then_some(Why::Missing(Missing::OpenQuote)),
     }
 }

@@ -87,7 +87,8 @@ impl Outputs {
     /// separator of its last record.
     pub(crate) fn go_on(
         destinations: Destinations<'_>,
-        (places, owes_separator): (&[Place], &[bool]),
+        places: &[Place],
+        owes_separator: &[bool],
         opening: Opening<'_>,
     ) -> Result<Self, Failure> {
         Self::each_opened(destinations, |number, path| {

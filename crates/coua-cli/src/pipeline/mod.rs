@@ -29,7 +29,7 @@ use crate::message::Failure;
 use crate::output::Settled;
 use crate::signals::Stop;
 use ahead::{Coming, Next, Wait};
-use stages::{apart, prepared, read_and_hash, together, write};
+use stages::{Source, apart, prepared, together, write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, Scope};
@@ -190,7 +190,7 @@ impl Pipeline {
         early: Early<'s>,
         empty: Receiver<Block>,
     ) -> Result<Next<'s>, Failure> {
-        let Self { mut reader, mut hashing, threads, .. } = self;
+        let Self { reader, mut hashing, threads, .. } = self;
         let help = match early {
             Early::Help(help) => Some(help),
             Early::Nothing | Early::Prepare(_) => None,
@@ -205,20 +205,23 @@ impl Pipeline {
                 };
                 ahead(scope, "prepare", next)
             }
-            (4.., _) => hashed_in_turn(scope, reader, &hashing, threads - 3, (empty, help)),
+            (4.., _) => {
+                let source = Source { reader, empty };
+                hashed_in_turn(scope, source, &hashing, threads - 3, help)
+            }
             (2.., Early::Prepare(prepare)) if hashing.keys.is_whole_record() => {
-                let next = move || {
-                    let passed = read_and_hash(&mut reader, &mut hashing, &empty)?;
-                    Some(prepared(passed, prepare))
-                };
+                let mut source = Source { reader, empty };
+                let next = move || Some(prepared(source.read_and_hash(&mut hashing)?, prepare));
                 ahead(scope, "reader", next)
             }
             (2.., early) => {
-                let hashed = hashed_by_either(scope, reader, hashing, (empty, help))?;
+                let source = Source { reader, empty };
+                let hashed = hashed_by_either(scope, source, hashing, help)?;
                 Ok(prepared_here(hashed, early))
             }
             (_, early) => {
-                let mut next = move || read_and_hash(&mut reader, &mut hashing, &empty);
+                let mut source = Source { reader, empty };
+                let mut next = move || source.read_and_hash(&mut hashing);
                 let hashed = Box::new(move |wait| match wait {
                     Wait::ForIt => next().map_or(Coming::Nothing, Coming::Next),
                     Wait::Not => Coming::NotYet,

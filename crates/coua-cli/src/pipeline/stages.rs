@@ -19,23 +19,28 @@ pub(super) enum ToWrite {
     Settle(SyncSender<Settled>),
 }
 
-pub(super) fn read(reader: &mut BlockReader, empty: &Receiver<Block>) -> Option<Passed> {
-    let mut block = empty.try_recv().unwrap_or_default();
-    match reader.next_block(&mut block) {
-        Ok(true) => Some(Ok(block)),
-        Ok(false) => None,
-        Err(failure) => Some(Err(failure)),
-    }
+/// Where blocks are filled.
+pub(super) struct Source {
+    pub(super) reader: BlockReader,
+    /// Those that were written, to be filled again.
+    pub(super) empty: Receiver<Block>,
 }
 
-pub(super) fn read_and_hash(
-    reader: &mut BlockReader,
-    hashing: &mut Hashing,
-    empty: &Receiver<Block>,
-) -> Option<Passed> {
-    let mut passed = read(reader, empty)?;
-    hash_unhashed(&mut passed, hashing);
-    Some(passed)
+impl Source {
+    pub(super) fn read(&mut self) -> Option<Passed> {
+        let mut block = self.empty.try_recv().unwrap_or_default();
+        match self.reader.next_block(&mut block) {
+            Ok(true) => Some(Ok(block)),
+            Ok(false) => None,
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    pub(super) fn read_and_hash(&mut self, hashing: &mut Hashing) -> Option<Passed> {
+        let mut passed = self.read()?;
+        hash_unhashed(&mut passed, hashing);
+        Some(passed)
+    }
 }
 
 pub(super) fn prepared(mut passed: Passed, prepare: &mut dyn FnMut(&mut Block)) -> Passed {

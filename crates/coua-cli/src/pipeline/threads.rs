@@ -1,13 +1,11 @@
 //! The threads before the one that answers.
 
 use super::ahead::{Coming, Next};
-use super::stages::{More, do_more, hash_only, hash_unhashed, pass_on, prepared, read};
+use super::stages::{More, Source, do_more, hash_only, hash_unhashed, pass_on, prepared};
 use super::{Early, Help, Passed, WAITING_BLOCKS};
-use crate::input::block::Block;
-use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
 use crate::message::Failure;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Blocks about which the thread that answers finds out beforehand what is to be found out.
@@ -35,13 +33,13 @@ pub(super) fn ahead<'s>(
 /// A thread that reads; it hashes a block that would have to wait, the one that answers hashes the others.
 pub(super) fn hashed_by_either<'s>(
     scope: &'s Scope<'s, '_>,
-    mut reader: BlockReader,
+    mut source: Source,
     mut hashing: Hashing,
-    (empty, help): (Receiver<Block>, Option<Help<'s>>),
+    help: Option<Help<'s>>,
 ) -> Result<Next<'s>, Failure> {
     let (full, blocks) = mpsc::sync_channel(WAITING_BLOCKS);
     let mut hash_here = hashing.clone();
-    let read = move || read(&mut reader, &empty);
+    let read = move || source.read();
     start(scope, "reader", move || {
         pass_on(read, [full].iter(), |block| do_more(block, &mut hashing, help));
     })?;
@@ -57,10 +55,10 @@ pub(super) fn hashed_by_either<'s>(
 /// A thread that reads, and `workers` that hash what it has read.
 pub(super) fn hashed_in_turn<'s>(
     scope: &'s Scope<'s, '_>,
-    mut reader: BlockReader,
+    mut source: Source,
     hashing: &Hashing,
     workers: usize,
-    (empty, help): (Receiver<Block>, Option<Help<'s>>),
+    help: Option<Help<'s>>,
 ) -> Result<Next<'s>, Failure> {
     let (mut to_workers, mut from_workers) = (Vec::new(), Vec::new());
     for _ in 0..workers {
@@ -72,7 +70,7 @@ pub(super) fn hashed_in_turn<'s>(
         from_workers.push(blocks);
     }
     let mut hashing = hashing.clone();
-    let next = move || read(&mut reader, &empty);
+    let next = move || source.read();
     start(scope, "reader", move || {
         pass_on(next, to_workers.iter(), |block| do_more(block, &mut hashing, None));
     })?;

@@ -3,7 +3,8 @@
 use super::ending::Ending;
 use super::filter::Filter;
 use super::question::{Answer, Ledger, Question};
-use super::{MOST_ASKED, Request, Task, Work, keys, pipeline, record_name};
+use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
+use crate::commands::add::Copies;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
@@ -11,13 +12,6 @@ use crate::pipeline::{Answer as Answering, Flow};
 use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
-
-/// Whether a record that is there already gets another copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copies {
-    Add,
-    Keep,
-}
 
 pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
     let reading = task.input.check()?;
@@ -72,7 +66,7 @@ impl Answering for Add {
             return Ok(Flow::Enough);
         }
         if let Some(first) = full {
-            self.ending = Ending::Full(record_name(block, block.record_of_hash(first)));
+            self.ending = Ending::Full(block.record_name(block.record_of_hash(first)));
             self.refuse(block, &answers, first);
             return Ok(Flow::Enough);
         }

@@ -3,7 +3,7 @@
 use super::ending::Ending;
 use super::filter::Filter;
 use super::question::{ALREADY_THERE, Answer, FULL, Ledger, Question};
-use super::{MOST_ASKED, Request, Task, Work, keys, pipeline, record_name};
+use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::{self, Failure};
@@ -110,7 +110,7 @@ impl Answering for Dedup {
             return Ok(Flow::Enough);
         }
         if let Some(first) = full {
-            self.ending = Ending::Full(record_name(block, block.record_of_hash(first)));
+            self.ending = Ending::Full(block.record_name(block.record_of_hash(first)));
             self.refuse(block, &answers, first);
             return Ok(Flow::Enough);
         }

@@ -1,7 +1,6 @@
 //! How a run on a server ends before its time.
 
 use super::question::{Answer, FULL};
-use super::record_name;
 use crate::input::block::Block;
 use crate::message::Failure;
 use crate::stats::text::grouped;
@@ -36,7 +35,7 @@ impl Ending {
     /// The server has not answered for all records of a block. Of several blocks the first tells why.
     pub(super) fn give_up(&mut self, failure: &Failure, answers: &[Answer], block: &Block) {
         if !matches!(self, Self::GaveUp(_)) {
-            let first = record_name(block, 0);
+            let first = block.record_name(0);
             let reason = failure.reason().to_owned();
             *self = Self::GaveUp(GaveUp { reason, unanswered: 0, first, last: String::new() });
         }
@@ -57,7 +56,7 @@ impl Ending {
         if let (Self::GaveUp(left), Some(last)) = (self, block.len().checked_sub(1)) {
             left.unanswered +=
                 answers.iter().filter(|answer| answer.number.is_none()).count() as u64;
-            left.last = record_name(block, last);
+            left.last = block.record_name(last);
         }
     }
 }

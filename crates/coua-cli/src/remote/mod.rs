@@ -1,9 +1,10 @@
 //! Filters on a server: `--filter valkey://host/name` instead of a file.
 //!
-//! A filter is one key of the server, or spread over `shards`. An [`address`](Address) leads to
-//! `nodes` with a `link` to each, over a `wire` that has limits; the `exchange` brings each `order` there
-//! and its reply back, through lost connections, `overtaken` or not; `question` puts questions about keys into commands, and
-//! each command of the program has a file of its own. `ending` is how such a run ends early.
+//! A filter is one key of the server, or spread over `shards`. An [`address`](Address) leads to `nodes`
+//! with a `link` to each, over a `wire` that has limits; the `exchange` brings each `order` there and
+//! its reply back, through lost connections, `overtaken` or not; `question` puts questions about keys
+//! into commands, and each command of the program has a file of its own. `ending` is how such a run
+//! ends early.
 //!
 //! What is inserted must not be lost from the output, whatever happens in between. The server notes a
 //! record as seen before its line is written, because only so can several processes share a filter.
@@ -148,9 +149,4 @@ fn pipeline(session: &Session, reading: Reading) -> Pipeline {
 
 fn keys(block: &Block) -> Keys<'_> {
     Keys { bytes: &block.keys, hashes: &block.hashes }
-}
-
-/// The number of a record in its input, with the input's name.
-fn record_name(block: &Block, place: usize) -> String {
-    format!("{}: record {}", block.name, block.record_number(place))
 }

@@ -39,10 +39,12 @@ pub(crate) struct Begun<C> {
     pub(crate) counts: C,
 }
 
-/// What a run gives out: its outputs, and what it counts at its beginning.
-pub(crate) struct Yield<'a, C> {
+/// What a run that nobody has begun begins with.
+pub(crate) struct Fresh<'a, C> {
+    /// Where its outputs go.
     pub(crate) to: Destinations<'a>,
     pub(crate) opening: Opening<'a>,
+    /// What the command counts, at its beginning.
     pub(crate) counts: C,
     pub(crate) quiet: Quiet,
 }
@@ -54,7 +56,7 @@ impl CheckpointArgs {
         &self,
         kept: Option<&mut Kept>,
         mut job: Job,
-        fresh: Yield<'_, C>,
+        fresh: Fresh<'_, C>,
     ) -> Result<Begun<C>, Failure> {
         let Some(kept) = kept else {
             let outputs = Outputs::open(fresh.to, fresh.opening)?;
@@ -70,9 +72,9 @@ impl CheckpointArgs {
         let known = self.interrupted(kept, &job, fresh.to, fresh.quiet)?;
         let (mut outputs, counts) = match &known {
             Some(run) => {
-                let places = run.outputs();
-                let ends = (&*places, &*run.note.owes_separator);
-                (Outputs::go_on(fresh.to, ends, fresh.opening)?, run.counts()?)
+                let (places, owes_separator) = (run.outputs(), &run.note.owes_separator);
+                let outputs = Outputs::go_on(fresh.to, &places, owes_separator, fresh.opening);
+                (outputs?, run.counts()?)
             }
             None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts),
         };

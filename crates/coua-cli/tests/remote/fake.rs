@@ -58,12 +58,12 @@ pub(crate) fn start(manners: Manners) -> u16 {
 fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
     let mut commands = BufReader::new(client);
     let mut replies = client;
-    let itself = (manners.mode, client.local_addr()?.port());
+    let (mode, port) = (manners.mode, client.local_addr()?.port());
     let (mut held, mut count) = (Vec::new(), 0);
     loop {
         let words = command(&mut commands)?;
         if !words.join(&b' ').starts_with(manners.at.as_bytes()) {
-            replies.write_all(&good(&words, itself))?;
+            replies.write_all(&good(&words, mode, port))?;
             continue;
         }
         replies.write_all(&manners.answer)?;
@@ -77,7 +77,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
                     // Time enough to read what is asked about next.
                     thread::sleep(Duration::from_secs(1));
                 }
-                held.extend(good(&words, itself));
+                held.extend(good(&words, mode, port));
                 if count <= FIRST || count >= FIRST + TOGETHER {
                     replies.write_all(&held)?;
                     held.clear();
@@ -122,7 +122,7 @@ fn number(from: &mut impl BufRead) -> std::io::Result<usize> {
 }
 
 /// What a server of good manners says: there is a filter `s`, and nothing in it.
-pub(crate) fn good(words: &[Vec<u8>], (mode, port): (&str, u16)) -> Vec<u8> {
+pub(crate) fn good(words: &[Vec<u8>], mode: &str, port: u16) -> Vec<u8> {
     let text = |word: &[u8]| String::from_utf8_lossy(word).to_uppercase();
     let items = |before: usize, answer| {
         let answers = words[before..].iter().map(|_| answer).collect::<String>();

@@ -63,7 +63,7 @@ fn serve(client: &TcpStream, filter: &Mutex<Filter>) -> std::io::Result<()> {
         let was_asking = mem::replace(&mut is_asking, words[0] == b"ASKING");
         let mut filter = filter.lock().unwrap();
         if words[0] != b"CF.INSERTNX" && words[0] != b"CF.MDEL" {
-            replies.write_all(&good(&words, (filter.mode, port)))?;
+            replies.write_all(&good(&words, filter.mode, port))?;
             continue;
         }
         filter.commands += 1;

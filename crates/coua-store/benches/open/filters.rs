@@ -3,7 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+#[path = "../../../coua/tests/random/mod.rs"]
+mod random;
+
 use coua::{CuckooFilter, KeyHash};
+use random::nth_hash as hash;
 use tempfile::TempDir;
 
 /// A filter file that stays as it is, and the place where it is worked on.
@@ -33,14 +37,6 @@ impl Cache {
             Self::Cold => "cold",
         }
     }
-}
-
-/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
-fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::from_u64(z ^ (z >> 31))
 }
 
 /// Gives `count` hashes from the `first` on to `each`, in blocks.

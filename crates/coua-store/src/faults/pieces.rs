@@ -2,6 +2,7 @@
 
 use super::{Fault, Faulty, Then, bytes_of};
 use crate::disk::{Disk, FileSystem};
+use crate::files::Named;
 use crate::next::{PIECE, Pace, write_snapshot};
 use coua::{Clock, CuckooFilter, Generations, Window};
 
@@ -14,7 +15,7 @@ fn all_pieces_but_the_last_are_whole() {
         let path = folder.path().join("snapshot");
         let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
         let file = FileSystem.create(&path, None).unwrap();
-        write_snapshot(&*disk, (&file, &path), &filter, Pace::AtOnce).unwrap();
+        write_snapshot(&*disk, Named { file: &file, path: &path }, &filter, Pace::AtOnce).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes == bytes_of(&filter));
         let steps = disk.steps.lock().unwrap();

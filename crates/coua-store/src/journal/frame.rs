@@ -45,7 +45,8 @@ impl Head {
     pub(crate) fn write(
         out: &mut Vec<u8>,
         kind: Kind,
-        [sequence, snapshot]: [u64; 2],
+        sequence: u64,
+        snapshot: u64,
         payload: &[u8],
     ) {
         let begin = out.len();

@@ -36,6 +36,18 @@ pub(crate) struct Identity {
     pub(crate) bytes: u64,
 }
 
+impl Identity {
+    /// Bytes at the end of a snapshot that tell: the whole checksum, and the end mark (docs/format.md,
+    /// section 6).
+    pub(crate) const END: usize = 16;
+
+    /// Of a snapshot of so many `bytes` that ends with these. Anything, if it is no snapshot.
+    pub(crate) fn of(end: &[u8], bytes: u64) -> Self {
+        let checksum = end.first_chunk().copied().unwrap_or_default();
+        Self { checksum: u64::from_le_bytes(checksum), bytes }
+    }
+}
+
 /// A place between two frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {

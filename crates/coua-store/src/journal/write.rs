@@ -7,9 +7,8 @@ use super::{Head, Header, Identity, Kind, Mark, Scan};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::fields::put_u64;
-use crate::files::Files;
-use crate::folder::Folder;
-use crate::lock::is_at;
+use crate::files::{Files, Named};
+use crate::lock::{Lock, is_at};
 use crate::progress::Progress;
 
 /// Bytes that are carried over at a time.
@@ -50,22 +49,30 @@ pub(crate) struct Tail {
     pub(crate) progress: Progress,
 }
 
+impl Tail {
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named { file: &self.file, path: &self.path }
+    }
+}
+
 impl Journal {
     /// A new journal for a snapshot in place of the one before, at once and whole; `progress` is that
     /// of the snapshot, and of the `tail` if there is one.
     pub(crate) fn create(
         disk: &dyn Disk,
-        (files, folder): (&Files, &Folder),
+        lock: &Lock,
         snapshot: Identity,
-        (progress, tail): (Option<&Progress>, Option<&Tail>),
+        progress: Option<&Progress>,
+        tail: Option<&Tail>,
     ) -> Result<Self, StoreError> {
+        let files = lock.files();
         let file = Self::next_file(disk, files)?;
         let make = || {
-            let mut journal = Self::begin(disk, (file, &files.next_journal), snapshot)?;
+            let mut journal = Self::begin(disk, file, &files.next_journal, snapshot)?;
             if let Some(tail) = tail {
-                journal.carry(disk, (&tail.file, &tail.path), tail.from, tail.to)?;
+                journal.carry(disk, tail.named(), tail.from, tail.to)?;
             }
-            journal.take_name(disk, (files, folder), progress)?;
+            journal.take_name(disk, lock, progress)?;
             Ok(journal)
         };
         make().inspect_err(|_| Self::remove_next(disk, files))
@@ -89,7 +96,8 @@ impl Journal {
     /// The next journal, in an empty file.
     pub(crate) fn begin(
         disk: &dyn Disk,
-        (file, path): (File, &Path),
+        file: File,
+        path: &Path,
         snapshot: Identity,
     ) -> Result<Self, StoreError> {
         let (header, path) = (Header::of(snapshot), path.to_owned());
@@ -103,12 +111,12 @@ impl Journal {
     pub(crate) fn carry(
         &mut self,
         disk: &dyn Disk,
-        (file, path): (&File, &Path),
+        other: Named<'_>,
         from: Mark,
         to: u64,
     ) -> Result<Mark, StoreError> {
         let mut bytes = Vec::new();
-        let end = Scan::begin(file, path)?.frames(from, to, |_, kind, payload| {
+        let end = Scan::begin(other.file, other.path)?.frames(from, to, |_, kind, payload| {
             self.frame(&mut bytes, kind, payload);
             if bytes.len() >= STEP {
                 self.write(disk, &bytes)?;
@@ -127,9 +135,10 @@ impl Journal {
     pub(crate) fn take_name(
         &mut self,
         disk: &dyn Disk,
-        (files, folder): (&Files, &Folder),
+        lock: &Lock,
         progress: Option<&Progress>,
     ) -> Result<(), StoreError> {
+        let files = lock.files();
         let is_bare = self.written == Mark::FIRST;
         if let Some(progress) = progress {
             self.write_transaction(disk, Transaction { changes: &[], progress })?;
@@ -144,7 +153,7 @@ impl Journal {
             _ => {}
         }
         let unsynced = |source| StoreError::Unsynced { path: files.snapshot.clone(), source };
-        disk.sync_folder(folder).map_err(unsynced)?;
+        disk.sync_folder(lock.folder()).map_err(unsynced)?;
         path.clone_into(&mut self.path);
         (self.committed, self.is_ahead) = (self.written, false);
         self.settled = is_bare.then_some(self.written.at);
@@ -154,7 +163,8 @@ impl Journal {
     /// Goes on with a journal whose last commit ends at `committed`. What stands behind it is cut off.
     pub(crate) fn resume(
         disk: &dyn Disk,
-        (file, path): (File, PathBuf),
+        file: File,
+        path: PathBuf,
         header: Header,
         committed: Mark,
     ) -> Result<Self, StoreError> {
@@ -165,9 +175,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Its file, and the name for messages.
-    pub(crate) fn place(&self) -> (&File, &Path) {
-        (&self.file, &self.path)
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named { file: &self.file, path: &self.path }
     }
 
     /// Complains if somebody has removed or replaced it.
@@ -232,7 +241,8 @@ impl Journal {
     pub(crate) fn announce(
         &mut self,
         disk: &dyn Disk,
-        (next, from): (Identity, Option<Mark>),
+        next: Identity,
+        from: Option<Mark>,
         Transaction { changes, progress }: Transaction<'_>,
     ) -> Result<u64, StoreError> {
         let mut bytes = Vec::new();
@@ -287,9 +297,9 @@ impl Journal {
     }
 
     fn frame(&mut self, out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
-        let sequence = &mut self.written.sequence;
-        Head::write(out, kind, [*sequence, self.header.snapshot.checksum], payload);
-        *sequence += 1;
+        let (sequence, snapshot) = (self.written.sequence, self.header.snapshot.checksum);
+        Head::write(out, kind, sequence, snapshot, payload);
+        self.written.sequence += 1;
     }
 
     fn write(&mut self, disk: &dyn Disk, bytes: &[u8]) -> Result<(), StoreError> {

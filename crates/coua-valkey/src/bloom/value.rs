@@ -89,7 +89,8 @@ impl BloomValue {
     pub(crate) fn insert(
         &mut self,
         items: &[&[u8]],
-        (limit, limits): (Option<u64>, impl FnOnce() -> Limits),
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
     ) -> Result<Vec<Outcome>, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, limit)),

@@ -102,7 +102,8 @@ impl CuckooValue {
         &mut self,
         items: &[&[u8]],
         copies: Copies,
-        (limit, limits): (Option<u64>, impl FnOnce() -> Limits),
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
     ) -> Result<Vec<Outcome>, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, copies, limit)),

@@ -1,6 +1,7 @@
 //! Settings that `CONFIG SET coua.NAME` changes.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
+use std::ops::RangeInclusive;
 use std::ptr::from_ref;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
@@ -27,10 +28,8 @@ pub(crate) struct Setting {
     pub(crate) unit: Unit,
     /// If nothing is said.
     pub(crate) default: i64,
-    /// The smallest permitted value.
-    pub(crate) least: i64,
-    /// The largest permitted value.
-    pub(crate) most: i64,
+    /// The values that it may have.
+    pub(crate) permitted: RangeInclusive<i64>,
     value: AtomicI64,
 }
 
@@ -40,9 +39,9 @@ impl Setting {
         name: &'static CStr,
         unit: Unit,
         default: i64,
-        (least, most): (i64, i64),
+        permitted: RangeInclusive<i64>,
     ) -> Self {
-        Self { name, unit, default, least, most, value: AtomicI64::new(default) }
+        Self { name, unit, default, permitted, value: AtomicI64::new(default) }
     }
 
     /// The value now.
@@ -62,12 +61,12 @@ pub(crate) struct RateSetting {
 }
 
 impl RateSetting {
-    /// A setting with its default value, as number and as text.
-    pub(crate) const fn new(name: &'static CStr, default: (f64, &'static CStr)) -> Self {
+    /// A setting with its default value, which is also given as text.
+    pub(crate) const fn new(name: &'static CStr, rate: f64, default: &'static CStr) -> Self {
         Self {
             name,
-            default: default.1,
-            value: AtomicU64::new(default.0.to_bits()),
+            default,
+            value: AtomicU64::new(rate.to_bits()),
             text: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -176,12 +175,12 @@ fn register_number(
     argument: Option<&str>,
 ) -> Result<(), String> {
     let name = setting.name.to_string_lossy();
+    let (least, most) = (*setting.permitted.start(), *setting.permitted.end());
     let default = match argument {
         None => setting.default,
         Some(text) => number_of(text, setting.unit)
-            .filter(|number| (setting.least..=setting.most).contains(number))
+            .filter(|number| setting.permitted.contains(number))
             .ok_or_else(|| {
-                let (least, most) = (setting.least, setting.most);
                 format!("setting {name} is '{text}' but must be a number from {least} to {most}")
             })?,
     };
@@ -196,8 +195,8 @@ fn register_number(
             setting.name.as_ptr(),
             default,
             flags,
-            setting.least,
-            setting.most,
+            least,
+            most,
             Some(number),
             Some(set_number),
             None,

@@ -10,21 +10,16 @@ use std::hint::black_box;
 use std::time::Instant;
 
 mod bare;
+#[path = "../../tests/random/mod.rs"]
+mod random;
 
 use bare::Bare;
 use coua::{BlockedBloomFilter, CuckooFilter, KeyHash, Layout, WhenFull};
+use random::nth_hash as hash;
 
 const BLOCK: usize = 4096;
 /// Hashes from here on are of keys that are never inserted.
 const ABSENT: u64 = 1 << 40;
-
-/// The n-th of a row of distinct uniform hashes (`SplitMix64`).
-fn hash(n: u64) -> KeyHash {
-    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::from_u64(z ^ (z >> 31))
-}
 
 /// The n-th of a row of hashes of which 57 in a hundred came before: repeats of any of those before.
 fn hash_of_stream(n: u64) -> KeyHash {

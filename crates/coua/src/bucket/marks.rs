@@ -32,7 +32,7 @@ impl Lanes {
         while left != 0 {
             let lane = left & left.wrapping_neg();
             let position = self.position_of(Marks(lane));
-            fit |= if self.confirms(segment, bucket, (position, value)) { lane } else { 0 };
+            fit |= if self.confirms(segment, bucket, position, value) { lane } else { 0 };
             left ^= lane;
         }
         Marks(fit)
@@ -54,7 +54,8 @@ impl Lanes {
     pub(crate) fn candidates_of_pair(
         &self,
         segment: &Segment,
-        (primary, partner): (&Bucket, &Bucket),
+        primary: &Bucket,
+        partner: &Bucket,
         probe: &Probe,
     ) -> (Marks, Marks) {
         if self.form == Form::WideWindows {
@@ -72,7 +73,8 @@ impl Lanes {
         &self,
         segment: &Segment,
         bucket: &Bucket,
-        (position, value): (u32, u64),
+        position: u32,
+        value: u64,
     ) -> bool {
         self.form != Form::Wide || self.rest(segment, bucket, position) == value & !self.lane_mask
     }

@@ -162,7 +162,7 @@ impl Construction<'_> {
             }
             let stretch = done..done + left.min(wished);
             done = stretch.end;
-            shards.insert((self.keys, stretch), self.copies, threads)?;
+            shards.insert(self.keys, stretch, self.copies, threads)?;
         }
     }
 

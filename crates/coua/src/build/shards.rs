@@ -85,15 +85,16 @@ impl Shards {
     /// Inserts some keys.
     pub(super) fn insert(
         &mut self,
-        (keys, stretch): (&dyn Keys, Range<usize>),
+        keys: &dyn Keys,
+        stretch: Range<usize>,
         copies: Copies,
         threads: usize,
     ) -> Result<(), Unfit> {
         let bits = self.cut.bits;
-        let starts = stretch.clone().step_by(BLOCK);
+        let (last, starts) = (stretch.end, stretch.step_by(BLOCK));
         self.blocks.resize_with(starts.len(), Block::default);
         side_by_side(threads, starts.zip(&mut self.blocks), |space, (start, block)| {
-            let end = stretch.end.min(start + BLOCK);
+            let end = last.min(start + BLOCK);
             block.fill(keys.hashes(start..end, space), bits);
         });
         let blocks = &self.blocks;

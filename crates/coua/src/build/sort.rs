@@ -1,6 +1,7 @@
 //! Sorting keys by shard.
 
 use crate::hash::KeyHash;
+use crate::parts::{shard_of, within_shard};
 
 /// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
 #[derive(Default)]
@@ -13,12 +14,10 @@ pub(super) struct Block {
 impl Block {
     /// Takes other keys, which are cut into 2^`bits` shards. Counting sort: two passes, no comparison.
     pub(super) fn fill(&mut self, hashes: &[KeyHash], bits: u32) {
-        // Two shifts, because a shift by 64 (one shard) is not defined.
-        let shard_of = |hash: KeyHash| ((hash.to_u64() >> 1) >> (63 - bits)) as usize;
         self.ends.clear();
         self.ends.resize(1 << bits, 0);
         for &hash in hashes {
-            self.ends[shard_of(hash)] += 1;
+            self.ends[shard_of(hash, bits)] += 1;
         }
         let mut next = 0;
         for end in &mut self.ends {
@@ -26,8 +25,8 @@ impl Block {
         }
         self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
         for &hash in hashes {
-            let place = &mut self.ends[shard_of(hash)];
-            self.hashes[*place] = KeyHash::from_u64(hash.to_u64() << bits);
+            let place = &mut self.ends[shard_of(hash, bits)];
+            self.hashes[*place] = within_shard(hash, bits);
             // In the end it has moved on to where the next shard's keys begin.
             *place += 1;
         }

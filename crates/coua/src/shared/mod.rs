@@ -30,6 +30,7 @@ use crate::error::{BuildError, ConvertError, Full, FullReason, Insertion, OutOfM
 use crate::filter::{CuckooFilter, Policy};
 use crate::geometry::Geometry;
 use crate::hash::{KeyHash, KeyHasher};
+use crate::parts::{shard_of, within_shard};
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -368,14 +369,13 @@ const UNPOISONED: &str = "no operation panics while it holds a shard";
 impl SharedCuckooFilter {
     #[inline]
     fn shard_of(&self, hash: KeyHash) -> usize {
-        // Two shifts, because a shift by 64 (one shard) is not defined.
-        ((hash.to_u64() >> 1) >> (63 - self.bits)) as usize
+        shard_of(hash, self.bits)
     }
 
     /// The hash as its shard knows it.
     #[inline]
     fn within(&self, hash: KeyHash) -> KeyHash {
-        KeyHash::from_u64(hash.to_u64() << self.bits)
+        within_shard(hash, self.bits)
     }
 
     fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {

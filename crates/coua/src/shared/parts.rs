@@ -4,7 +4,7 @@ use crate::error::{ConvertError, OutOfMemory};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Geometry, Resolution};
 use crate::hash::KeyHash;
-use crate::parts::{Cut, prefix_of};
+use crate::parts::{Cut, prefix_of, within_shard};
 use crate::prepared::Copies;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::side::Aside;
@@ -112,9 +112,9 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
 fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilter, OutOfMemory> {
     let prefix = prefix_of(number, bits);
     let CuckooFilter { geometry, policy, hasher, .. } = *filter;
-    let mut shard = Cut { bits, geometry, policy, hasher }.shard(table_of(filter, (prefix, bits))?);
+    let mut shard = Cut { bits, geometry, policy, hasher }.shard(table_of(filter, prefix, bits)?);
     for (hash, aside) in filter.side.under(prefix, bits) {
-        set_aside(&mut shard, KeyHash::from_u64(hash.to_u64() << bits), aside);
+        set_aside(&mut shard, within_shard(hash, bits), aside);
     }
     Ok(shard)
 }
@@ -127,7 +127,7 @@ fn set_aside(shard: &mut CuckooFilter, hash: KeyHash, aside: Aside) {
 }
 
 /// Copies of the segments under a prefix, in hash order.
-fn table_of(filter: &CuckooFilter, (prefix, bits): (u64, u32)) -> Result<Table, OutOfMemory> {
+fn table_of(filter: &CuckooFilter, prefix: u64, bits: u32) -> Result<Table, OutOfMemory> {
     let last = prefix | u64::MAX.checked_shr(bits).unwrap_or(0);
     let of_shard = |segment: &&Segment| (prefix..=last).contains(&segment.prefix);
     let mut sources: Vec<_> = filter.table.segments.iter().filter(of_shard).collect();

@@ -16,6 +16,11 @@ pub(crate) fn nth(n: u64) -> u64 {
     mixed(n.wrapping_add(1).wrapping_mul(STEP))
 }
 
+/// The n-th of a row of distinct uniform hashes.
+pub(crate) fn nth_hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
+
 fn mixed(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

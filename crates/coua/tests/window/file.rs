@@ -27,7 +27,7 @@ fn with(keys: &[u64]) -> Vec<u8> {
 /// Two generations of a window of ten; the clock stands at 12.
 fn honest() -> Forgery {
     let parts = vec![(u64::MAX, with(&[])), (10, with(&[1, 2, 3])), (12, with(&[4]))];
-    Forgery::of(2, (10, 1000), 1200, parts)
+    Forgery::of(2, 10, 1000, 1200, parts)
 }
 
 pub(crate) fn made() -> Generations {

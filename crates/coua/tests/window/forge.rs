@@ -35,7 +35,8 @@ impl Forgery {
     /// A file whose other fields are as they should be.
     pub(crate) fn of(
         clock: u32,
-        (generations, length): (u32, u64),
+        generations: u32,
+        length: u64,
         time: u64,
         parts: Vec<(u64, Vec<u8>)>,
     ) -> Self {

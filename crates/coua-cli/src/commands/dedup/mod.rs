@@ -12,6 +12,7 @@ use crate::clock::Now;
 use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
+use crate::input::Survey;
 use crate::input::block::Block;
 use crate::memory::Memory;
 use crate::message::Failure;
@@ -20,7 +21,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Course, Job, Yield};
+use crate::resume::{Begun, Course, Fresh, Job};
 use crate::session::Session;
 use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
@@ -30,11 +31,11 @@ use tally::{Counts, Tally, expected_wrongly_dropped};
 
 /// Print each record the first time it is seen
 ///
-/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's
-/// hash unless told otherwise, so the expected number of records wrongly taken for repeats stays far
-/// below one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
-/// files, room is made for as many items as their sizes and first records foretell. Records are printed as they came; only
-/// between two files of which the first lacks its last newline one is added.
+/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's hash
+/// unless told otherwise, so the expected number of records wrongly taken for repeats stays far below
+/// one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
+/// files, room is made for as many items as their sizes and first records foretell. Records are printed
+/// as they came; only between two files of which the first lacks its last newline one is added.
 ///
 /// With --filter the run goes on where the one before it ended. The filter file is brought up to date
 /// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
@@ -84,18 +85,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let work = &args.work;
-    work.run.check()?;
+    args.work.run.check()?;
     args.output.check()?;
-    if let Some(address) = args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
-        remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
-        let quiet = work.manners.quiet;
-        let task = Task { address, input: &args.input, run: &work.run, quiet };
-        let request = Request::of(&args.filter)?;
-        let to = args.output.destinations();
-        return remote::dedup::run(&task, &request, to, args.output.wanted());
+    match args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
+        Some(address) => run_on_server(args, address),
+        None => run_here(args),
     }
-    let now = args.now.now();
+}
+
+fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
+    let work = &args.work;
+    remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
+    let quiet = work.manners.quiet;
+    let task = Task { address, input: &args.input, run: &work.run, quiet };
+    let request = Request::of(&args.filter)?;
+    remote::dedup::run(&task, &request, args.output.destinations(), args.output.wanted())
+}
+
+fn run_here(args: &Args) -> Result<Exit, Failure> {
+    let (work, now) = (&args.work, args.now.now());
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
     let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
@@ -104,18 +112,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if file.is_none() && args.filter.leaves_all_open() {
         return halves::run(args, reading, &inputs, &own);
     }
-    let file = file.map(|path| FilterFile::lock(path, &work.manners)).transpose()?;
-    let mut memory = match file {
-        Some(file) => Memory::Kept(Box::new(file.open_or_build(&args.filter, &inputs, now)?)),
-        None => Memory::Fleeting(Box::new(args.filter.build()?)),
-    };
+    let mut memory = args.memory(&inputs, now)?;
     args.now.agree_with(memory.filter().window())?;
     reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
     let job = Job::new("dedup", &args.input, &reading)
         .with("repeats", repeats)
         .with("window", &args.filter.window);
-    let fresh = Yield {
+    let fresh = Fresh {
         to,
         opening: reading.opening(&inputs, &own),
         counts: Counts::default(),
@@ -131,11 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         &inputs,
     )?;
     let pipeline = session.pipeline(reading, memory.filter().hasher());
-    // A filter that is kept must depend on the records alone, not on how they were stored.
-    let open_ended = args.filter_file.is_none() && args.filter.leaves_capacity_open();
-    let forecast = Forecast::new(inputs.total_bytes).filter(|_| {
-        open_ended && memory.filter().endless().is_some_and(CuckooFilter::is_resizable)
-    });
+    let forecast = args.forecast(&inputs, &memory);
     let tally = Tally::new(session, counts, &args.output);
     let mut dedup = Dedup { memory, now, forecast, course, outcomes: Vec::new(), tally };
     let read = pipeline.run(&mut dedup, &mut outputs);
@@ -146,6 +146,25 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     // What the filter remembers must be in the output first.
     dedup.finish(outputs.settle()?)
+}
+
+impl Args {
+    /// The filter in the file, or a new one: in the file, or in memory alone.
+    fn memory(&self, inputs: &Survey, now: Now) -> Result<Memory, Failure> {
+        let Some(path) = &self.filter_file else {
+            return Ok(Memory::Fleeting(Box::new(self.filter.build()?)));
+        };
+        let file = FilterFile::lock(path, &self.work.manners)?;
+        Ok(Memory::Kept(Box::new(file.open_or_build(&self.filter, inputs, now)?)))
+    }
+
+    /// Foresees the items, where that may decide how much room there is. What is kept must depend on the
+    /// records alone, not on how they were stored.
+    fn forecast(&self, inputs: &Survey, memory: &Memory) -> Option<Forecast> {
+        let is_open = self.filter_file.is_none() && self.filter.leaves_capacity_open();
+        let is_resizable = memory.filter().endless().is_some_and(CuckooFilter::is_resizable);
+        Forecast::new(inputs.total_bytes).filter(|_| is_open && is_resizable)
+    }
 }
 
 /// The filter is one.

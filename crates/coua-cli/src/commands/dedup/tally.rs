@@ -77,9 +77,7 @@ impl Tally {
     pub(super) fn refuse(&mut self, block: &Block, stopped: BatchFull) -> usize {
         let place = block.record_of_hash(stopped.done);
         self.session.take_back(block, place);
-        let number = block.record_number(place);
-        let record = format!("{}: record {number}", block.name);
-        self.refused = Some(Refused { record, full: stopped.full });
+        self.refused = Some(Refused { record: block.record_name(place), full: stopped.full });
         place
     }
 

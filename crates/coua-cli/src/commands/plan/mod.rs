@@ -34,9 +34,10 @@ use std::path::PathBuf;
 /// Fields of the JSON object: `items`; `rate`: false-positive rate with that many items;
 /// `expected_wrongly_dropped`: records wrongly taken for repeats when a stream with that many unique
 /// records is de-duplicated; `bytes`, `side_bytes`: the part of them that items are expected to take
-/// which cannot be told apart and are more than a bucket has slots; `bits_per_item`, `hash_bits`, `layout`, `slots_per_bucket`,
-/// `slot_bits`, `slots`, `segments`; `compared`: a list of objects with `name`, `bytes` (null: it
-/// cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`, all for filters that never forget.
+/// which cannot be told apart and are more than a bucket has slots; `bits_per_item`, `hash_bits`,
+/// `layout`, `slots_per_bucket`, `slot_bits`, `slots`, `segments`; `compared`: a list of objects with
+/// `name`, `bytes` (null: it cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`, all
+/// for filters that never forget.
 ///
 /// With a window also `window`: `generations` that it is long, `alive`: the most there are at a time,
 /// `generation_items` that each is planned for and `generation_bytes` that it takes; `bytes` are those of the

@@ -6,6 +6,7 @@ use crate::bloom::value::Bloom;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
 /// `BF.ADD key item`
@@ -59,6 +60,8 @@ fn truth(outcome: Outcome) -> Reply {
 
 fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Vec<Outcome>, Refusal> {
     let rest = Rest { command: AddMany::NAME, words: &[] };
-    let limits = (call.key_memory_limit(), || call.limits());
-    insertion.run(call, |value, items| value.insert(items, limits), c"bloom.add", &rest)
+    let limit = call.key_memory_limit();
+    let insert =
+        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || call.limits());
+    insertion.run(call, insert, c"bloom.add", &rest)
 }

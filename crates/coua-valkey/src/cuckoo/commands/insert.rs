@@ -7,6 +7,7 @@ use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
 /// `CF.ADD key item`
@@ -105,6 +106,9 @@ fn run(
 ) -> Result<Vec<Outcome>, Refusal> {
     let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
     let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
-    let limits = (call.key_memory_limit(), || call.limits());
-    insertion.run(call, |value, items| value.insert(items, copies, limits), c"cuckoo.add", &rest)
+    let limit = call.key_memory_limit();
+    let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]]| {
+        value.insert(items, copies, limit, || call.limits())
+    };
+    insertion.run(call, insert, c"cuckoo.add", &rest)
 }

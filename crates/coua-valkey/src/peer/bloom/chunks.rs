@@ -60,7 +60,7 @@ impl PeerBloom {
         let width = check_length(header.len() as u64, count, flags)?;
         let mut options = Options::new(u64::from(flags & !HAS_SEED))?;
         check_growth(options, growth)?;
-        let list = read_list(&mut fields, count as usize, (width, options.sizing()), limits)?;
+        let list = read_list(&mut fields, count as usize, width, options.sizing(), limits)?;
         if has_seed {
             options = options.with_seed(fields.u64())?;
         }
@@ -144,7 +144,8 @@ fn check_length(found: u64, count: u64, flags: u32) -> Result<Entries, LoadError
 fn read_list(
     fields: &mut Fields<'_>,
     count: usize,
-    (width, sizing): (Entries, Sizing),
+    width: Entries,
+    sizing: Sizing,
     limits: &Limits,
 ) -> Result<Vec<(Numbers, u64)>, LoadError> {
     let mut list = Vec::new();
