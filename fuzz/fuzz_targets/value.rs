@@ -132,7 +132,7 @@ impl Filled for Value<Bloom> {
         let mut value: Self = Value::Own(own);
         let items = items();
         let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
-        value.insert(&items, (None, || LIMITS)).expect("an own filter takes items");
+        value.insert(&items, None, || LIMITS).expect("an own filter takes items");
         value
     }
 }
@@ -203,7 +203,7 @@ fn use_cuckoo(mut value: Value<Cuckoo>) {
     let items = items();
     let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
     for copies in [Copies::Add, Copies::Keep] {
-        let _answer = value.insert(&items, copies, (LIMIT, || LIMITS));
+        let _answer = value.insert(&items, copies, LIMIT, || LIMITS);
     }
     let _answer = (value.contains(b"copy"), value.contains_all(&items), value.count_all(&items));
     if let Ok(removed) = value.remove(&items) {
@@ -217,7 +217,7 @@ fn use_bloom(mut value: Value<Bloom>) {
     keep(&value);
     let items = items();
     let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
-    let _answer = value.insert(&items, (LIMIT, || LIMITS));
+    let _answer = value.insert(&items, LIMIT, || LIMITS);
     let _answer = (value.contains(b"copy"), value.contains_all(&items), value.len());
     keep(&value);
 }
