@@ -107,7 +107,7 @@ impl<'a> Inserter<'a> {
         let mut behind = Behind { keys: ahead.to_be_asked(), asked: 0 };
         let mut next = if self.may_overtake { outlook.ready(left) } else { outlook.run(left) };
         loop {
-            left &= !self.place_or_wait(shapes, (keys, outlook), (start, next), &mut behind);
+            left &= !self.place_or_wait(&shapes, (keys, outlook), (start, next), &mut behind);
             if left == 0 {
                 break;
             }
@@ -195,7 +195,7 @@ impl<'a> Inserter<'a> {
     #[inline(always)]
     fn place_or_wait(
         &mut self,
-        shapes: impl Shapes,
+        shapes: &impl Shapes,
         seen: (&LocatedKeys, &Outlook),
         (start, some): (usize, u32),
         behind: &mut Behind,
@@ -218,7 +218,7 @@ impl<'a> Inserter<'a> {
     #[inline(never)]
     fn place_foreseen(
         &mut self,
-        shapes: impl Shapes,
+        shapes: &impl Shapes,
         (keys, outlook): (&LocatedKeys, &Outlook),
         (start, mut left): (usize, u32),
         behind: &mut Behind,
@@ -233,7 +233,7 @@ impl<'a> Inserter<'a> {
                 break;
             }
             outlook.place(number, &lanes, segment);
-            behind.ask_next(self.filter, shapes);
+            behind.ask_next(self.filter, *shapes);
             self.note_inserted(start + number);
             placed += 1;
             left &= left - 1;
