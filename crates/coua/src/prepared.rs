@@ -9,7 +9,7 @@ use crate::geometry::{Probe, Shape};
 use crate::pair::Pair;
 use crate::relocate::Step;
 use crate::shapes::{ByLevel, Shapes, Work, in_form};
-use crate::side::{Aside, ENTRY_BYTES, Taken};
+use crate::side::{Aside, Taken};
 
 /// Whether an insert adds a copy of a key that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl CuckooFilter {
     /// Adds copies without slots, as many as are wanted where the key has such; otherwise they are an
     /// entry, which takes memory.
     pub(crate) fn set_aside(&mut self, probe: &Probe, copies: u64) -> Result<(), Full> {
-        if self.memory_left() < ENTRY_BYTES as u64 && self.side_copies(probe) == 0 {
+        if !self.has_entries_left(0) && self.side_copies(probe) == 0 {
             return Err(self.full(FullReason::MemoryLimit));
         }
         self.side.add(self.representative(probe), Aside { extra: copies, homeless: 0 });

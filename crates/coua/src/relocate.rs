@@ -81,11 +81,15 @@ impl CuckooFilter {
             return Room::Refuse(FullReason::NoRoom);
         }
         // Beyond what its memory was planned for, an item may come to need an entry of the side table.
-        let entries = (pending as u64 + 1) * ENTRY_BYTES as u64;
-        if self.memory_left() < entries && self.stored >= self.capacity() {
+        if !self.has_entries_left(pending) && self.stored >= self.capacity() {
             return Room::Refuse(FullReason::MemoryLimit);
         }
         Room::Relocate
+    }
+
+    /// Whether memory is left for an entry of the side table, if so many relocations come to need one first.
+    pub(crate) fn has_entries_left(&self, pending: usize) -> bool {
+        self.memory_left() >= (pending as u64 + 1) * ENTRY_BYTES as u64
     }
 
     /// Keys made to collide fill two buckets, not a segment: they must not buy memory.

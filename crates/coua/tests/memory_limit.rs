@@ -199,6 +199,40 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
     }
 }
 
+/// One copy more of a key than there are slots for takes memory, as does an item that ends without a slot: a batch
+/// must not decide about the one while it does not know of the other.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn batches_of_copies_are_refused_where_single_calls_are() {
+    for (layout, slots) in LAYOUTS {
+        let random = &mut Random::new(slots.into());
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        let mut prepared = builder.capacity(400_000).max_relocations(1).build().unwrap();
+        let bytes = prepared.memory_bytes();
+        prepared.set_memory_limit(Some(bytes as u64 + 2_000));
+        let held = random.hashes(500);
+        prepared.insert_hash_batch(&held.repeat(slots as usize)).unwrap();
+        while prepared.memory_bytes() < bytes + 1_000 {
+            prepared.insert_hash(random.hash()).unwrap();
+        }
+        let mixed = held.iter().flat_map(|&it| random.hashes(20).into_iter().chain([it]));
+        let keys: Vec<_> = mixed.collect();
+        for entries in 1..100 {
+            let limit = prepared.memory_bytes() + 40 * entries;
+            let [mut single, mut batched] = [(); 2].map(|()| {
+                let mut filter = prepared.clone();
+                filter.set_memory_limit(Some(limit as u64));
+                filter
+            });
+            let stopped = batched.insert_hash_batch(&keys).err();
+            let refused = keys.iter().position(|&key| single.insert_hash(key).is_err());
+            assert!(refused.is_some(), "{limit} {single:?}");
+            assert_eq!(stopped.map(|it| it.done), refused, "{limit} {single:?}");
+            assert!(snapshot(&single) == snapshot(&batched), "{limit} {single:?}");
+        }
+    }
+}
+
 /// Where memory is just enough for the items that a filter is made for, they go in, each of them: with and
 /// without the limit it does not grow for them.
 #[test]

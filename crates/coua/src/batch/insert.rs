@@ -155,6 +155,11 @@ impl<'a> Inserter<'a> {
             }
             self.settle(shapes, probe.segment);
         }
+        let under_way = self.pending.len();
+        if !self.may_overtake && under_way > 0 && !self.filter.has_entries_left(under_way) {
+            // Each may end without a slot, and take the memory that a copy of this key would take.
+            self.settle_all(shapes);
+        }
         let is_full = outlook.is_full(number) && self.is_as_seen(keys, number, outlook);
         let accepted = if is_full {
             Accepted::NeedsRoom

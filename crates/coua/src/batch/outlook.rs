@@ -45,7 +45,7 @@ pub(crate) struct Outlook {
     pub(crate) full: u16,
     /// The key is in no slot, and one of its buckets has a free one.
     pub(crate) open: u16,
-    /// Those of them that no key before them in the group is in the way of, for it is in the same segment and not open.
+    /// Those of them that go in first: no key before them in the group is of the same segment and not open.
     pub(crate) ready: u16,
 }
 
@@ -56,7 +56,7 @@ impl Outlook {
         (self.held, self.full, self.open, self.ready) = (0, 0, 0, 0);
     }
 
-    /// Those of the keys left that may go in before all others, whose segments are not theirs.
+    /// Those of the keys left that may go in before all others.
     #[inline(always)]
     pub(super) fn ready(&self, left: u32) -> u32 {
         left & u32::from(self.ready)

@@ -47,7 +47,7 @@ impl Inserter<'_> {
             let Squad { count, ways, are_open_known, .. } = &self.pending.squads[squad];
             let all = 0xff_u8 >> (SQUAD - count);
             let open = if *are_open_known { ways.open & all } else { 0 };
-            // Those that end first, for that cannot be foretold.
+            // Those whose way is open first: the processor cannot foretell which they are.
             for mut left in [open, all & !open] {
                 while left != 0 {
                     let number = left.trailing_zeros() as usize;
