@@ -66,6 +66,8 @@ pub struct CuckooFilter {
     /// By level, which is depth below the base depth: of those in use, and of the one below, to which segments
     /// may split.
     pub(crate) shapes: Vec<Shape>,
+    /// That of all segments, while they have the same.
+    pub(crate) only_shape: Option<Shape>,
     pub(crate) directory: Directory,
     pub(crate) table: Table,
     pub(crate) side: Side,
@@ -143,13 +145,26 @@ impl CuckooFilter {
         policy: Policy,
         hasher: KeyHasher,
     ) -> Result<Self, OutOfMemory> {
-        let shapes = geometry.shapes_below(0);
-        let bytes = shapes[0].bytes(geometry.segment_slots());
-        Ok(Self {
-            table: Table::new(geometry.base_depth, bytes)?,
-            directory: Directory::new(geometry.base_depth)?,
+        let bytes = geometry.shapes_below(0)[0].bytes(geometry.segment_slots());
+        let table = Table::new(geometry.base_depth, bytes)?;
+        let directory = Directory::new(geometry.base_depth)?;
+        Ok(Self::of_table(geometry, table, directory, policy, hasher))
+    }
+
+    /// A filter with these segments, whose slots and copies aside are still to be counted.
+    pub(crate) fn of_table(
+        geometry: Geometry,
+        table: Table,
+        directory: Directory,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Self {
+        let mut filter = Self {
             geometry,
-            shapes,
+            shapes: geometry.shapes_below(table.deepest_level()),
+            only_shape: None,
+            directory,
+            table,
             side: Side::default(),
             stored: 0,
             policy,
@@ -157,7 +172,9 @@ impl CuckooFilter {
             splits: 0,
             whole: Whole::default(),
             memory_limit: u64::MAX,
-        })
+        };
+        filter.only_shape = filter.shape_of_all();
+        filter
     }
 
     /// Whether the key was inserted and not removed; true for another key with the false-positive

@@ -72,7 +72,10 @@ pub(crate) enum Resolution {
 pub(crate) struct Shape {
     pub(crate) buckets: u64,
     pub(crate) depth: u32,
-    pub(crate) hash_mask: u64,
+    /// The bits of a hash after the segment's prefix, as far as the filter tells them apart.
+    pub(crate) suffix_mask: u64,
+    /// `buckets`, as many places higher as the suffix lies below the top of a word.
+    scaled_buckets: u64,
     /// Resolution of a representative within the segment: bits of the hash after the prefix.
     suffix_bits: u32,
     pub(crate) top_bits: u32,
@@ -83,6 +86,10 @@ pub(crate) struct Shape {
     pub(crate) top_shift: u32,
     /// The bits of a fingerprint that are not its low part.
     pub(crate) top_mask: u64,
+    /// What a word holds below the first `top_bits` bits.
+    below_top_mask: u64,
+    /// `low_range`, `top_bits` places higher.
+    scaled_low_range: u64,
     pub(crate) lanes: Lanes,
 }
 
@@ -164,19 +171,22 @@ impl Geometry {
     /// The shape at `depth`, or `None` if the fingerprint would be too narrow or too wide there.
     pub(crate) fn shape(&self, depth: u32) -> Option<Shape> {
         let top_bits = self.top_bits(depth)?;
-        let (hash_mask, suffix_bits) = match self.resolution {
-            Resolution::Prefix { bits } => (u64::MAX << (64 - bits), bits - depth),
-            Resolution::Cells { .. } => (u64::MAX, 64 - depth),
+        let bits = match self.resolution {
+            Resolution::Prefix { bits } => bits,
+            Resolution::Cells { .. } => 64,
         };
         let lanes = Lanes::new(self.layout, self.slots_per_bucket, top_bits + self.low_bits)?;
         Some(Shape {
             buckets: self.buckets,
             depth,
-            hash_mask,
-            suffix_bits,
+            suffix_mask: (u64::MAX << (64 - bits)) & (u64::MAX >> depth),
+            suffix_bits: bits - depth,
             top_bits,
             low_bits: self.low_bits,
             low_range: (1 << self.low_bits) - 1,
+            scaled_buckets: self.buckets.checked_mul(1 << depth)?,
+            below_top_mask: u64::MAX >> top_bits,
+            scaled_low_range: ((1 << self.low_bits) - 1) << top_bits,
             top_shift: 64 - (top_bits + self.low_bits),
             top_mask: u64::MAX << self.low_bits,
             lanes,
@@ -226,10 +236,10 @@ impl Shape {
     /// From hash to buckets and slot value. The caller has found the segment.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
-        let suffix = (hash.to_u64() & self.hash_mask) << self.depth;
-        let (primary, rest) = multiply_high(suffix, self.buckets);
+        let suffix = hash.to_u64() & self.suffix_mask;
+        let (primary, rest) = multiply_high(suffix, self.scaled_buckets);
         let top = (rest >> self.top_shift) & self.top_mask;
-        let (low, _) = multiply_high(rest << self.top_bits, self.low_range);
+        let (low, _) = multiply_high(rest & self.below_top_mask, self.scaled_low_range);
         let fingerprint = top | (low + 1);
         let partner = self.wrapped(primary + self.offset(fingerprint));
         Probe { segment, primary, partner, value: fingerprint << self.lanes.tag_bits }
@@ -238,7 +248,8 @@ impl Shape {
     /// A bucket number below twice the number of buckets, modulo that number.
     #[inline(always)]
     fn wrapped(&self, bucket: u64) -> u64 {
-        bucket - select_unpredictable(bucket >= self.buckets, self.buckets, 0)
+        // The smaller of the two, for what is below it wraps when that is taken off.
+        bucket.min(bucket.wrapping_sub(self.buckets))
     }
 
     /// The same item one level deeper, in the halves of its segment, whose buckets are counted through: its

@@ -100,6 +100,7 @@ impl CuckooFilter {
         Ok(Self {
             geometry: self.geometry,
             shapes: self.shapes.clone(),
+            only_shape: self.only_shape,
             directory: self.directory.try_clone()?,
             table: self.table.try_clone()?,
             side: self.side.try_clone()?,

@@ -80,6 +80,9 @@ impl Pair {
                 Sought::Unclear => None,
             };
         }
+        if self.lanes.form == Form::Narrow {
+            return Some(self.lanes.any_candidate(&self.primary, &self.partner, probe.value));
+        }
         let (here, there) = self.candidates(segment, probe);
         Some(here.any() | there.any())
     }

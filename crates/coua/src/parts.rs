@@ -59,19 +59,10 @@ impl Cut {
     pub(crate) fn shard(&self, table: Table) -> CuckooFilter {
         let geometry = self.shard_geometry();
         let occupied = table.segments.iter().map(|segment| u64::from(segment.occupied)).sum();
-        CuckooFilter {
-            shapes: geometry.shapes_below(table.deepest_level()),
-            directory: directory_of(&table, geometry.base_depth),
-            geometry,
-            table,
-            side: Side::default(),
-            stored: occupied,
-            policy: self.policy,
-            hasher: self.hasher,
-            splits: 0,
-            whole: Whole { depth: self.bits, ..Whole::default() },
-            memory_limit: u64::MAX,
-        }
+        let directory = directory_of(&table, geometry.base_depth);
+        let whole = Whole { depth: self.bits, ..Whole::default() };
+        let shard = CuckooFilter::of_table(geometry, table, directory, self.policy, self.hasher);
+        CuckooFilter { stored: occupied, whole, ..shard }
     }
 
     /// The geometry of a shard: the same segments, `bits` bits less deep.
@@ -103,19 +94,10 @@ impl Cut {
         }
         let mut table = Table::joined(tables);
         table.segments.sort_unstable_by_key(|segment| segment.prefix);
-        CuckooFilter {
-            geometry: self.geometry,
-            shapes: self.geometry.shapes_below(table.deepest_level()),
-            directory: directory_of(&table, self.geometry.base_depth),
-            table,
-            side,
-            stored,
-            policy: self.policy,
-            hasher: self.hasher,
-            splits: 0,
-            whole: Whole::default(),
-            memory_limit: u64::MAX,
-        }
+        let directory = directory_of(&table, self.geometry.base_depth);
+        let (geometry, policy, hasher) = (self.geometry, self.policy, self.hasher);
+        let joined = CuckooFilter::of_table(geometry, table, directory, policy, hasher);
+        CuckooFilter { side, stored, ..joined }
     }
 }
 

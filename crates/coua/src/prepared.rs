@@ -3,6 +3,7 @@
 //! Single calls do the one after the other; batches locate many keys before they touch the first.
 
 use crate::KeyHash;
+use crate::bucket::Form;
 use crate::error::{Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, WhenFull};
 use crate::geometry::{Probe, Shape};
@@ -29,8 +30,29 @@ pub(crate) enum Accepted {
 impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
-        let segment = self.directory.segment_of(hash);
-        self.shape_of(segment).locate(hash, segment)
+        self.locate_with(self.shape_for(hash), hash)
+    }
+
+    #[inline(always)]
+    fn locate_with(&self, shape: &Shape, hash: KeyHash) -> Probe {
+        shape.locate(hash, self.directory.segment_of(hash))
+    }
+
+    /// The shape of a key's segment. Where all have one, it is known before the segment is.
+    #[inline(always)]
+    fn shape_for(&self, hash: KeyHash) -> &Shape {
+        let depth = |shape: Option<Shape>| shape.map(|shape| shape.depth);
+        debug_assert_eq!(depth(self.only_shape), depth(self.shape_of_all()));
+        match &self.only_shape {
+            Some(shape) => shape,
+            None => self.shape_by_level(hash),
+        }
+    }
+
+    /// Out of line, lest the compiler read the shape through the segment after all.
+    #[inline(never)]
+    fn shape_by_level(&self, hash: KeyHash) -> &Shape {
+        self.shape_of(self.directory.segment_of(hash))
     }
 
     #[inline(always)]
@@ -38,9 +60,9 @@ impl CuckooFilter {
         &self.shapes[self.table.segments[segment as usize].level as usize]
     }
 
-    /// The shape of all segments, if they have the same depth.
-    pub(crate) fn only_shape(&self) -> Option<&Shape> {
-        self.directory.is_even(self.table.segments.len()).then(|| self.shape_of(0))
+    /// What `only_shape` is to be: once more after every change of a segment's depth.
+    pub(crate) fn shape_of_all(&self) -> Option<Shape> {
+        self.directory.is_even(self.table.segments.len()).then(|| *self.shape_of(0))
     }
 
     /// Puts an item into the emptier of its buckets; `Again` if both are full.
@@ -51,25 +73,38 @@ impl CuckooFilter {
         Pair::read(lanes, segment, probe).place(segment, probe)
     }
 
+    /// The commonest case alone is inlined where a key is asked for, and no case has to keep what another needs.
     #[inline(always)]
     pub(crate) fn look(&self, hash: KeyHash) -> bool {
-        // Where all segments have one shape, the key is located before its own is known.
-        match self.only_shape() {
-            Some(shape) => self.look_with(shape, hash),
-            None => self.look_by_level(hash),
+        match &self.only_shape {
+            Some(shape) if shape.lanes.form == Form::Narrow && !self.side.has_homeless() => {
+                self.look_in_slots(shape.in_form(Form::Narrow), hash)
+            }
+            Some(shape) if shape.lanes.form == Form::Wide && !self.side.has_homeless() => {
+                self.look_in_wide_slots(shape, hash)
+            }
+            _ => self.look_with_care(hash),
         }
     }
 
-    /// Out of line, lest the compiler read the shape through the segment after all.
-    #[inline(never)]
-    fn look_by_level(&self, hash: KeyHash) -> bool {
-        self.look_with(self.shape_of(self.directory.segment_of(hash)), hash)
+    /// Where all segments have this shape and all keys a slot.
+    #[inline(always)]
+    fn look_in_slots(&self, shape: Shape, hash: KeyHash) -> bool {
+        let probe = &self.locate_with(&shape, hash);
+        let segment = &self.table.segments[probe.segment as usize];
+        let is_held = Pair::read(shape.lanes, segment, probe).holds(segment, probe);
+        is_held.unwrap_or_else(|| self.look_with_care(hash))
     }
 
-    #[inline(always)]
-    fn look_with(&self, shape: &Shape, hash: KeyHash) -> bool {
-        let probe = &shape.locate(hash, self.directory.segment_of(hash));
-        // One branch on the form instead of one at every step.
+    #[inline(never)]
+    fn look_in_wide_slots(&self, shape: &Shape, hash: KeyHash) -> bool {
+        self.look_in_slots(shape.in_form(Form::Wide), hash)
+    }
+
+    #[inline(never)]
+    fn look_with_care(&self, hash: KeyHash) -> bool {
+        let shape = self.shape_for(hash);
+        let probe = &self.locate_with(shape, hash);
         in_form(LookUp { filter: self, probe }, Some(*shape))
     }
 
@@ -81,7 +116,11 @@ impl CuckooFilter {
             Some(is_held) => is_held,
             None => self.is_among_many(*probe),
         };
-        is_held || segment.spilled && self.side.has_homeless() && self.is_aside(*probe)
+        // Whether it is held cannot be foretold: no branch on it but in filters that have such keys.
+        if self.side.has_homeless() {
+            return is_held || segment.spilled && self.is_aside(*probe);
+        }
+        is_held
     }
 
     /// Takes a copy of the probe, as all do that are seldom called: were it lent, those that call it would
@@ -125,8 +164,8 @@ impl CuckooFilter {
 
     #[inline]
     pub(crate) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
-        let probe = &self.locate(hash);
-        let shape = *self.shape_of(probe.segment);
+        let shape = *self.shape_for(hash);
+        let probe = &self.locate_with(&shape, hash);
         match in_form(Insert { filter: self, probe, copies }, Some(shape))? {
             Accepted::Done(insertion) => Ok(insertion),
             Accepted::NeedsRoom => self.insert_where_full(hash, *probe),
@@ -245,8 +284,8 @@ impl CuckooFilter {
 
     #[inline(always)]
     pub(crate) fn remove_one(&mut self, hash: KeyHash) -> bool {
-        let probe = &self.locate(hash);
-        let shape = *self.shape_of(probe.segment);
+        let shape = *self.shape_for(hash);
+        let probe = &self.locate_with(&shape, hash);
         in_form(Remove { filter: self, probe }, Some(shape))
     }
 

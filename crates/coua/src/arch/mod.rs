@@ -99,7 +99,7 @@ impl<'a> Vectorized<'a> {
     /// `None` if the processor lacks the instructions or the filter's segments are of several depths.
     #[inline]
     pub(crate) fn of(filter: &'a CuckooFilter) -> Option<Self> {
-        Self::with_shape(filter, filter.only_shape()?)
+        Self::with_shape(filter, filter.only_shape.as_ref()?)
     }
 
     /// For work on segments of this shape; `None` if the processor lacks the instructions.
@@ -176,7 +176,7 @@ struct Located {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn locate(shape: &Shape, hash: __m512i) -> Located {
     let buckets = splat(shape.buckets);
-    let suffix = shift_left(_mm512_and_epi64(hash, splat(shape.hash_mask)), shape.depth);
+    let suffix = shift_left(_mm512_and_epi64(hash, splat(shape.suffix_mask)), shape.depth);
     let (primary, rest) = multiply(suffix, buckets);
     let top = _mm512_and_epi64(shift_right(rest, shape.top_shift), splat(shape.top_mask));
     let (low, _) = multiply(shift_left(rest, shape.top_bits), splat(shape.low_range));

@@ -68,7 +68,7 @@ impl<'a> Inserter<'a> {
     pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
         let mut outcome = Ok(());
         while outcome.is_ok() && self.done < self.hashes.len() {
-            let only = self.filter.only_shape().copied();
+            let only = self.filter.only_shape;
             outcome = in_best_form(&mut self, only);
         }
         outcome

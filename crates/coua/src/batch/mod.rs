@@ -64,7 +64,7 @@ pub(crate) use outlook::{Finds, Outlook};
 impl CuckooFilter {
     /// Puts items that are counted already into slots.
     pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        let only = self.only_shape().copied();
+        let only = self.only_shape;
         in_best_form(Restorer { filter: self, hashes }, only);
     }
 
@@ -105,7 +105,7 @@ impl CuckooFilter {
             vectorized.contains(hashes, present);
             return;
         }
-        in_best_form(Looker { filter: self, hashes, present }, self.only_shape().copied());
+        in_best_form(Looker { filter: self, hashes, present }, self.only_shape);
     }
 
     /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
@@ -260,7 +260,7 @@ impl CuckooFilter {
     pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let only = self.only_shape().copied();
+        let only = self.only_shape;
         in_best_form(Remover { filter: self, hashes, removed }, only);
     }
 }

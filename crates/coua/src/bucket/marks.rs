@@ -127,6 +127,18 @@ impl Lanes {
         lane.wrapping_mul(self.ones) | self.positions
     }
 
+    /// Whether a lane of a key's primary bucket or partner is the key's: [`candidates_of_pair`](Self::candidates_of_pair)
+    /// in fewer instructions, where it does not matter which.
+    #[inline(always)]
+    pub(crate) fn any_candidate(&self, primary: &Bucket, partner: &Bucket, value: u64) -> bool {
+        let wanted = self.repeated(value);
+        let here = primary.lanes() ^ wanted;
+        let there = partner.lanes() ^ (wanted | (self.ones * PARTNER));
+        // A carry leaves only lanes that are zero, and so is not taken for the first.
+        let zero = |word: u64| word.wrapping_sub(self.ones) & !word;
+        (zero(here) | zero(there)) & self.high != 0
+    }
+
     /// The positions whose lanes are those of `wanted`.
     #[inline(always)]
     fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {

@@ -407,6 +407,10 @@ mod tests {
                 let expected = marks(&|position| lanes.at_position(wanted, position));
                 assert_eq!(found.count() as usize, expected.len(), "{lanes:?}");
                 assert_eq!(lanes.first(found), expected.first().copied());
+                if lanes.form == Form::Narrow {
+                    // No value here is one in its partner.
+                    assert_eq!(lanes.any_candidate(&read, &read, wanted), !expected.is_empty());
+                }
                 let empties = lanes.empties(segment, &read);
                 assert_eq!(empties.count() as usize, marks(&|_| 0).len());
                 assert_eq!(lanes.first(empties), marks(&|_| 0).first().copied());

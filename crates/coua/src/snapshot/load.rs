@@ -12,7 +12,6 @@ use crate::KeyHash;
 use crate::directory::Directory;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
-use crate::growth::Whole;
 use crate::hash::KeyHasher;
 use crate::side::{Aside, Side};
 use crate::snapshot::error::{LoadError, Part};
@@ -204,23 +203,14 @@ struct Parts {
 
 /// Puts the parts together and checks them against each other.
 fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
-    let mut filter = CuckooFilter {
-        geometry: header.geometry,
-        shapes: header.geometry.shapes_below(parts.table.deepest_level()),
-        directory: parts.directory,
-        table: parts.table,
-        side: Side::default(),
-        stored: header.stored,
-        policy: header.policy,
-        hasher: parts.hasher,
-        splits: 0,
-        whole: Whole::default(),
-        memory_limit: u64::MAX,
-    };
-    Side::check_memory(parts.side_bytes.len() / ENTRY_BYTES as usize)?;
+    let Parts { hasher, directory, table, side_bytes } = parts;
+    let (geometry, policy) = (header.geometry, header.policy);
+    let mut filter = CuckooFilter::of_table(geometry, table, directory, policy, hasher);
+    filter.stored = header.stored;
+    Side::check_memory(side_bytes.len() / ENTRY_BYTES as usize)?;
     let most_homeless = filter.slots() + SPARE_HOMELESS;
     let mut last = None;
-    for entry in parts.side_bytes.chunks_exact(ENTRY_BYTES as usize) {
+    for entry in side_bytes.chunks_exact(ENTRY_BYTES as usize) {
         let mut fields = Reader { bytes: entry, at: 0 };
         let hash = KeyHash::from_u64(fields.u64());
         let aside = Aside { extra: fields.u64(), homeless: fields.u64() };

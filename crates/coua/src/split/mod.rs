@@ -85,6 +85,7 @@ impl CuckooFilter {
         let lower = &mut self.table.segments[index as usize];
         lower.clear();
         lower.level = level + 1;
+        self.only_shape = self.shape_of_all();
         self.splits += 1;
         let halves = [index, upper_index];
         let segments = halves.map(|index| index as usize);
