@@ -46,6 +46,11 @@ impl Directory {
         self.entries.len() == segments
     }
 
+    /// Whether each prefix has the segment of its own number. O(segments).
+    pub(crate) fn is_in_order(&self) -> bool {
+        (0..).zip(&self.entries).all(|(number, &segment)| number == segment)
+    }
+
     /// The segments in the order of their hashes, each with its prefix (in the high bits of a u64).
     pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut last = None;

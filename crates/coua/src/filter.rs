@@ -174,6 +174,7 @@ impl CuckooFilter {
             memory_limit: u64::MAX,
         };
         filter.only_shape = filter.shape_of_all();
+        filter.find_row();
         filter
     }
 

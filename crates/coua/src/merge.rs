@@ -97,7 +97,7 @@ impl CuckooFilter {
     /// # Ok::<(), coua::OutOfMemory>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        Ok(Self {
+        let mut copy = Self {
             geometry: self.geometry,
             shapes: self.shapes.clone(),
             only_shape: self.only_shape,
@@ -110,7 +110,9 @@ impl CuckooFilter {
             splits: self.splits,
             whole: self.whole,
             memory_limit: self.memory_limit,
-        })
+        };
+        copy.find_row();
+        Ok(copy)
     }
 }
 

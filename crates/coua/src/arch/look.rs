@@ -129,7 +129,7 @@ impl Vectorized<'_> {
     fn locate(&self, hashes: &[KeyHash; LANES], places: &mut Places, last_bit: Option<u64>) {
         // SAFETY: eight hashes, which are eight u64.
         let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
-        let base = self.segment_bases(self.segments_of(hash));
+        let (_, base) = self.segments_of(hash);
         let found = locate(self.shape, hash);
         store(&mut places.value, found.value);
         for (bucket, place) in

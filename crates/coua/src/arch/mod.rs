@@ -23,7 +23,7 @@ use crate::bucket::Form;
 use crate::filter::CuckooFilter;
 use crate::geometry::Shape;
 use crate::shapes::{ByLevel, Work, in_form};
-use crate::table::Segment;
+use crate::table::{Row, Segment};
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_cvtepu32_epi64,
     _mm512_i64gather_epi32, _mm512_loadu_si512, _mm512_min_epu64, _mm512_mul_epu32,
@@ -128,8 +128,7 @@ impl<'a> Vectorized<'a> {
     fn locate_part(&self, hashes: &[KeyHash; LANES], places: &mut LocatedKeys, part: usize) {
         // SAFETY: eight hashes, which are eight u64.
         let hash = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
-        let segments = self.segments_of(hash);
-        let base = self.segment_bases(segments);
+        let (segments, base) = self.segments_of(hash);
         let found = locate(self.shape, hash);
         store(part_of(&mut places.segment, part), segments);
         store(part_of(&mut places.primary, part), found.primary);
@@ -146,24 +145,38 @@ impl<'a> Vectorized<'a> {
         _mm512_mul_epu32(bucket, splat(self.shape.lanes.bucket_bits()))
     }
 
-    /// The numbers of the segments that the hashes lie in.
+    /// The numbers of the segments that the hashes lie in, and their addresses.
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn segments_of(&self, hash: __m512i) -> __m512i {
+    fn segments_of(&self, hash: __m512i) -> (__m512i, __m512i) {
         let (bits, entries) = self.filter.directory.entries();
         let index = shift_right(_mm512_srli_epi64::<1>(hash), 63 - bits);
+        if let Some(row) = self.filter.table.row() {
+            return (index, bases_in_row(&row, index));
+        }
         // SAFETY: `index` has `bits` bits, and there are 2^bits entries.
         let segment = unsafe { _mm512_i64gather_epi32::<4>(index, entries.as_ptr().cast()) };
-        _mm512_cvtepu32_epi64(segment)
+        let segment = _mm512_cvtepu32_epi64(segment);
+        (segment, self.segment_bases(segment))
     }
 
     /// The addresses of segments.
     #[target_feature(enable = "avx512f,avx512dq")]
     fn segment_bases(&self, segments: __m512i) -> __m512i {
+        if let Some(row) = self.filter.table.row() {
+            return bases_in_row(&row, segments);
+        }
         let offset = _mm512_mul_epu32(segments, splat(size_of::<Segment>() as u64));
         let bases = self.filter.table.segments.as_ptr().wrapping_byte_add(Segment::BASE_OFFSET);
         // SAFETY: every entry of the directory names a segment of the table, whose bases are eight bytes.
         unsafe { gather(_mm512_add_epi64(offset, splat(bases as u64))) }
     }
+}
+
+/// The addresses of the segments of these numbers.
+#[target_feature(enable = "avx512f")]
+fn bases_in_row(row: &Row, segments: __m512i) -> __m512i {
+    let distance = _mm512_mul_epu32(segments, splat(row.step.into()));
+    _mm512_add_epi64(distance, splat(row.first))
 }
 
 struct Located {

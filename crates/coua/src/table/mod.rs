@@ -30,9 +30,20 @@ pub(crate) struct Table {
     /// What this table and the other parts of one that was cut lie in. Only kept: each has segments of
     /// its own there, and takes new ones from its own arenas.
     common: Option<Arc<Vec<Arena>>>,
+    row: Option<Row>,
     /// Unused bytes at the end of the last arena.
     free: usize,
     total: usize,
+}
+
+/// Where segments lie that follow each other in memory as in their list: those of a table that was made
+/// whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// The address of the first one's memory.
+    pub(crate) first: u64,
+    /// From one to the next, in bytes.
+    pub(crate) step: u32,
 }
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
@@ -133,7 +144,26 @@ impl Table {
         let offset = arena.len() - self.free;
         self.free -= wanted;
         self.segments.push(Segment::new(arena.base_at(offset), wanted, prefix, level));
+        self.row = None;
         Ok(index)
+    }
+
+    /// Finds out whether the segments lie in a row; they must keep their order from then on. O(segments).
+    pub(crate) fn find_row(&mut self) {
+        let address = |segment: &Segment| segment.address() as u64;
+        let Some(first) = self.segments.first().map(address) else { return };
+        let step = self.segments.get(1).map_or(0, |second| address(second).wrapping_sub(first));
+        let Ok(step) = u32::try_from(step) else { return };
+        let row = Row { first, step };
+        let place = |number: usize| first.wrapping_add(number as u64 * u64::from(step));
+        let mut places = self.segments.iter().map(address).enumerate();
+        self.row = places.all(|(number, address)| address == place(number)).then_some(row);
+    }
+
+    /// The row that the segments lie in, as far as that was found.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn row(&self) -> Option<Row> {
+        self.row
     }
 
     /// A table cut into `parts` tables with equally many segments, in their order; there must be so many.
