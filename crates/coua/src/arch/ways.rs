@@ -130,11 +130,12 @@ impl Vectorized<'_> {
     }
 }
 
-/// What slots of windows hold belongs to.
+/// [`Lanes::own_bucket`](crate::bucket::Lanes::own_bucket) for slots of windows, eight times.
 #[target_feature(enable = "avx512f")]
 pub(super) fn in_windows(slot: __m512i, stored: __m512i) -> Residents {
     let position = _mm512_srli_epi64::<1>(_mm512_and_epi64(stored, splat(POSITION)));
     let value = _mm512_andnot_epi64(splat(POSITION), stored);
+    let position = _mm512_min_epu64(position, slot);
     Residents { own: _mm512_sub_epi64(slot, position), value }
 }
 

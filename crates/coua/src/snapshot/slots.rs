@@ -1,5 +1,6 @@
 //! Checks the slots of a segment that was read.
 
+use crate::bucket::POSITION;
 use crate::geometry::Shape;
 use crate::shapes::{Shapes, Work, in_best_form};
 use crate::table::Segment;
@@ -45,10 +46,17 @@ impl Check<'_> {
 fn by_slot(shape: &Shape, segment: &Segment) -> Option<u64> {
     let low_part = shape.low_range << shape.lanes.tag_bits;
     let (mut used, mut sound) = (0, true);
-    shape.for_each_value(segment, |bucket, value| {
-        used += 1;
-        sound &= bucket < shape.buckets && value & low_part != 0;
-    });
+    for (number, positions) in shape.lanes.runs(0..shape.slots()) {
+        let bucket = shape.lanes.read(segment, number);
+        for position in positions {
+            // A slot with nothing but a position in it is not free either.
+            let stored = shape.lanes.stored(segment, &bucket, position);
+            let (own, value) = shape.lanes.own_bucket(number, position, stored);
+            let leads_out = shape.lanes.overlap() && number == 0 && stored & POSITION != 0;
+            used += u64::from(stored != 0);
+            sound &= stored == 0 || own < shape.buckets && !leads_out && value & low_part != 0;
+        }
+    }
     sound.then_some(used)
 }
 
@@ -88,6 +96,16 @@ mod tests {
                 }
             }
             assert!(0 < sound && sound < 4 * bytes, "{layout:?} {slots} {bits}: {sound}");
+            if layout == Layout::Windows {
+                // A position that in the first slot leads out of the segment, with an item or without.
+                let item = POSITION | (1 << shape.lanes.tag_bits);
+                for forged in [POSITION, item] {
+                    let first = shape.lanes.read(segment, 0);
+                    let stored = shape.lanes.stored(segment, &first, 0);
+                    shape.lanes.replace(segment, &first, 0, (stored, forged));
+                    assert_eq!(in_use(&shape, segment), None, "{layout:?} {slots} {bits}");
+                }
+            }
         }
     }
 }
