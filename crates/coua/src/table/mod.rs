@@ -39,6 +39,7 @@ pub(crate) struct Table {
 /// Where segments lie that follow each other in memory as in their list: those of a table that was made
 /// whole.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only vectors ask for it"))]
 pub(crate) struct Row {
     /// The address of the first one's memory.
     pub(crate) first: u64,
