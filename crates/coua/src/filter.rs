@@ -174,7 +174,10 @@ impl CuckooFilter {
             memory_limit: u64::MAX,
         };
         filter.only_shape = filter.shape_of_all();
-        filter.find_row();
+        // Where the list of segments is in the order of their hashes, the directory need not be asked.
+        if filter.directory.is_in_order() {
+            filter.table.find_row();
+        }
         filter
     }
 

@@ -97,22 +97,16 @@ impl CuckooFilter {
     /// # Ok::<(), coua::OutOfMemory>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut copy = Self {
-            geometry: self.geometry,
-            shapes: self.shapes.clone(),
-            only_shape: self.only_shape,
-            directory: self.directory.try_clone()?,
-            table: self.table.try_clone()?,
+        let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
+        let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
+        Ok(Self {
             side: self.side.try_clone()?,
             stored: self.stored,
-            policy: self.policy,
-            hasher: self.hasher,
             splits: self.splits,
             whole: self.whole,
             memory_limit: self.memory_limit,
-        };
-        copy.find_row();
-        Ok(copy)
+            ..copy
+        })
     }
 }
 

@@ -65,14 +65,6 @@ impl CuckooFilter {
         self.directory.is_even(self.table.segments.len()).then(|| *self.shape_of(0))
     }
 
-    /// Segments whose list is in the order of their hashes are found without the directory, if they also
-    /// lie in a row.
-    pub(crate) fn find_row(&mut self) {
-        if self.directory.is_in_order() {
-            self.table.find_row();
-        }
-    }
-
     /// Puts an item into the emptier of its buckets; `Again` if both are full.
     #[inline(always)]
     pub(crate) fn place(&mut self, shapes: impl Shapes, probe: &Probe) -> Step {

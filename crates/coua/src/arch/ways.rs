@@ -135,7 +135,6 @@ impl Vectorized<'_> {
 pub(super) fn in_windows(slot: __m512i, stored: __m512i) -> Residents {
     let position = _mm512_srli_epi64::<1>(_mm512_and_epi64(stored, splat(POSITION)));
     let value = _mm512_andnot_epi64(splat(POSITION), stored);
-    let position = _mm512_min_epu64(position, slot);
     Residents { own: _mm512_sub_epi64(slot, position), value }
 }
 

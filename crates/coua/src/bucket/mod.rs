@@ -169,13 +169,12 @@ impl Lanes {
         if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
     }
 
-    /// The bucket that a stored value belongs to, and the value without its position. In a forged segment the
-    /// first slot may name a position that no bucket has there: it is taken for the other.
+    /// The bucket that a stored value belongs to, and the value without its position.
     #[inline(always)]
     pub(crate) fn own_bucket(&self, bucket: u64, position: u32, stored: u64) -> (u64, u64) {
         if self.tag_bits == 2 {
             let slot = bucket + u64::from(position);
-            (slot.saturating_sub((stored & POSITION) / POSITION), stored & !POSITION)
+            (slot.wrapping_sub((stored & POSITION) / POSITION), stored & !POSITION)
         } else {
             (bucket, stored)
         }
