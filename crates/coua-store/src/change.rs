@@ -102,6 +102,10 @@ impl Store {
     ///
     /// [`BatchFull`] at the first key without room.
     ///
+    /// # Panics
+    ///
+    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
     /// # use coua_store::Store;
@@ -119,6 +123,7 @@ impl Store {
         hashes: &[KeyHash],
         when: When<'_>,
     ) -> Result<(), BatchFull> {
+        let when = when.part(0..hashes.len());
         self.in_pieces(hashes, |filter, notes, piece| {
             filter.insert_hash_batch(&hashes[piece.clone()], when.part(piece), notes)
         })
@@ -157,6 +162,10 @@ impl Store {
     ///
     /// [`BatchFull`] at the first absent key without room.
     ///
+    /// # Panics
+    ///
+    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    ///
     /// ```
     /// # use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
     /// # use coua_store::Store;
@@ -176,6 +185,7 @@ impl Store {
         when: When<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
+        let when = when.part(0..hashes.len());
         outcomes.clear();
         let mut of_piece = Vec::new();
         self.in_pieces(hashes, |filter, notes, piece| {

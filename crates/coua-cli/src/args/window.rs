@@ -97,7 +97,7 @@ impl NowArgs {
         if self.now.is_none() || is_timed {
             return Ok(());
         }
-        Err(Failure::at("--now", NO_WINDOW))
+        Err(Failure::at("--now", "has a meaning only for filters with --window"))
     }
 }
 

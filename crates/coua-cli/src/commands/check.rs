@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    args.now.agree_with(view.filter.window())?;
     let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };

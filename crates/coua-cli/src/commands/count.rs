@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    args.now.agree_with(view.filter.window())?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;
     let session =
         Session::begin(Counted::Found, &args.run, args.quiet, reading.on_missing, &inputs)?;

@@ -74,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let mut state = filter_file::glance(&args.file, &args.secret)?;
+    args.now.agree_with(state.filter.window())?;
     filter_file::tell(args.now.now(), &mut state.filter);
     let info = Info::of(&state, &args.file)?;
     let text = if args.json {

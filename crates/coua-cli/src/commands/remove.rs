@@ -107,6 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     opening.check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open(&args.secret, &inputs, now)?;
+    args.now.agree_with(filter.filter().window())?;
     let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
     let fresh = Fresh { to, opening, counts: Counts::default(), quiet: work.manners.quiet };

@@ -2,6 +2,7 @@
 //! and what it must not say.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
@@ -65,6 +66,25 @@ fn items_with_times_and_counted_items() {
         }
         assert!(plain.forgotten() > 0, "{clock:?}");
     }
+}
+
+#[test]
+fn too_few_times_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let window = Window::new(Clock::Given, 1_000, 4).unwrap();
+    let make = || Generations::new(window, CuckooFilter::new());
+    let mut store = Store::create(&path, make).unwrap();
+    // More than are handed on at a time.
+    let hashes = hashes(1, 300_000);
+    let times = vec![7; hashes.len() - 1];
+    let when = When::Each(&times);
+    let copies = AssertUnwindSafe(|| store.insert_hash_batch_at(&hashes, when));
+    assert!(catch_unwind(copies).is_err());
+    let mut outcomes = Vec::new();
+    let unique = || store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes);
+    assert!(catch_unwind(AssertUnwindSafe(unique)).is_err());
+    assert_eq!(store.filter().len(), 0);
 }
 
 /// A filter of a window of ten in two generations, with a commit at time 20.

@@ -49,6 +49,10 @@ impl Generations {
     ///
     /// [`BatchFull`] at the first absent key without room.
     ///
+    /// # Panics
+    ///
+    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    ///
     /// ```
     /// use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
     /// let minute = Window::new(Clock::Given, 60_000, 6)?;
@@ -66,6 +70,7 @@ impl Generations {
         outcomes: &mut Vec<Insertion>,
         ledger: &mut impl Ledger,
     ) -> Result<(), BatchFull> {
+        let when = when.part(0..hashes.len());
         if let Some(filter) = self.endless_mut() {
             let result = filter.insert_unique_hash_batch(hashes, outcomes);
             let inserted = hashes.iter().zip(&*outcomes);
@@ -108,6 +113,10 @@ impl Generations {
     ///
     /// [`BatchFull`] at the first key without room.
     ///
+    /// # Panics
+    ///
+    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    ///
     /// ```
     /// use coua::{Generations, KeyHash, When};
     /// let mut seen = Generations::default();
@@ -121,6 +130,7 @@ impl Generations {
         when: When<'_>,
         ledger: &mut impl Ledger,
     ) -> Result<(), BatchFull> {
+        let when = when.part(0..hashes.len());
         if self.window().is_none() {
             let filter = self.generation(0).map_err(|full| BatchFull { done: 0, full })?;
             let result = filter.insert_hash_batch(hashes);

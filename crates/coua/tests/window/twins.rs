@@ -1,5 +1,7 @@
 //! Batches beside the plain model, beside single calls, and beside what a ledger noted.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use coua::{Change, Clock, CuckooFilter, Generations, Insertion, KeyHash, Ledger, When, Window};
 use proptest::prelude::*;
 
@@ -297,5 +299,22 @@ fn windows_have_limits() {
         last.insert_unique("a").unwrap();
         let bytes = bytes_of(&last);
         assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+    }
+}
+
+#[test]
+fn too_few_times_change_nothing() {
+    let hashes = [1, 2, 3].map(hash);
+    let when = When::Each(&[5, 6]);
+    for clock in [Clock::Given, Clock::Arrival, Clock::Count] {
+        let window = Window::new(clock, 100, 4).unwrap();
+        let mut seen = Generations::new(window, CuckooFilter::new());
+        let seen = &mut seen;
+        let copies = AssertUnwindSafe(|| seen.insert_hash_batch(&hashes, when, &mut ()));
+        assert!(catch_unwind(copies).is_err(), "{clock:?}");
+        let mut outcomes = Vec::new();
+        let unique = || seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ());
+        assert!(catch_unwind(AssertUnwindSafe(unique)).is_err(), "{clock:?}");
+        assert_eq!(seen.len(), 0, "{clock:?}");
     }
 }

@@ -17,9 +17,9 @@ fn windows_that_cannot_be() {
             &["--generations", "9"],
             "--generations: has a meaning only with --window or --window-items",
         ),
-        (&["--now", "0"], "--now: has a meaning only with --window"),
-        (&["--now", "0", "--capacity", "9"], "--now: has a meaning only with --window"),
-        (&["--now", "0", "--window-items", "9"], "--now: has a meaning only with --window"),
+        (&["--now", "0"], "--now: has a meaning only for filters with --window"),
+        (&["--now", "0", "--capacity", "9"], "--now: has a meaning only for filters with --window"),
+        (&["--now", "0", "--window-items", "9"], "--now: has a meaning only for filters with --window"),
         (&["--time-field", "1"], "--time-field: has a meaning only with --window"),
         (&["--window-items", "9", "--time-field", "1"], "has no meaning with --window-items"),
         (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
@@ -64,8 +64,17 @@ fn options_must_agree_with_the_filter() {
     assert!(message.contains("never forgets"), "{message}");
     for (file, is_new) in [("p.coua", false), ("n.coua", true)] {
         let run = run_with(b"a\n", ["add", &folder.join(file), "--now", "0"]);
-        run.failed(2, "coua: --now: has a meaning only with --window\n");
+        run.failed(2, "coua: --now: has a meaning only for filters with --window\n");
         assert!(folder.has(file) != is_new, "{file}");
+    }
+    run_with(b"a\n", ["add", &folder.join("i.coua"), "--window-items", "80"]).good();
+    for (command, file) in ["check", "count", "remove", "info", "compact"]
+        .into_iter()
+        .flat_map(|command| ["p.coua", "i.coua"].map(|file| (command, file)))
+    {
+        let run = run_with(b"a\n", [command, &folder.join(file), "--now", "0"]);
+        run.failed(2, "coua: --now: has a meaning only for filters with --window\n");
+        assert_eq!(run_with(b"a\n", ["count", &folder.join(file)]).text(), "1\ta\n", "{command}");
     }
 }
 
