@@ -19,7 +19,10 @@ fn windows_that_cannot_be() {
         ),
         (&["--now", "0"], "--now: has a meaning only for filters with --window"),
         (&["--now", "0", "--capacity", "9"], "--now: has a meaning only for filters with --window"),
-        (&["--now", "0", "--window-items", "9"], "--now: has a meaning only for filters with --window"),
+        (
+            &["--now", "0", "--window-items", "9"],
+            "--now: has a meaning only for filters with --window",
+        ),
         (&["--time-field", "1"], "--time-field: has a meaning only with --window"),
         (&["--window-items", "9", "--time-field", "1"], "has no meaning with --window-items"),
         (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
