@@ -6,6 +6,7 @@
 use crate::args::filter::FilterArgs;
 use crate::args::run::Manners;
 use crate::args::secret::SecretArgs;
+use crate::args::window::NowArgs;
 use crate::clock::{Now, moment_text};
 use crate::input::{self, Survey};
 use crate::message::{self, Failure};
@@ -129,7 +130,7 @@ impl FilterFile {
         self,
         wanted: &FilterArgs,
         inputs: &Survey,
-        now: Now,
+        now: NowArgs,
     ) -> Result<Kept, Failure> {
         let name = self.name();
         if is_there(&self.path)? {
@@ -148,17 +149,17 @@ impl FilterFile {
         self,
         secret: &SecretArgs,
         inputs: &Survey,
-        now: Now,
+        now: NowArgs,
     ) -> Result<Kept, Failure> {
         self.open_as(expecting(Options::new(), inputs), secret, now)
     }
 
     /// The filter in the file, read and checked, to be changed all over.
-    pub(crate) fn open_whole(self, secret: &SecretArgs, now: Now) -> Result<Kept, Failure> {
+    pub(crate) fn open_whole(self, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
         self.open_as(Options::new().access(Access::Load), secret, now)
     }
 
-    fn open_as(self, options: Options, secret: &SecretArgs, now: Now) -> Result<Kept, Failure> {
+    fn open_as(self, options: Options, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
         let name = self.name();
         if !is_there(&self.path)? {
             return Err(Failure::io(name, &Errno::NOENT.into()));
@@ -167,6 +168,7 @@ impl FilterFile {
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
         check_key(secret, kept.filter(), &name)?;
+        let now = now.for_window(kept.filter().window())?;
         check_clock(now, kept.filter(), &name)?;
         kept.tell(now);
         Ok(kept)

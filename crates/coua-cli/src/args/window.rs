@@ -87,17 +87,14 @@ pub(crate) struct NowArgs {
 }
 
 impl NowArgs {
-    pub(crate) fn now(self) -> Now {
-        self.now.map_or(Now::System, Now::Fixed)
-    }
-
-    /// Complains if it makes no difference to a filter with this window.
-    pub(crate) fn agree_with(self, window: Option<Window>) -> Result<(), Failure> {
+    /// For a filter with this window. Complains if it is stated and makes no difference to that.
+    pub(crate) fn for_window(self, window: Option<Window>) -> Result<Now, Failure> {
         let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
-        if self.now.is_none() || is_timed {
-            return Ok(());
+        match self.now {
+            None => Ok(Now::System),
+            Some(millis) if is_timed => Ok(Now::Fixed(millis)),
+            Some(_) => Err(Failure::at("--now", "has a meaning only for filters with --window")),
         }
-        Err(Failure::at("--now", "has a meaning only for filters with --window"))
     }
 }
 

@@ -63,15 +63,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let task = Task { address, input: &args.target.input, run: &work.run, quiet };
         return remote::add::run(&task, &Request::of(&args.filter)?, args.copies());
     }
-    let now = args.now.now();
     let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.filter.secret)?;
     let to = Destinations::default();
     reading.opening(&inputs, &own).check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open_or_build(&args.filter, &inputs, now)?;
-    args.now.agree_with(filter.filter().window())?;
+    let mut filter = file.open_or_build(&args.filter, &inputs, args.now)?;
+    let now = args.now.for_window(filter.filter().window())?;
     reading.believe_times(now, filter.filter());
     let again = if args.unique { Again::Harmless } else { Again::Counts };
     let job = Job::new("add", &args.target.input, &reading);

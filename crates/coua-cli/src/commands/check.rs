@@ -70,13 +70,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
-    args.now.agree_with(view.filter.window())?;
+    let now = args.now.for_window(view.filter.window())?;
     let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());
-    let lookup = Lookup::new(view, args.now.now(), |filter: &Generations, block: &mut Block| {
+    let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
         filter.contains_hash_batch(&block.hashes, &mut block.present);
     });
     let findings = Findings::new(args.printing);

@@ -33,8 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = FilterFile::lock(&args.file, &args.manners)?;
     let name = file.name();
-    let mut kept = file.open_whole(&args.secret, args.now.now())?;
-    args.now.agree_with(kept.filter().window())?;
+    let mut kept = file.open_whole(&args.secret, args.now)?;
     let before = kept.filter().memory_bytes() as u64;
     kept.store.rewrite(Generations::compact);
     // A run that was interrupted can be gone on with as before.

@@ -52,14 +52,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
-    args.now.agree_with(view.filter.window())?;
+    let now = args.now.for_window(view.filter.window())?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;
     let session =
         Session::begin(Counted::Found, &args.run, args.quiet, reading.on_missing, &inputs)?;
     let on_missing = reading.on_missing;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, on_missing };
-    let lookup = Lookup::new(view, args.now.now(), |filter: &Generations, block: &mut Block| {
+    let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
         filter.count_hash_batch(&block.hashes, &mut block.counts);
     });
     let mut count = Count { lookup: &lookup, session, found: 0, not_found: 0 };

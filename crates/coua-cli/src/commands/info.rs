@@ -74,8 +74,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let mut state = filter_file::glance(&args.file, &args.secret)?;
-    args.now.agree_with(state.filter.window())?;
-    filter_file::tell(args.now.now(), &mut state.filter);
+    let now = args.now.for_window(state.filter.window())?;
+    filter_file::tell(now, &mut state.filter);
     let info = Info::of(&state, &args.file)?;
     let text = if args.json {
         serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"

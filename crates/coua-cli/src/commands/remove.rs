@@ -89,7 +89,7 @@ impl ReportArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let (work, now) = (&args.work, args.now.now());
+    let work = &args.work;
     let report = args.report.report;
     work.run.check()?;
     if let Some(address) = Address::of(&args.target.filter_file)? {
@@ -106,8 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let opening = reading.opening(&inputs, &own);
     opening.check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open(&args.secret, &inputs, now)?;
-    args.now.agree_with(filter.filter().window())?;
+    let mut filter = file.open(&args.secret, &inputs, args.now)?;
+    let now = args.now.for_window(filter.filter().window())?;
     let job = Job::new("remove", &args.target.input, &reading);
     let job = job.with("report", report).again(Again::Counts);
     let fresh = Fresh { to, opening, counts: Counts::default(), quiet: work.manners.quiet };

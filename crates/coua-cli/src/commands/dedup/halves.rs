@@ -29,7 +29,7 @@ pub(super) fn run(
     inputs: &Survey,
     own: &OwnFiles,
 ) -> Result<Exit, Failure> {
-    args.now.agree_with(None)?;
+    args.now.for_window(None)?;
     let half = |number| {
         let filter = args.filter.build_with_hash_bits(BITS)?;
         Ok(Half::new(number, filter, Forecast::new(inputs.total_bytes)))

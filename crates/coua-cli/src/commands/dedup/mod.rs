@@ -103,7 +103,7 @@ fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
 }
 
 fn run_here(args: &Args) -> Result<Exit, Failure> {
-    let (work, now) = (&args.work, args.now.now());
+    let work = &args.work;
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
     let inputs = reading.inputs.survey()?;
     let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
@@ -112,8 +112,8 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
     if file.is_none() && args.filter.leaves_all_open() {
         return halves::run(args, reading, &inputs, &own);
     }
-    let mut memory = args.memory(&inputs, now)?;
-    args.now.agree_with(memory.filter().window())?;
+    let mut memory = args.memory(&inputs)?;
+    let now = args.now.for_window(memory.filter().window())?;
     reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
     let job = Job::new("dedup", &args.input, &reading)
@@ -150,12 +150,12 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
 
 impl Args {
     /// The filter in the file, or a new one: in the file, or in memory alone.
-    fn memory(&self, inputs: &Survey, now: Now) -> Result<Memory, Failure> {
+    fn memory(&self, inputs: &Survey) -> Result<Memory, Failure> {
         let Some(path) = &self.filter_file else {
             return Ok(Memory::Fleeting(Box::new(self.filter.build()?)));
         };
         let file = FilterFile::lock(path, &self.work.manners)?;
-        Ok(Memory::Kept(Box::new(file.open_or_build(&self.filter, inputs, now)?)))
+        Ok(Memory::Kept(Box::new(file.open_or_build(&self.filter, inputs, self.now)?)))
     }
 
     /// Foresees the items, where that may decide how much room there is. What is kept must depend on the
