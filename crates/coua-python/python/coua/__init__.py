@@ -1,0 +1,52 @@
+"""Have I seen this before? For billions of keys, in a few bytes each.
+
+>>> import coua
+>>> seen = coua.CuckooFilter()
+>>> seen.add("kestrel"), seen.add("kestrel"), "kestrel" in seen
+(True, False, True)
+>>> seen.add_many(["wren", "kestrel", "wren"])
+array([ True, False, False])
+"""
+
+import os
+
+import numpy  # noqa: F401  (missing, it should be missed here and not in the middle of a batch)
+
+from coua._coua import (
+    __VERSION__ as __version__,
+    BloomFilter,
+    CuckooFilter,
+    Error,
+    File,
+    Filter,
+    Full,
+    LoadError,
+    Locked,
+    MergeError,
+    Plan,
+    Window,
+    _after_fork,
+    open,
+    plan,
+    shards,
+)
+
+__all__ = [
+    "BloomFilter",
+    "CuckooFilter",
+    "Error",
+    "File",
+    "Filter",
+    "Full",
+    "LoadError",
+    "Locked",
+    "MergeError",
+    "Plan",
+    "Window",
+    "open",
+    "plan",
+    "shards",
+]
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

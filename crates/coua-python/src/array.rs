@@ -1,0 +1,204 @@
+//! Arrays of numpy and Arrow as keys.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{ArrowError, DataType};
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyArray, PyArrayReader};
+
+use crate::batch::Batch;
+
+/// The keys of an array of numpy with one dimension.
+pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+    if array.ndim() != 1 {
+        return Err(PyValueError::new_err(format!(
+            "keys are an array of {} dimensions: give one of 1 dimension, such as keys.ravel()",
+            array.ndim()
+        )));
+    }
+    let dtype = array.dtype();
+    match dtype.kind() {
+        b'i' | b'u' => add_integers(batch, array),
+        b'S' | b'V' if dtype.itemsize() > 0 && !dtype.has_fields() => add_fixed_width(batch, array),
+        b'U' | b'S' | b'V' | b'O' | b'T' => batch.add_items(&array.call_method0("tolist")?),
+        _ => Err(PyTypeError::new_err(format!(
+            "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"u8\") for its \
+             bits, or array.astype(str)"
+        ))),
+    }
+}
+
+fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+    batch.reserve(array.len())?;
+    let is_taken = take::<u64>(batch, array, |key| key)
+        || take::<i64>(batch, array, i64::cast_unsigned)
+        || take::<u32>(batch, array, u64::from)
+        || take::<i32>(batch, array, |key| i64::from(key).cast_unsigned())
+        || take::<u16>(batch, array, u64::from)
+        || take::<i16>(batch, array, |key| i64::from(key).cast_unsigned())
+        || take::<u8>(batch, array, u64::from)
+        || take::<i8>(batch, array, |key| i64::from(key).cast_unsigned());
+    if is_taken {
+        return Ok(());
+    }
+    // In the other byte order.
+    let native = array.dtype().call_method1("newbyteorder", ("=",))?;
+    let array = array.call_method1("astype", (native,))?;
+    add_integers(batch, array.cast()?)
+}
+
+/// Adds the keys if they are of this type, and says so.
+fn take<T: Element + Copy>(
+    batch: &mut Batch,
+    array: &Bound<'_, PyUntypedArray>,
+    bits: impl Fn(T) -> u64,
+) -> bool {
+    let Ok(array) = array.cast::<PyArray1<T>>() else { return false };
+    let array = array.readonly();
+    match array.as_slice() {
+        Ok(keys) => batch.add_integers(keys.iter().map(|key| bits(*key))),
+        Err(_) => batch.add_integers(array.as_array().iter().map(|key| bits(*key))),
+    }
+    true
+}
+
+/// Bytes of one length; as numpy shows them, those of `S` end before the zeros at their end.
+fn add_fixed_width(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+    let (keys, width) = (array.len(), array.dtype().itemsize());
+    let is_padded = array.dtype().kind() == b'S';
+    batch.reserve(keys)?;
+    let contiguous = array.py().import("numpy")?.call_method1("ascontiguousarray", (array,))?;
+    let bytes =
+        contiguous.call_method1("view", ("u1",))?.call_method1("reshape", ((keys, width),))?;
+    let bytes = bytes.cast::<PyArray2<u8>>()?.readonly();
+    let rows = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    batch
+        .add_bytes(rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key }));
+    Ok(())
+}
+
+fn unpadded(key: &[u8]) -> &[u8] {
+    let end = key.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    &key[..end]
+}
+
+/// The keys of an object with `__arrow_c_array__`.
+pub(crate) fn add_arrow_array(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let array = keys.extract::<PyArray>()?;
+    keys.py().detach(|| add_arrow(batch, array.array()))
+}
+
+/// The keys of an object with `__arrow_c_stream__`, array by array.
+pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut arrays = keys.extract::<PyArrayReader>()?.into_reader()?;
+    loop {
+        let next = keys.py().detach(|| {
+            let Some(array) = arrays.next() else { return Ok(false) };
+            add_arrow(batch, &array.map_err(|error| broken_stream(&error))?).map(|()| true)
+        })?;
+        if !next {
+            return Ok(());
+        }
+        keys.py().check_signals()?;
+    }
+}
+
+fn broken_stream(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(format!("the Arrow stream of keys broke off: {error}"))
+}
+
+fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+    batch.reserve(array.len())?;
+    match array.data_type() {
+        DataType::Utf8 => add_values(batch, array.as_string::<i32>().iter(), str::as_bytes),
+        DataType::LargeUtf8 => add_values(batch, array.as_string::<i64>().iter(), str::as_bytes),
+        DataType::Utf8View => add_values(batch, array.as_string_view().iter(), str::as_bytes),
+        DataType::Binary => add_values(batch, array.as_binary::<i32>().iter(), |key| key),
+        DataType::LargeBinary => add_values(batch, array.as_binary::<i64>().iter(), |key| key),
+        DataType::BinaryView => add_values(batch, array.as_binary_view().iter(), |key| key),
+        DataType::FixedSizeBinary(_) => {
+            add_values(batch, array.as_fixed_size_binary().iter(), |key| key)
+        }
+        DataType::UInt64 => add_numbers::<UInt64Type>(batch, array, |key| key),
+        DataType::UInt32 => add_numbers::<UInt32Type>(batch, array, u64::from),
+        DataType::UInt16 => add_numbers::<UInt16Type>(batch, array, u64::from),
+        DataType::UInt8 => add_numbers::<UInt8Type>(batch, array, u64::from),
+        DataType::Int64 => add_numbers::<Int64Type>(batch, array, i64::cast_unsigned),
+        DataType::Int32 => {
+            add_numbers::<Int32Type>(batch, array, |key| i64::from(key).cast_unsigned())
+        }
+        DataType::Int16 => {
+            add_numbers::<Int16Type>(batch, array, |key| i64::from(key).cast_unsigned())
+        }
+        DataType::Int8 => {
+            add_numbers::<Int8Type>(batch, array, |key| i64::from(key).cast_unsigned())
+        }
+        DataType::Dictionary(..) => add_dictionary(batch, array),
+        DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
+        DataType::Struct(_) => Err(PyTypeError::new_err(
+            "a table or struct has no keys: give one column of it, such as frame[\"url\"]",
+        )),
+        other => Err(PyTypeError::new_err(format!(
+            "an Arrow array of {other} has no keys (integers, strings and binary are): cast it"
+        ))),
+    }
+}
+
+fn add_values<'a, T: ?Sized + 'a>(
+    batch: &mut Batch,
+    values: impl Iterator<Item = Option<&'a T>>,
+    bytes: impl Fn(&'a T) -> &'a [u8],
+) -> PyResult<()> {
+    for value in values {
+        match value {
+            Some(value) => batch.add_bytes(std::iter::once(bytes(value))),
+            None => batch.add_null()?,
+        }
+    }
+    Ok(())
+}
+
+fn add_numbers<T: ArrowPrimitiveType>(
+    batch: &mut Batch,
+    array: &ArrayRef,
+    bits: impl Fn(T::Native) -> u64,
+) -> PyResult<()> {
+    let array = array.as_primitive::<T>();
+    if array.null_count() == 0 {
+        batch.add_integers(array.values().iter().map(|key| bits(*key)));
+        return Ok(());
+    }
+    for key in array {
+        match key {
+            Some(key) => batch.add_integers(std::iter::once(bits(key))),
+            None => batch.add_null()?,
+        }
+    }
+    Ok(())
+}
+
+/// Each value is hashed once, however often it occurs.
+fn add_dictionary(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+    let dictionary = array.as_any_dictionary();
+    let mut values = batch.beside();
+    add_arrow(&mut values, dictionary.values())?;
+    let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
+    let nulls = dictionary.keys().nulls();
+    for (place, key) in dictionary.normalized_keys().into_iter().enumerate() {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(place));
+        match hashes.get(key).copied().flatten().filter(|_| !is_null) {
+            Some(hash) => batch.add_hash(hash),
+            None => batch.add_null()?,
+        }
+    }
+    Ok(())
+}

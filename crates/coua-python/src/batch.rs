@@ -1,0 +1,196 @@
+//! Many Python objects as keys.
+
+use coua::{KeyHash, KeyHasher};
+use numpy::PyUntypedArray;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+use crate::{array, key};
+
+/// Keys between two looks at the signals that have come.
+const BETWEEN_SIGNALS: usize = 1 << 16;
+
+/// What to do with keys that are missing: `None`, or null in Arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// The batch is refused.
+    Refuse,
+    /// They are no keys, and their answer is `False`.
+    Skip,
+}
+
+impl Nulls {
+    /// From the argument `null`.
+    pub(crate) fn named(name: &str) -> PyResult<Self> {
+        match name {
+            "error" => Ok(Self::Refuse),
+            "skip" => Ok(Self::Skip),
+            _ => Err(PyValueError::new_err(format!(
+                "null is {name:?}: expected \"error\" or \"skip\""
+            ))),
+        }
+    }
+}
+
+/// The hashes of a batch. All of it was looked at before anything is done with it.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    hasher: KeyHasher,
+    nulls: Nulls,
+    hashes: Vec<KeyHash>,
+    /// Where, among keys and nulls together, the nulls are.
+    skipped: Vec<usize>,
+}
+
+impl Batch {
+    /// The keys of an array of numpy, an array or stream of Arrow, or anything that can be iterated over.
+    pub(crate) fn of(keys: &Bound<'_, PyAny>, hasher: KeyHasher, nulls: Nulls) -> PyResult<Self> {
+        refuse_single(keys)?;
+        let mut batch = Self { hasher, nulls, hashes: Vec::new(), skipped: Vec::new() };
+        if let Ok(array) = keys.cast::<PyUntypedArray>() {
+            array::add_numpy(&mut batch, array)?;
+        } else if keys.hasattr("__arrow_c_array__")? {
+            array::add_arrow_array(&mut batch, keys)?;
+        } else if keys.hasattr("__arrow_c_stream__")? {
+            array::add_arrow_stream(&mut batch, keys)?;
+        } else {
+            batch.add_items(keys)?;
+        }
+        Ok(batch)
+    }
+
+    /// Whatever can be iterated over, item by item.
+    pub(crate) fn add_items(&mut self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.reserve(keys.len().unwrap_or(0))?;
+        for item in keys.try_iter()? {
+            let item = item?;
+            if item.is_none() {
+                self.add_null()?;
+            } else {
+                let hash = key::hash(&item, self.hasher);
+                let place = self.len();
+                self.hashes.push(hash.inspect_err(|error| note_place(keys.py(), error, place))?);
+            }
+            if self.len().is_multiple_of(BETWEEN_SIGNALS) {
+                keys.py().check_signals()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for as many more keys.
+    pub(crate) fn reserve(&mut self, keys: usize) -> PyResult<()> {
+        self.hashes.try_reserve(keys).map_err(|_| {
+            pyo3::exceptions::PyMemoryError::new_err(format!(
+                "no memory for the hashes of {keys} keys"
+            ))
+        })
+    }
+
+    /// Keys given as 64 bits.
+    pub(crate) fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
+        let hasher = self.hasher;
+        self.hashes.extend(keys.map(|key| hasher.hash_u64(key)));
+    }
+
+    /// Keys given as bytes.
+    pub(crate) fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
+        let hasher = self.hasher;
+        self.hashes.extend(keys.map(|key| hasher.hash(key)));
+    }
+
+    /// Keys that are hashed already.
+    pub(crate) fn add_hash(&mut self, hash: KeyHash) {
+        self.hashes.push(hash);
+    }
+
+    /// A key that is missing.
+    pub(crate) fn add_null(&mut self) -> PyResult<()> {
+        let place = self.len();
+        if self.nulls == Nulls::Refuse {
+            return Err(PyTypeError::new_err(format!(
+                "key {place} of the batch is null: leave it out, or give null=\"skip\""
+            )));
+        }
+        self.skipped.push(place);
+        Ok(())
+    }
+
+    /// An empty batch for other keys of the same filter, whose nulls are found later.
+    pub(crate) fn beside(&self) -> Self {
+        Self { hasher: self.hasher, nulls: Nulls::Skip, hashes: Vec::new(), skipped: Vec::new() }
+    }
+
+    /// Keys and nulls.
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len() + self.skipped.len()
+    }
+
+    /// The hashes of the keys, without the nulls.
+    pub(crate) fn hashes(&self) -> &[KeyHash] {
+        &self.hashes
+    }
+
+    /// How many keys and nulls come before the key with this number.
+    pub(crate) fn place_of(&self, key: usize) -> usize {
+        let mut place = key;
+        for &null in &self.skipped {
+            if null > place {
+                break;
+            }
+            place += 1;
+        }
+        place
+    }
+
+    /// One answer for each key and null, in order; that of a null is `none`.
+    pub(crate) fn spread<A: Copy>(&self, answers: Vec<A>, none: A) -> Vec<A> {
+        if self.skipped.is_empty() {
+            return answers;
+        }
+        let mut spread = Vec::with_capacity(self.len());
+        let mut nulls = self.skipped.iter().copied().peekable();
+        for answer in answers {
+            while nulls.next_if_eq(&spread.len()).is_some() {
+                spread.push(none);
+            }
+            spread.push(answer);
+        }
+        while nulls.next_if_eq(&spread.len()).is_some() {
+            spread.push(none);
+        }
+        spread
+    }
+
+    /// What belongs to the keys, of something that there is for keys and nulls.
+    pub(crate) fn without_nulls<A: Copy>(&self, all: Vec<A>) -> Vec<A> {
+        if self.skipped.is_empty() {
+            return all;
+        }
+        let mut nulls = self.skipped.iter().copied().peekable();
+        let of_keys =
+            all.into_iter().enumerate().filter(|(place, _)| nulls.next_if_eq(place).is_none());
+        of_keys.map(|(_, item)| item).collect()
+    }
+}
+
+/// Text and bytes can be iterated over as well, and nobody means that.
+fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_single = keys.is_instance_of::<PyString>()
+        || keys.is_instance_of::<PyBytes>()
+        || keys.is_instance_of::<PyByteArray>()
+        || keys.is_instance_of::<PyMemoryView>();
+    if !is_single {
+        return Ok(());
+    }
+    let kind = keys.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "{kind} is one key, and a batch has many: give a list of keys, or an array"
+    )))
+}
+
+/// Adds to an error which item of the batch it is about.
+fn note_place(py: Python<'_>, error: &PyErr, place: usize) {
+    error.add_note(py, format!("(key {place} of the batch)")).ok();
+}

@@ -1,0 +1,113 @@
+//! `CuckooFilter`: a filter in memory.
+
+use std::path::PathBuf;
+
+use coua::{CuckooFilter as Plain, Generations};
+use coua_store::{Access, Options as StoreOptions};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error;
+use crate::filter::Filter;
+use crate::options::{Options, check_empty};
+
+/// A set of keys, or a multiset, in a few bytes a key.
+///
+/// Without arguments it grows and keeps 64 bits of every key's hash: among a billion keys, 0.03 wrong answers
+/// are expected. With `capacity` and `rate` it takes just the memory that this needs, and refuses keys
+/// beyond it (`Full`).
+///
+/// Keywords: `max_items`, up to which the rate must hold (and the filter grows); `hash_bits`, instead of a
+/// rate; `layout`, "buckets" or "overlapping" (smaller, slower); `when_full`, "grow", "error", or "exceed" to
+/// grow beyond `max_items` too; `seed`, or a secret `key` of 16 bytes for hostile keys.
+///
+/// >>> seen = CuckooFilter(1_000_000, 0.001)
+/// >>> seen.add("kestrel"), "kestrel" in seen, len(seen)
+/// (True, True, 1)
+/// >>> seen.memory_bytes < 1_800_000
+/// True
+#[pyclass(module = "coua", extends = Filter, frozen)]
+#[derive(Debug)]
+pub(crate) struct CuckooFilter;
+
+impl CuckooFilter {
+    pub(crate) fn of(filter: Generations) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Filter::of(filter)).add_subclass(Self)
+    }
+}
+
+#[pymethods]
+impl CuckooFilter {
+    #[new]
+    #[pyo3(signature = (capacity = None, rate = None, **keywords),
+           text_signature = "(capacity=None, rate=None, *, max_items=None, hash_bits=None, \
+                             layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
+    fn new(
+        py: Python<'_>,
+        capacity: Option<u64>,
+        rate: Option<f64>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
+        let options = Options::take(&keywords)?.sized(capacity, rate);
+        check_empty(&keywords)?;
+        Ok(Self::of(options.build()?))
+    }
+
+    /// The filter in a file, whoever wrote it. What is changed here does not change the file, unless it is
+    /// saved there again; `coua.open` works on the file itself.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, key = None))]
+    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
+        plain(py, read(py, &path, key)?)
+    }
+
+    /// The filter that `bytes(filter)` gave.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, key = None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        key: Option<[u8; 16]>,
+    ) -> PyResult<Py<Self>> {
+        plain(py, from_bytes(py, data, key)?)
+    }
+
+    /// Removes all keys.
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let mut state = slf.as_super().get().lock(slf.py())?;
+        state.memory().endless_mut().into_iter().for_each(Plain::clear);
+        Ok(())
+    }
+}
+
+fn plain(py: Python<'_>, filter: Generations) -> PyResult<Py<CuckooFilter>> {
+    if filter.window().is_some() {
+        return Err(PyValueError::new_err("the filter forgets by age: coua.Window loads it"));
+    }
+    Py::new(py, CuckooFilter::of(filter))
+}
+
+/// The last committed state of a file. It is read, not mapped: what happens to the file later must not
+/// end this process.
+pub(crate) fn read(
+    py: Python<'_>,
+    path: &std::path::Path,
+    key: Option<[u8; 16]>,
+) -> PyResult<Generations> {
+    let mut options = StoreOptions::new().access(Access::Load);
+    if let Some(key) = key {
+        options = options.key(key);
+    }
+    py.detach(|| options.read(path)).map(|view| view.filter).map_err(|error| error::store(&error))
+}
+
+pub(crate) fn from_bytes(
+    py: Python<'_>,
+    data: &Bound<'_, PyBytes>,
+    key: Option<[u8; 16]>,
+) -> PyResult<Generations> {
+    let bytes = data.as_bytes();
+    py.detach(|| Generations::from_bytes(bytes, key)).map_err(error::load)
+}

@@ -1,0 +1,112 @@
+//! Exceptions.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use coua::{BuildError, FullReason};
+use coua_store::StoreError;
+use numpy::PyArray1;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(coua, Error, PyException, "What is wrong with a filter or its file.");
+create_exception!(
+    coua,
+    Full,
+    Error,
+    "A key was refused: the filter has no room for it.\n\n\
+     `done` keys (and nulls) of the batch, counted from its start, were processed; the others changed \
+     nothing. `answers` has the answers for those."
+);
+create_exception!(coua, LoadError, Error, "The bytes or the file are no whole filter.");
+create_exception!(
+    coua,
+    Locked,
+    Error,
+    "Another process, or another part of this one, is writing the file."
+);
+create_exception!(coua, MergeError, Error, "Filters cannot be united; both are as they were.");
+
+/// A batch that stopped; the filter's own words say why.
+pub(crate) fn full(
+    py: Python<'_>,
+    done: usize,
+    why: coua::Full,
+    answers: Option<Vec<bool>>,
+) -> PyErr {
+    let error = match why.reason {
+        FullReason::OutOfMemory => PyMemoryError::new_err(why.to_string()),
+        _ => Full::new_err(why.to_string()),
+    };
+    let value = error.value(py);
+    let answers = answers.map(|answers| PyArray1::from_vec(py, answers));
+    // Both kinds of exception take attributes.
+    let noted = value.setattr("done", done).and_then(|()| value.setattr("answers", answers));
+    match noted {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// One key that was refused.
+#[cold]
+pub(crate) fn refused_key(py: Python<'_>, why: coua::Full) -> PyErr {
+    full(py, 0, why, None)
+}
+
+/// A filter that cannot be made as described.
+pub(crate) fn build(error: BuildError) -> PyErr {
+    match error {
+        BuildError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
+        error => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// Something that is said of values that were given.
+pub(crate) fn value(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Bytes that are no filter.
+pub(crate) fn load(error: coua::LoadError) -> PyErr {
+    match error {
+        coua::LoadError::Io(error) => error.into(),
+        coua::LoadError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
+        error => LoadError::new_err(error.to_string()),
+    }
+}
+
+/// A file that cannot be opened, or written.
+pub(crate) fn store(error: &StoreError) -> PyErr {
+    match error {
+        StoreError::Io { path, source, .. }
+        | StoreError::Folder { path, source }
+        | StoreError::Unsynced { path, source }
+        | StoreError::Load { path, source: coua::LoadError::Io(source) } => {
+            operating_system(path, source, &error.reason())
+        }
+        StoreError::Busy { .. } => {
+            Locked::new_err(format!("{error}; wait for it, or name another file"))
+        }
+        StoreError::Load { source: coua::LoadError::OutOfMemory(_), .. } => {
+            PyMemoryError::new_err(error.to_string())
+        }
+        StoreError::Load { .. } => LoadError::new_err(error.to_string()),
+        error => Error::new_err(error.to_string()),
+    }
+}
+
+/// As Python says it of its own files, so that `FileNotFoundError` and the like can be caught.
+fn operating_system(path: &Path, source: &io::Error, reason: &impl Display) -> PyErr {
+    const NOT_FOUND: i32 = 2;
+    let number =
+        source.raw_os_error().or((source.kind() == io::ErrorKind::NotFound).then_some(NOT_FOUND));
+    match number {
+        Some(number) => {
+            PyOSError::new_err((number, reason.to_string(), path.as_os_str().to_owned()))
+        }
+        None => PyOSError::new_err(format!("{}: {reason}", path.display())),
+    }
+}

@@ -1,0 +1,213 @@
+//! `Filter`: what all filters can do that count and forget, wherever they are.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use coua::{BatchFull, Clock, Generations, KeyHasher};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use crate::batch::{Batch, Nulls};
+use crate::fork::Process;
+use crate::state::{Access, Refusal, State};
+use crate::{error, times};
+
+/// Keys that are worked on before signals are looked at, and other threads are let in.
+const CHUNK: usize = 1 << 18;
+
+/// What the filters of this package have in common: `CuckooFilter`, `Window`, and `File`.
+///
+/// A key is a `str`, bytes or an `int`. Batches take a numpy array, anything that speaks Arrow (polars,
+/// pyarrow, pandas, DuckDB), or anything that can be iterated over, and answer with one numpy array. A batch
+/// with something in it that is no key is refused before anything is changed.
+///
+/// All methods may be called by many threads. Batches do not hold the interpreter's lock.
+#[pyclass(module = "coua", subclass, frozen)]
+#[derive(Debug)]
+pub(crate) struct Filter {
+    hasher: KeyHasher,
+    state: Mutex<State>,
+    process: Process,
+}
+
+impl Filter {
+    pub(crate) fn new(state: State) -> Self {
+        let hasher = state.filter().hasher();
+        Self { hasher, state: Mutex::new(state), process: Process::this() }
+    }
+
+    pub(crate) fn of(filter: impl Into<Generations>) -> Self {
+        Self::new(State::Memory(filter.into()))
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    /// The state, once no other thread uses it.
+    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        self.check_process()?;
+        self.state.lock_py_attached(py).map_err(broken)
+    }
+
+    /// The state, for a thread that does not hold the interpreter's lock.
+    pub(crate) fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.lock().map_err(broken)
+    }
+
+    /// The state, to be used as `access` says.
+    pub(crate) fn lock_for(
+        &self,
+        py: Python<'_>,
+        access: Access,
+    ) -> PyResult<MutexGuard<'_, State>> {
+        let mut state = self.lock(py)?;
+        state.check(access).map_err(refused)?;
+        state.tell_time();
+        Ok(state)
+    }
+
+    /// What the filter says of itself.
+    pub(crate) fn described<T>(
+        &self,
+        py: Python<'_>,
+        of: impl FnOnce(&Generations) -> T,
+    ) -> PyResult<T> {
+        Ok(of(self.lock_for(py, Access::Ask)?.filter()))
+    }
+
+    /// A copy as it is now.
+    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<Generations> {
+        self.check_process()?;
+        py.detach(|| {
+            let state = self.lock_detached()?;
+            state.check(Access::Ask).map_err(refused)?;
+            state.filter().try_clone().map_err(|error| error::build(error.into()))
+        })
+    }
+
+    /// Changes the filter as a whole.
+    pub(crate) fn change<R: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut Generations) -> R + Send,
+    ) -> PyResult<R> {
+        self.check_process()?;
+        py.detach(|| {
+            let mut state = self.lock_detached()?;
+            state.check(Access::Change).map_err(refused)?;
+            Ok(state.change(change))
+        })
+    }
+
+    /// After a fork, files belong to the parent, and what another thread of it was doing is never done.
+    pub(crate) fn check_process(&self) -> PyResult<()> {
+        if self.process.is_this() {
+            return Ok(());
+        }
+        match self.state.try_lock().as_deref() {
+            Ok(State::Written(store)) => Err(PyRuntimeError::new_err(format!(
+                "{}: was opened before this process was forked, and belongs to its parent: open it here",
+                store.path().display()
+            ))),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "the filter was in use by another thread when this process was forked: copy it before the \
+                 fork, or start processes by \"spawn\"",
+            )),
+            _ => {
+                self.process.adopt();
+                Ok(())
+            }
+        }
+    }
+
+    /// Works through a batch, and looks at the signals on the way. `work` gets a chunk of the keys, and puts
+    /// their answers behind those that are there.
+    pub(crate) fn in_chunks<A: Send>(
+        &self,
+        py: Python<'_>,
+        access: Access,
+        batch: &Batch,
+        work: impl Fn(&mut State, Range<usize>, &mut Vec<A>) -> Result<(), BatchFull> + Sync,
+    ) -> PyResult<Outcome<A>> {
+        let keys = batch.hashes().len();
+        let mut answers = Vec::with_capacity(keys);
+        for begin in (0..keys).step_by(CHUNK) {
+            self.check_process()?;
+            let chunk = begin..keys.min(begin + CHUNK);
+            let done = py.detach(|| {
+                let mut state = self.lock_detached()?;
+                state.check(access).map_err(refused)?;
+                state.tell_time();
+                Ok::<_, PyErr>(work(&mut state, chunk.clone(), &mut answers))
+            })?;
+            if let Err(mut stopped) = done {
+                stopped.done = batch.place_of(begin + stopped.done);
+                return Ok(Outcome { answers, stopped: Some(stopped) });
+            }
+            if let Err(signal) = py.check_signals() {
+                let done = batch.place_of(chunk.end);
+                signal.add_note(py, format!("(after {done} keys of the batch)")).ok();
+                return Err(signal);
+            }
+        }
+        Ok(Outcome { answers, stopped: None })
+    }
+
+    pub(crate) fn batch(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<Batch> {
+        Batch::of(keys, self.hasher, Nulls::named(null)?)
+    }
+
+    /// The times of a batch, without those of its nulls.
+    pub(crate) fn times(
+        &self,
+        batch: &Batch,
+        times: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Vec<u64>>> {
+        let Some(times) = times else { return Ok(None) };
+        let window = self.described(times.py(), Generations::window)?;
+        if window.is_none_or(|window| window.clock() != Clock::Given) {
+            return Err(PyValueError::new_err(
+                "times were given to a filter that does not go by them: make it with clock=\"given\"",
+            ));
+        }
+        let times = times::milliseconds(times)?;
+        if times.len() != batch.len() {
+            let (times, keys) = (times.len(), batch.len());
+            return Err(PyValueError::new_err(format!("{times} times were given for {keys} keys")));
+        }
+        Ok(Some(batch.without_nulls(times)))
+    }
+}
+
+/// How far a batch came, and why not to its end.
+pub(crate) struct Outcome<A> {
+    pub(crate) answers: Vec<A>,
+    pub(crate) stopped: Option<BatchFull>,
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        // The lock and the files of an open file are its parent's.
+        if !self.process.is_this()
+            && let Ok(state) = self.state.get_mut()
+            && matches!(state, State::Written(_))
+        {
+            state.abandon();
+        }
+    }
+}
+
+pub(crate) fn refused(refusal: Refusal) -> PyErr {
+    PyValueError::new_err(match refusal {
+        Refusal::Closed => "the file is closed: open it again",
+        Refusal::ReadOnly => "the file was opened with readonly=True: open it without that",
+    })
+}
+
+fn broken<T>(_: PoisonError<T>) -> PyErr {
+    PyRuntimeError::new_err(
+        "the filter is not whole any more: an operation on it has failed inside",
+    )
+}

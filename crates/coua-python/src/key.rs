@@ -1,0 +1,70 @@
+//! One Python object as a key.
+
+use coua::{KeyHash, KeyHasher};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
+
+/// The hash of a `str` (its UTF-8), of bytes, or of an integer (8 bytes, little endian).
+pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
+    if let Ok(text) = key.cast::<PyString>() {
+        Ok(hasher.hash(text.to_str()?.as_bytes()))
+    } else if let Ok(bytes) = key.cast::<PyBytes>() {
+        Ok(hasher.hash(bytes.as_bytes()))
+    } else if key.is_exact_instance_of::<PyInt>() {
+        Ok(hasher.hash_u64(integer(key)?))
+    } else {
+        hash_of_rare(key, hasher)
+    }
+}
+
+#[cold]
+fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
+    if let Ok(bytes) = key.cast::<PyByteArray>() {
+        return Ok(hasher.hash(&bytes.to_vec()));
+    }
+    if key.is_instance_of::<PyMemoryView>() {
+        let bytes = key.call_method0("tobytes")?;
+        return Ok(hasher.hash(bytes.cast::<PyBytes>()?.as_bytes()));
+    }
+    // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not.
+    let is_number = key.hasattr("__index__")? && !is_sequence(key)?;
+    if is_number && !key.is_instance_of::<PyBool>() {
+        return Ok(hasher.hash_u64(integer(&key.call_method0("__index__")?)?));
+    }
+    Err(no_key(key))
+}
+
+/// As 64 bits; a negative one is its two's complement.
+fn integer(key: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if let Ok(number) = key.extract::<u64>() {
+        return Ok(number);
+    }
+    key.extract::<i64>().map(i64::cast_unsigned).map_err(|_| {
+        PyOverflowError::new_err(
+            "an integer key must be between -2**63 and 2**64 - 1; give larger ones as str or bytes",
+        )
+    })
+}
+
+/// Arrays of one number have `__index__` too.
+fn is_sequence(key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    key.hasattr("__len__")
+}
+
+/// Says what to do with an object that is no key.
+fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
+    let advice = if key.is_none() {
+        "leave it out, or give null=\"skip\" to a batch"
+    } else if key.is_instance_of::<PyBool>() {
+        "give int(key) if a number is meant"
+    } else if key.is_instance_of::<PyFloat>() {
+        "give repr(key), or struct.pack(\"<d\", key)"
+    } else if is_sequence(key).unwrap_or(false) || key.hasattr("__iter__").unwrap_or(false) {
+        "give each of its items (add_many takes many keys), or one str or bytes made of them"
+    } else {
+        "give a str or bytes made of it"
+    };
+    let kind = key.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!("{kind} is no key (str, bytes and int are): {advice}"))
+}

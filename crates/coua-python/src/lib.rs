@@ -1,0 +1,57 @@
+//! The Python package `coua`: the library and the store for Python, numpy and Arrow.
+//!
+//! This crate only translates. A Python object becomes [`coua::KeyHash`]es in `key` (one) or `batch`
+//! (many), they go to the filter in `state`, and the answers come back as `bool` or a numpy array.
+//! `python/coua` has the parts that are written in Python, and the type stubs.
+
+#![expect(
+    clippy::doc_link_with_quotes,
+    clippy::doc_markdown,
+    reason = "Python shows these texts to its users"
+)]
+#![expect(clippy::needless_pass_by_value, reason = "Python hands arguments on by value")]
+
+mod array;
+mod batch;
+mod bloom;
+mod cuckoo;
+mod error;
+mod file;
+mod filter;
+mod fork;
+mod key;
+mod methods;
+mod options;
+mod plan;
+mod shards;
+mod state;
+mod times;
+mod window;
+
+use pyo3::prelude::*;
+
+// Nothing here needs the interpreter's lock for its own safety, but that was never run without it.
+#[pymodule(gil_used = true)]
+mod _coua {
+    #[pymodule_export]
+    use crate::bloom::BloomFilter;
+    #[pymodule_export]
+    use crate::cuckoo::CuckooFilter;
+    #[pymodule_export]
+    use crate::error::{Error, Full, LoadError, Locked, MergeError};
+    #[pymodule_export]
+    use crate::file::{File, open};
+    #[pymodule_export]
+    use crate::filter::Filter;
+    #[pymodule_export]
+    use crate::fork::after_fork;
+    #[pymodule_export]
+    use crate::plan::{Plan, plan};
+    #[pymodule_export]
+    use crate::shards::shards;
+    #[pymodule_export]
+    use crate::window::Window;
+
+    #[pymodule_export]
+    const __VERSION__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,72 @@
+//! `plan`: how much memory a filter will take.
+
+use coua::Layout;
+use coua::sizing::CuckooPlan;
+use coua::sizing::bloom::BloomPlan;
+use pyo3::prelude::*;
+
+use crate::{error, options};
+
+/// Slots per bucket that the layouts have if nothing else is said.
+fn slots_per_bucket(layout: Layout) -> u32 {
+    if layout == Layout::Windows { 2 } else { 4 }
+}
+
+/// What a filter for so many items takes.
+#[pyclass(module = "coua", frozen, get_all)]
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Items that it is for.
+    items: u64,
+    /// The false positive rate with that many items.
+    rate: f64,
+    /// Bytes of memory.
+    memory_bytes: u64,
+    bits_per_item: f64,
+    /// Bits of every key's hash that it remembers.
+    hash_bits: f64,
+    /// Bytes of a Bloom filter with the same rate; `None` if there is none.
+    bloom_bytes: Option<u64>,
+}
+
+#[pymethods]
+impl Plan {
+    fn __repr__(&self) -> String {
+        let Self { items, rate, memory_bytes, bits_per_item, .. } = self;
+        let megabytes = *memory_bytes as f64 / 1e6;
+        format!(
+            "Plan({items} items, rate {rate:.1e}, {megabytes:.1} MB, {bits_per_item:.1} bits per item)"
+        )
+    }
+}
+
+/// How much memory a filter of `items` takes: one of fixed size with a `rate`, or a growing one with
+/// `hash_bits` (64 if nothing is said), when it was made for so many.
+///
+/// >>> plan(1_000_000, 0.001)
+/// Plan(1000000 items, rate 9.4e-4, 1.7 MB, 13.7 bits per item)
+#[pyfunction]
+#[pyo3(signature = (items, rate = None, *, hash_bits = None, layout = "buckets"))]
+pub(crate) fn plan(
+    items: u64,
+    rate: Option<f64>,
+    hash_bits: Option<u32>,
+    layout: &str,
+) -> PyResult<Plan> {
+    let layout = options::layout(layout)?;
+    let slots = slots_per_bucket(layout);
+    let plan = match (rate, hash_bits) {
+        (Some(_), Some(_)) => Err(coua::BuildError::RateAndHashBits),
+        (Some(rate), None) => CuckooPlan::for_rate(items, rate, layout, slots),
+        (None, bits) => CuckooPlan::for_hash_bits(items, bits.unwrap_or(64), layout, slots),
+    };
+    let plan = plan.map_err(error::build)?;
+    Ok(Plan {
+        items,
+        rate: plan.rate,
+        memory_bytes: plan.bytes,
+        bits_per_item: plan.bits_per_item(),
+        hash_bits: plan.hash_bits,
+        bloom_bytes: BloomPlan::for_rate(items, plan.rate).ok().map(BloomPlan::bytes),
+    })
+}

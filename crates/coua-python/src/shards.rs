@@ -1,0 +1,35 @@
+//! `shards`: how keys are divided among runs and machines.
+
+use coua::KeyHash;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::batch::{Batch, Nulls};
+use crate::options::Hashing;
+
+/// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
+///
+/// >>> shards(["a", "b", "c"], 2)
+/// array([2, 1, 1], dtype=uint32)
+#[pyfunction]
+#[pyo3(signature = (keys, of, /, *, seed = None, key = None))]
+pub(crate) fn shards<'py>(
+    keys: &Bound<'py, PyAny>,
+    of: u32,
+    seed: Option<u64>,
+    key: Option<[u8; 16]>,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    if of == 0 {
+        return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
+    }
+    let batch = Batch::of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
+    let shards = batch.hashes().iter().map(|hash| shard(*hash, of)).collect();
+    Ok(PyArray1::from_vec(keys.py(), shards))
+}
+
+/// As the program does it: filters place keys by the first bits of their hashes, so the last decide here.
+fn shard(hash: KeyHash, of: u32) -> u32 {
+    let share = u128::from(hash.to_u64().swap_bytes()) * u128::from(of);
+    (share >> 64) as u32 + 1
+}

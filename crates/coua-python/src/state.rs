@@ -1,0 +1,190 @@
+//! A filter in memory, or in a file: what a Python object holds.
+
+use std::mem;
+use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coua::{BatchFull, Clock, Full, Generations, Insertion, KeyHash, When};
+use coua_store::{Store, View};
+
+/// Where a filter is.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// In memory alone.
+    Memory(Generations),
+    /// In a file that this process writes.
+    Written(Store),
+    /// In a file that is only asked.
+    Read(View),
+    /// It was closed.
+    Closed,
+}
+
+/// Why nothing can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Closed,
+    ReadOnly,
+}
+
+/// Keys of a batch, and the times of all of them if they have some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys<'a> {
+    pub(crate) hashes: &'a [KeyHash],
+    pub(crate) when: When<'a>,
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn now(hashes: &'a [KeyHash]) -> Self {
+        Self { hashes, when: When::Now }
+    }
+
+    pub(crate) fn part(self, keys: Range<usize>) -> Self {
+        Self { hashes: &self.hashes[keys.clone()], when: self.when.part(keys) }
+    }
+}
+
+impl State {
+    /// Whether something can be asked, or changed.
+    pub(crate) fn check(&self, changes: Access) -> Result<(), Refusal> {
+        match (self, changes) {
+            (Self::Closed, _) => Err(Refusal::Closed),
+            (Self::Read(_), Access::Change) => Err(Refusal::ReadOnly),
+            _ => Ok(()),
+        }
+    }
+
+    /// The filter. [`check`](Self::check) must have found that there is one.
+    pub(crate) fn filter(&self) -> &Generations {
+        match self {
+            Self::Memory(filter) => filter,
+            Self::Written(store) => store.filter(),
+            Self::Read(view) => &view.filter,
+            Self::Closed => unreachable!("a closed filter is refused before it is asked"),
+        }
+    }
+
+    /// The filter in memory.
+    pub(crate) fn memory(&mut self) -> &mut Generations {
+        match self {
+            Self::Memory(filter) => filter,
+            _ => unreachable!("only filters in memory are asked for themselves"),
+        }
+    }
+
+    /// Changes the filter as a whole.
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
+        match self {
+            Self::Written(store) => store.rewrite(change),
+            state => change(state.memory()),
+        }
+    }
+
+    /// Tells a window that goes by the system's clock what time it is.
+    pub(crate) fn tell_time(&mut self) {
+        let Some(window) = self.filter().window() else { return };
+        if window.clock() == Clock::Arrival {
+            self.advance(milliseconds_now());
+        }
+    }
+
+    pub(crate) fn advance(&mut self, time: u64) {
+        match self {
+            Self::Memory(filter) => filter.advance(time, &mut ()),
+            Self::Written(store) => store.advance(time),
+            Self::Read(view) => view.filter.advance(time, &mut ()),
+            Self::Closed => {}
+        }
+    }
+
+    pub(crate) fn contains(&mut self, hash: KeyHash) -> bool {
+        match self {
+            Self::Read(view) => view.asked(&[hash]).contains_hash(hash),
+            state => state.filter().contains_hash(hash),
+        }
+    }
+
+    pub(crate) fn contains_batch(&mut self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+        match self {
+            Self::Read(view) => view.asked(hashes).contains_hash_batch(hashes, present),
+            state => state.filter().contains_hash_batch(hashes, present),
+        }
+    }
+
+    pub(crate) fn count_batch(&mut self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
+        match self {
+            Self::Read(view) => view.asked(hashes).count_hash_batch(hashes, counts),
+            state => state.filter().count_hash_batch(hashes, counts),
+        }
+    }
+
+    pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
+        if let Self::Memory(filter) = self
+            && let Some(plain) = filter.endless_mut()
+        {
+            return plain.insert_unique_hash(hash);
+        }
+        let mut outcomes = Vec::with_capacity(1);
+        let done = self.insert_unique_batch(Keys::now(&[hash]), &mut outcomes);
+        done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
+    }
+
+    pub(crate) fn insert_unique_batch(
+        &mut self,
+        keys: Keys<'_>,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        match self {
+            Self::Written(store) => {
+                store.insert_unique_hash_batch_at(keys.hashes, keys.when, outcomes)
+            }
+            state => {
+                let filter = state.memory();
+                filter.insert_unique_hash_batch(keys.hashes, keys.when, outcomes, &mut ())
+            }
+        }
+    }
+
+    pub(crate) fn insert_batch(&mut self, keys: Keys<'_>) -> Result<(), BatchFull> {
+        match self {
+            Self::Written(store) => store.insert_hash_batch_at(keys.hashes, keys.when),
+            state => state.memory().insert_hash_batch(keys.hashes, keys.when, &mut ()),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, hash: KeyHash) -> bool {
+        if let Self::Memory(filter) = self
+            && let Some(plain) = filter.endless_mut()
+        {
+            return plain.remove_hash(hash);
+        }
+        let mut removed = Vec::with_capacity(1);
+        self.remove_batch(&[hash], &mut removed);
+        removed[0]
+    }
+
+    pub(crate) fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        match self {
+            Self::Written(store) => store.remove_hash_batch(hashes, removed),
+            state => state.memory().remove_hash_batch(hashes, removed, &mut ()),
+        }
+    }
+
+    /// Lets go of the filter without doing anything about its file.
+    pub(crate) fn abandon(&mut self) {
+        mem::forget(mem::replace(self, Self::Closed));
+    }
+}
+
+/// What is done to a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Ask,
+    Change,
+}
+
+/// Milliseconds since 1970.
+fn milliseconds_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,93 @@
+//! `Window`: a filter in memory that forgets by age.
+
+use std::path::PathBuf;
+
+use coua::Generations;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::cuckoo::{from_bytes, read};
+use crate::filter::Filter;
+use crate::options::{Length, Options, check_empty, take};
+use crate::state::Access;
+
+/// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
+/// `items`, all but the last so many.
+///
+/// A key counts as seen for at least `length` after it was new, and for at most one generation (a part of
+/// `length`; there are `generations`) more. Its time is that of its arrival. With `clock="given"` keys bring times
+/// of their own (`times`, or `advance`), and the latest so far is the present.
+///
+/// The other keywords are those of `CuckooFilter`; `capacity` and `max_items` are meant for all
+/// generations together.
+///
+/// >>> last = Window(items=1_000_000)
+/// >>> last.add("kestrel"), last.add("kestrel")
+/// (True, False)
+#[pyclass(module = "coua", extends = Filter, frozen)]
+#[derive(Debug)]
+pub(crate) struct Window;
+
+impl Window {
+    pub(crate) fn of(filter: Generations) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Filter::of(filter)).add_subclass(Self)
+    }
+}
+
+#[pymethods]
+impl Window {
+    #[new]
+    #[pyo3(signature = (length = None, **keywords),
+           text_signature = "(length=None, *, items=None, generations=8, clock=\"arrival\", capacity=None, \
+                             rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
+                             when_full=\"grow\", seed=0, key=None)")]
+    fn new(
+        py: Python<'_>,
+        length: Option<Length>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
+        let items = take(&keywords, "items")?;
+        if length.is_none() && items.is_none() {
+            return Err(PyValueError::new_err(
+                "how long is the window? give a length such as \"7d\", or items",
+            ));
+        }
+        let mut options = Options::take(&keywords)?;
+        options.take_window(length, items, &keywords)?;
+        check_empty(&keywords)?;
+        Ok(Self::of(options.build()?))
+    }
+
+    /// The window in a file, whoever wrote it.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, key = None))]
+    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
+        windowed(py, read(py, &path, key)?)
+    }
+
+    /// The window that `bytes(window)` gave.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, key = None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        key: Option<[u8; 16]>,
+    ) -> PyResult<Py<Self>> {
+        windowed(py, from_bytes(py, data, key)?)
+    }
+
+    /// Items that were forgotten since the window was made or loaded.
+    #[getter]
+    fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        Ok(slf.as_super().get().lock_for(slf.py(), Access::Ask)?.filter().forgotten())
+    }
+}
+
+fn windowed(py: Python<'_>, filter: Generations) -> PyResult<Py<Window>> {
+    if filter.window().is_none() {
+        return Err(PyValueError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
+    }
+    Py::new(py, Window::of(filter))
+}
