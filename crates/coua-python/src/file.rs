@@ -94,7 +94,7 @@ fn written(
         Some(filter) => options.write_locked(lock, Some(move || filter)),
         None => options.write_locked(lock, None::<fn() -> Generations>),
     });
-    store.map(State::Written).map_err(|error| error::store(&error))
+    store.map(|store| State::Written(Box::new(store))).map_err(|error| error::store(&error))
 }
 
 /// How long to wait for another writer; `None`: as long as it takes.

@@ -22,6 +22,7 @@ pub(crate) struct Plan {
     rate: f64,
     /// Bytes of memory.
     memory_bytes: u64,
+    /// Bits of memory for each item.
     bits_per_item: f64,
     /// Bits of every key's hash that it remembers.
     hash_bits: f64,

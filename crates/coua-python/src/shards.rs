@@ -10,8 +10,8 @@ use crate::options::Hashing;
 
 /// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
 ///
-/// >>> shards(["a", "b", "c"], 2)
-/// array([2, 1, 1], dtype=uint32)
+/// >>> shards(["a", "b", "c", "d"], 4)
+/// array([1, 1, 1, 4], dtype=uint32)
 #[pyfunction]
 #[pyo3(signature = (keys, of, /, *, seed = None, key = None))]
 pub(crate) fn shards<'py>(

@@ -13,7 +13,7 @@ pub(crate) enum State {
     /// In memory alone.
     Memory(Generations),
     /// In a file that this process writes.
-    Written(Store),
+    Written(Box<Store>),
     /// In a file that is only asked.
     Read(View),
     /// It was closed.

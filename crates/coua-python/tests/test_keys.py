@@ -1,0 +1,224 @@
+"""What a key is, one at a time and in batches."""
+
+import array
+import enum
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import coua
+
+
+class Color(enum.IntEnum):
+    RED = 5
+
+
+@pytest.mark.parametrize(
+    ("key", "same"),
+    [
+        ("kestrel", b"kestrel"),
+        ("Grünspecht", "Grünspecht".encode()),
+        (b"a\0b", bytearray(b"a\0b")),
+        (b"a\0b", memoryview(b"a\0b")),
+        (b"ab", memoryview(b"a-b-")[::2]),
+        (np.str_("kestrel"), "kestrel"),
+        (np.bytes_(b"kestrel"), b"kestrel"),
+        (7, (7).to_bytes(8, "little")),
+        (-1, (-1).to_bytes(8, "little", signed=True)),
+        (-1, 2**64 - 1),
+        (2**63, (2**63).to_bytes(8, "little")),
+        (7, np.int8(7)),
+        (2**64 - 1, np.uint64(2**64 - 1)),
+        (5, Color.RED),
+        ("", b""),
+    ],
+)
+def test_equal_bytes_are_equal_keys(key: object, same: object) -> None:
+    seen = coua.CuckooFilter()
+    assert seen.add(key)
+    assert same in seen
+    assert not seen.add(same)
+    assert seen.discard(same)
+    assert len(seen) == 0
+
+
+@pytest.mark.parametrize(
+    "key",
+    [1.0, np.float64(1), None, True, np.True_, (1, 2), ["a"], {}, np.arange(3), np.array(3), object(), pd.NA],
+)
+def test_what_is_no_key_is_refused_with_advice(key: object) -> None:
+    seen = coua.CuckooFilter()
+    for method in (seen.add, seen.insert, seen.discard, seen.count, seen.__contains__):
+        with pytest.raises(TypeError, match="is no key.*: (give|leave)"):
+            method(key)  # type: ignore[operator]
+    assert len(seen) == 0
+
+
+@pytest.mark.parametrize("key", [2**64, -(2**63) - 1, 10**30])
+def test_an_integer_of_more_than_64_bits_is_refused(key: int) -> None:
+    with pytest.raises(OverflowError, match="2\\*\\*64 - 1"):
+        coua.CuckooFilter().add(key)
+    with pytest.raises(OverflowError):
+        coua.CuckooFilter().add_many([1, key])
+
+
+def test_a_str_that_has_no_utf_8_is_refused() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        coua.CuckooFilter().add("\ud800")
+
+
+WORDS = ["a", "bc", "a", "", "Grünspecht"]
+NEW = [True, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        WORDS,
+        tuple(WORDS),
+        iter(WORDS),
+        (word for word in WORDS),
+        np.array(WORDS),
+        np.array(WORDS, object),
+        np.array(WORDS, np.dtypes.StringDType()),
+        np.array([word.encode() for word in WORDS]),
+        np.array([word for word in WORDS for _ in (0, 1)])[::2],
+        pl.Series(WORDS),
+        pl.Series(WORDS, dtype=pl.Categorical),
+        pl.Series([word.encode() for word in WORDS]),
+        pl.concat([pl.Series(WORDS[:2]), pl.Series(WORDS[2:])], rechunk=False),
+        pa.array(WORDS),
+        pa.array(WORDS, pa.large_string()),
+        pa.array(WORDS, pa.string_view()),
+        pa.array(WORDS, pa.binary()),
+        pa.array(WORDS, pa.large_binary()),
+        pa.array(WORDS).dictionary_encode(),
+        pa.chunked_array([WORDS[:2], WORDS[2:], []]),
+        pa.array(["before", *WORDS])[1:],
+        pd.Series(WORDS),
+    ],
+    ids=lambda keys: type(keys).__name__,
+)
+def test_strings_of_all_kinds_are_the_same_keys(keys: object) -> None:
+    seen = coua.CuckooFilter()
+    assert seen.add_many(keys).tolist() == NEW  # type: ignore[arg-type]
+    assert seen.contains_many(WORDS).all()
+    assert len(seen) == 4
+
+
+INTEGERS = [1, 2, 1, 127]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4", ">u8"])
+def test_integers_of_all_widths_are_the_same_keys(kind: str) -> None:
+    numbers = np.array(INTEGERS, kind)
+    batches = [numbers, np.repeat(numbers, 2)[::2], numbers[::-1][::-1], INTEGERS, array.array("q", INTEGERS)]
+    if numbers.dtype.isnative:
+        batches += [pa.array(numbers), pl.Series(numbers), pd.Series(numbers)]
+    for keys in batches:
+        seen = coua.CuckooFilter()
+        assert seen.add_many(keys).tolist() == [True, True, False, True]
+        assert all(key in seen for key in INTEGERS)
+
+
+def test_negative_integers_are_the_same_in_all_widths() -> None:
+    seen = coua.CuckooFilter()
+    seen.add(-5)
+    for kind in ("i1", "i2", "i4", "i8"):
+        assert seen.contains_many(np.array([-5], kind)).all()
+        assert seen.contains_many(pa.array(np.array([-5], kind))).all()
+
+
+def test_fixed_widths_of_numpy_end_as_numpy_shows_them() -> None:
+    seen = coua.CuckooFilter()
+    seen.add_many(np.array([b"a\0b", b"cd"], "S5"))
+    assert seen.contains_many([b"a\0b", b"cd"]).all()
+    seen.add_many(np.array([b"ab"], "V4"))
+    assert b"ab\0\0" in seen
+    seen.add_many(pa.array([b"abcd"], pa.binary(4)))
+    assert b"abcd" in seen
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["a", None, "a", "b", None],
+        np.array(["a", None, "a", "b", None], object),
+        pl.Series(["a", None, "a", "b", None]),
+        pa.array(["a", None, "a", "b", None]),
+        pa.array(["a", None, "a", "b", None]).dictionary_encode(),
+        pa.chunked_array([["a", None], ["a", "b", None]]),
+        pd.Series(["a", None, "a", "b", None]),
+    ],
+    ids=lambda keys: type(keys).__name__,
+)
+def test_nulls_are_refused_or_skipped(keys: object) -> None:
+    seen = coua.CuckooFilter()
+    with pytest.raises(TypeError, match="null"):
+        seen.add_many(keys)  # type: ignore[arg-type]
+    assert len(seen) == 0
+    assert seen.add_many(keys, null="skip").tolist() == [True, False, False, True, False]  # type: ignore[arg-type]
+    assert seen.contains_many(keys, null="skip").tolist() == [True, False, True, True, False]  # type: ignore[arg-type]
+    assert seen.count_many(keys, null="skip").tolist() == [1, 0, 1, 1, 0]  # type: ignore[arg-type]
+
+
+def test_integers_with_nulls() -> None:
+    for keys in (pa.array([None, 1, 2, None]), pl.Series([None, 1, 2, None])):
+        seen = coua.CuckooFilter()
+        assert seen.add_many(keys, null="skip").tolist() == [False, True, True, False]
+        assert seen.contains_many([1, 2]).all()
+    assert seen.contains_many(pa.nulls(3), null="skip").tolist() == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "error"),
+    [
+        ("abc", "str is one key"),
+        (b"abc", "bytes is one key"),
+        (memoryview(b"abc"), "memoryview is one key"),
+        (5, "not iterable"),
+        (np.zeros(3), "float64 has no keys"),
+        (np.array([True]), "bool has no keys"),
+        (np.array(["2020-01-01"], "M8[s]"), "datetime64"),
+        (np.array([(1, 2)], "i4,i4"), "is no key"),
+        (pa.array([1.0]), "Float64 has no keys"),
+        (pa.array([[1]]), "has no keys"),
+        (pl.DataFrame({"a": [1]}), "give one column"),
+        (pa.table({"a": [1]}), "give one column"),
+        ([1, 2.0], "float is no key"),
+        (np.array([1, "a", 2.0], object), "float is no key"),
+        ([["a"]], "list is no key"),
+    ],
+)
+def test_batches_of_the_wrong_kind_change_nothing(keys: object, error: str) -> None:
+    seen = coua.CuckooFilter()
+    with pytest.raises(TypeError, match=error):
+        seen.add_many(keys)  # type: ignore[arg-type]
+    assert len(seen) == 0
+
+
+def test_arrays_have_one_dimension() -> None:
+    for keys in (np.zeros((2, 2), int), np.array(3)):
+        with pytest.raises(ValueError, match="dimension"):
+            coua.CuckooFilter().add_many(keys)
+
+
+def test_an_iterator_that_fails_changes_nothing() -> None:
+    def broken() -> object:
+        yield "a"
+        raise KeyError("gone")
+
+    seen = coua.CuckooFilter()
+    with pytest.raises(KeyError, match="gone"):
+        seen.add_many(broken())  # type: ignore[arg-type]
+    assert len(seen) == 0
+
+
+def test_empty_batches() -> None:
+    seen = coua.CuckooFilter()
+    for keys in ([], np.array([], "u8"), np.array([], "S3"), pa.array([], pa.string()), pl.Series([], dtype=pl.String)):
+        assert seen.add_many(keys).tolist() == []
+        assert seen.count_many(keys).dtype == np.uint64

@@ -1,0 +1,106 @@
+"""The recipes for Spark and Ray of docs/python.md, taken from there: two runs, and nothing lost.
+
+Each shard keeps its filter in a file of its own, and the shards are those of `coua --shard`.
+"""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import coua
+
+SHARDS = 4
+ROWS = 50_000
+PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+Program = Callable[..., str]
+
+
+def recipe(engine: str) -> dict[str, Callable[..., object]]:
+    """The names that the recipe for an engine defines."""
+    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+        if f"import {engine}" in block or f"from {engine}" in block:
+            known: dict[str, Callable[..., object]] = {}
+            exec(block, known)
+            return known
+    raise AssertionError(f"{PAGE} has no recipe for {engine}")
+
+
+def urls(begin: int) -> list[str]:
+    return [f"url {begin + row - (row % 3 == 2)}" for row in range(ROWS)]
+
+
+def write(path: Path, keys: list[str]) -> None:
+    path.mkdir()
+    for part in range(5):
+        table = pa.table({"url": keys[part::5]})
+        pyarrow.parquet.write_table(table, path / f"{part}.parquet")
+
+
+def check_two_runs(run: Callable[[Path], list[str]], state: Path, program: Program, folder: Path) -> None:
+    """Runs a recipe on overlapping inputs; then the shards are merged, and asked by the program."""
+    first, second = urls(0), urls(ROWS // 2)
+    write(folder / "first", first)
+    write(folder / "second", second)
+    assert sorted(run(folder / "first")) == sorted(set(first))
+    assert sorted(run(folder / "second")) == sorted(set(second) - set(first))
+
+    shards = sorted(state.iterdir())
+    assert [shard.name for shard in shards] == [f"{number}.coua" for number in range(1, SHARDS + 1)]
+    everything = "".join(url + "\n" for url in sorted({*first, *second}))
+    for number, shard in enumerate(shards, 1):
+        mine = program("dedup", "--shard", f"{number}/{SHARDS}", input=everything)
+        assert program("check", "-c", shard, input=everything).strip() == str(mine.count("\n"))
+        assert program("check", "-v", shard, input=mine, code=1) == ""
+    program("merge", "-o", folder / "all.coua", *shards)
+    with coua.open(folder / "merged.coua") as merged:
+        for shard in shards:
+            merged |= coua.CuckooFilter.load(shard)
+    for name in ("all.coua", "merged.coua"):
+        filter = coua.CuckooFilter.load(folder / name)
+        assert len(filter) == len({*first, *second})
+        assert filter.contains_many([*first, *second]).all()
+
+
+def test_spark(tmp_path: Path, program: Program) -> None:
+    pytest.importorskip("pyspark", reason="skipped: pyspark is not installed")
+    if not shutil.which("java"):
+        pytest.skip("skipped: Spark needs Java")
+    from pyspark.sql import SparkSession
+
+    first_seen = recipe("pyspark")["first_seen"]
+    state = tmp_path / "state"
+    state.mkdir()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+
+        def run(path: Path) -> list[str]:
+            found = first_seen(session.read.parquet(str(path)), "url", str(state), SHARDS)
+            return [row["url"] for row in found.collect()]  # type: ignore[attr-defined]
+
+        check_two_runs(run, state, program, tmp_path)
+    finally:
+        session.stop()
+
+
+def test_ray(tmp_path: Path, program: Program) -> None:
+    ray = pytest.importorskip("ray", reason="skipped: ray is not installed")
+
+    first_seen = recipe("ray")["first_seen"]
+    state = tmp_path / "state"
+    state.mkdir()
+    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", configure_logging=False)
+    try:
+
+        def run(path: Path) -> list[str]:
+            found = first_seen(ray.data.read_parquet(str(path)), "url", str(state), SHARDS)
+            return [row["url"] for row in found.take_all()]  # type: ignore[attr-defined]
+
+        check_two_runs(run, state, program, tmp_path)
+    finally:
+        ray.shutdown()

@@ -1,0 +1,121 @@
+"""Uses everything that is public, for type checkers; it runs as well."""
+
+import copy
+import pickle
+from datetime import timedelta
+from pathlib import Path
+from typing import assert_type
+
+import duckdb
+import numpy as np
+import polars
+from numpy.typing import NDArray
+
+import coua
+import coua.duckdb
+import coua.polars
+
+
+def single(seen: coua.Filter) -> None:
+    assert_type(seen.add("kestrel"), bool)
+    assert_type("kestrel" in seen, bool)
+    seen.insert(b"kestrel")
+    assert_type(seen.count(bytearray(b"kestrel")), int)
+    assert_type(seen.discard(memoryview(b"kestrel")), bool)
+    seen.add(7)
+    seen.add(np.int64(7))
+    assert_type(len(seen), int)
+
+
+def batches(seen: coua.Filter) -> None:
+    assert_type(seen.add_many(["a", "b"]), NDArray[np.bool_])
+    assert_type(seen.contains_many(np.arange(10)), NDArray[np.bool_])
+    assert_type(seen.count_many(polars.Series(["a"])), NDArray[np.uint64])
+    assert_type(seen.discard_many(["a", None], null="skip"), NDArray[np.bool_])
+    seen.insert_many(key for key in (1, 2, 3))
+
+
+def described(seen: coua.Filter) -> tuple[float, int, float, int, int | None]:
+    return (
+        seen.false_positive_rate,
+        seen.memory_bytes,
+        seen.hash_bits,
+        seen.capacity,
+        seen.max_items,
+    )
+
+
+def in_memory() -> None:
+    seen = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, layout="overlapping", seed=0)
+    single(seen)
+    batches(seen)
+    described(seen)
+    other = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, layout="overlapping", when_full="grow")
+    seen |= other
+    assert_type(seen | other, coua.CuckooFilter)
+    assert_type(seen.copy(), coua.CuckooFilter)
+    assert_type(copy.deepcopy(seen), coua.CuckooFilter)
+    coua.CuckooFilter.from_bytes(bytes(pickle.loads(pickle.dumps(seen))))
+    seen.compact()
+    seen.clear()
+    seen.save("memory.coua")
+    assert_type(coua.CuckooFilter.load(Path("memory.coua")), coua.CuckooFilter)
+    secret = coua.CuckooFilter(key=b"0123456789abcdef", hash_bits=40)
+    coua.CuckooFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
+
+
+def windows() -> None:
+    week = coua.Window("7d", generations=7)
+    single(week)
+    given = coua.Window(timedelta(hours=1), clock="given")
+    given.add_many(["a"], times=np.array(["2026-01-01"], "M8[ms]"))
+    given.insert_many(["a"], times=[1_800_000_000_000])
+    given.advance(1_900_000_000_000)
+    assert_type(given.forgotten, int)
+    given.save("window.coua")
+    assert_type(coua.Window.load("window.coua"), coua.Window)
+    batches(coua.Window(items=1000, rate=0.001, max_items=2000))
+
+
+def files() -> None:
+    with coua.open("seen.coua", wait=10, max_items=1_000_000, rate=0.001) as seen:
+        assert_type(seen, coua.File)
+        single(seen)
+        seen.commit()
+        print(seen.path, seen.closed)
+    with coua.open("seen.coua", readonly=True) as seen:
+        print("a" in seen)
+    seen = coua.open("week.coua", window="7d", generations=7)
+    seen.abandon()
+    seen.close()
+
+
+def errors() -> None:
+    try:
+        coua.CuckooFilter(10, 0.001, when_full="error").add_many(range(1000))
+    except coua.Full as full:
+        assert_type(full.done, int)
+        assert_type(full.answers, NDArray[np.bool_] | None)
+    for error in (coua.LoadError, coua.Locked, coua.MergeError, coua.Full):
+        assert issubclass(error, coua.Error)
+
+
+def others() -> None:
+    words = coua.BloomFilter(1000, 0.01, seed=1)
+    print(words.add("a"), "a" in words, words.add_many(["a"]), words.contains_many(["a"]))
+    words |= words.copy()
+    print(words.count_estimate, words.false_positive_rate, words.memory_bytes)
+    plan = coua.plan(1_000_000, 0.001, layout="buckets")
+    print(plan.items, plan.rate, plan.memory_bytes, plan.bits_per_item, plan.hash_bits, plan.bloom_bytes)
+    assert_type(coua.shards(["a"], 8), NDArray[np.uint32])
+    frame = polars.LazyFrame({"url": ["a", "b", "a"]})
+    assert_type(coua.polars.first_seen(frame, "url"), polars.LazyFrame)
+    coua.duckdb.register(duckdb.connect(), "first_seen", coua.CuckooFilter())
+
+
+if __name__ == "__main__":
+    in_memory()
+    windows()
+    files()
+    errors()
+    others()
