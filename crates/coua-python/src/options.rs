@@ -210,7 +210,9 @@ impl Options {
             return differs("when_full", &format!("{:?}", plain.when_full()).to_lowercase());
         }
         if self.max_items.is_some_and(|items| items != plain.max_items()) {
-            return differs("max_items", &plain.max_items().to_string());
+            let items = plain.max_items();
+            let found = if items == u64::MAX { "unlimited" } else { &items.to_string() };
+            return differs("max_items", found);
         }
         if self.hash_bits.is_some_and(|bits| (f64::from(bits) - plain.hash_bits()).abs() >= 1.0) {
             return differs("hash_bits", &format!("{:.2}", plain.hash_bits()));

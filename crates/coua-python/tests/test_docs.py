@@ -57,9 +57,7 @@ def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     blocks = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert blocks, page
     monkeypatch.chdir(tmp_path)
-    known: dict[str, object] = {}
-    for block in blocks:
-        run(block, page, known)
+    run("".join(blocks), page, {})
 
 
 def test_the_stub_names_what_there_is() -> None:

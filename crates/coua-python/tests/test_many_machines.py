@@ -5,6 +5,7 @@ Each shard keeps its filter in a file of its own, and the shards are those of `c
 
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,13 +42,18 @@ def write(path: Path, keys: list[str]) -> None:
         pyarrow.parquet.write_table(table, path / f"{part}.parquet")
 
 
-def check_two_runs(run: Callable[[Path], list[str]], state: Path, program: Program, folder: Path) -> None:
+def check_two_runs(run: Callable[..., list[str]], program: Program, folder: Path) -> None:
     """Runs a recipe on overlapping inputs; then the shards are merged, and asked by the program."""
     first, second = urls(0), urls(ROWS // 2)
     write(folder / "first", first)
     write(folder / "second", second)
-    assert sorted(run(folder / "first")) == sorted(set(first))
-    assert sorted(run(folder / "second")) == sorted(set(second) - set(first))
+    before, state = folder / "before", folder / "state"
+    before.mkdir()
+    state.mkdir()
+    assert sorted(run(folder / "first", None, before)) == sorted(set(first))
+    # A repeated run does not take its own rows for repeats.
+    for _ in range(2):
+        assert sorted(run(folder / "second", before, state)) == sorted(set(second) - set(first))
 
     shards = sorted(state.iterdir())
     assert [shard.name for shard in shards] == [f"{number}.coua" for number in range(1, SHARDS + 1)]
@@ -66,24 +72,24 @@ def check_two_runs(run: Callable[[Path], list[str]], state: Path, program: Progr
         assert filter.contains_many([*first, *second]).all()
 
 
-def test_spark(tmp_path: Path, program: Program) -> None:
+def test_spark(tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     pytest.importorskip("pyspark", reason="skipped: pyspark is not installed")
     if not shutil.which("java"):
         pytest.skip("skipped: Spark needs Java")
     from pyspark.sql import SparkSession
 
     first_seen = recipe("pyspark")["first_seen"]
-    state = tmp_path / "state"
-    state.mkdir()
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    session = builder.getOrCreate()
     try:
 
-        def run(path: Path) -> list[str]:
-            found = first_seen(session.read.parquet(str(path)), "url", str(state), SHARDS)
+        def run(path: Path, before: Path | None, after: Path) -> list[str]:
+            found = first_seen(session.read.parquet(str(path)), "url", before, after, SHARDS)
             return [row["url"] for row in found.collect()]  # type: ignore[attr-defined]
 
-        check_two_runs(run, state, program, tmp_path)
+        check_two_runs(run, program, tmp_path)
     finally:
         session.stop()
 
@@ -92,15 +98,13 @@ def test_ray(tmp_path: Path, program: Program) -> None:
     ray = pytest.importorskip("ray", reason="skipped: ray is not installed")
 
     first_seen = recipe("ray")["first_seen"]
-    state = tmp_path / "state"
-    state.mkdir()
     ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", configure_logging=False)
     try:
 
-        def run(path: Path) -> list[str]:
-            found = first_seen(ray.data.read_parquet(str(path)), "url", str(state), SHARDS)
+        def run(path: Path, before: Path | None, after: Path) -> list[str]:
+            found = first_seen(ray.data.read_parquet(str(path)), "url", before, after, SHARDS)
             return [row["url"] for row in found.take_all()]  # type: ignore[attr-defined]
 
-        check_two_runs(run, state, program, tmp_path)
+        check_two_runs(run, program, tmp_path)
     finally:
         ray.shutdown()
