@@ -39,12 +39,19 @@ pub(crate) struct Journal {
 /// A snapshot as the header of a journal names it: its checksum and its length.
 type Named = (u64, u64);
 
+/// A commit, if the snapshot that it names came.
+struct Checkpoint {
+    next: Named,
+    /// From here on that snapshot lacks the changes.
+    from: u64,
+    run: Run,
+}
+
 /// What the end of a journal says.
 #[derive(Default)]
 struct End {
     run: Option<Run>,
-    /// A checkpoint: the next snapshot, and from where on that lacks the changes.
-    checkpoint: Option<(Named, u64)>,
+    checkpoint: Option<Checkpoint>,
     /// Where commits and the checkpoint begin and end.
     marks: Vec<Mark>,
     committed: u64,
@@ -60,19 +67,21 @@ impl Journal {
         let scan = Scan::new(&file, &path, base)?;
         let end = End::of(&scan, base.first(), version)?;
         let here = (snapshot.checksum, snapshot.bytes);
-        let (from, to) = match end.checkpoint {
-            _ if named == here => (base.first(), end.committed),
-            Some((next, from)) if next == here => {
+        let (from, to, run) = match end.checkpoint {
+            _ if named == here => (base.first(), end.committed, end.run),
+            Some(Checkpoint { next, from, run }) if next == here => {
                 let mark = end.marks.iter().find(|mark| mark.at == from);
                 let unknown = || scan.damaged(from, Damage::Field { name: "from", found: from });
                 // The checkpoint is the last mark.
                 let to = end.marks.last().map_or(from, |mark| mark.at);
-                (*mark.ok_or_else(unknown)?, to)
+                (*mark.ok_or_else(unknown)?, to, Some(run))
             }
             _ => return Err(StoreError::Foreign { path }),
         };
         let mut runs = Runs::default();
-        end.run.filter(|run| !run.places.is_empty()).map(|run| runs.add(run));
+        if let Some(run) = run.filter(|run| !run.places.is_empty()) {
+            runs.add(run);
+        }
         Ok(Some(Self { file, path, base, from, to, runs, name: xxh3_64(&head) }))
     }
 
@@ -162,22 +171,21 @@ impl End {
             match frame.kind {
                 Kind::Changes => return Ok(()),
                 Kind::Commit => {
-                    (end.committed, end.run) = (frame.end.at, run_of(&mut fields));
+                    let run = run_of(&mut fields).ok_or(unreadable)?;
+                    (end.run, end.committed) = (Some(run), frame.end.at);
                     end.marks.push(frame.end);
                 }
                 Kind::Checkpoint => {
-                    let next = fields.u64().zip(fields.u64());
+                    let next = fields.u64().zip(fields.u64()).ok_or(unreadable)?;
                     let from = if version > 1 { fields.u64() } else { Some(frame.begin.at) };
-                    end.run = run_of(&mut fields);
-                    end.checkpoint = next.zip(from);
+                    let from = from.ok_or(unreadable)?;
+                    let run = run_of(&mut fields).ok_or(unreadable)?;
+                    end.checkpoint = Some(Checkpoint { next, from, run });
                     end.marks.push(frame.begin);
                 }
                 Kind::Runs | Kind::TakeOver => return Err(unreadable),
             }
-            if end.run.is_none() || !fields.is_at_end() {
-                return Err(unreadable);
-            }
-            Ok(())
+            if fields.is_at_end() { Ok(()) } else { Err(unreadable) }
         })?;
         Ok(end)
     }
