@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use coua::Generations;
-use coua_store::{Lock, Options as StoreOptions, Progress, StoreError, Wait};
+use coua_store::{Lock, Options as StoreOptions, StoreError, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -87,9 +87,8 @@ fn written(
     lock: Lock,
     wanted: &Options,
 ) -> PyResult<State> {
-    let exists = lock.target().exists();
     // Before the file is touched, so that what cannot be built leaves nothing.
-    let new = if exists { None } else { Some(wanted.build()?) };
+    let new = if lock.is_new() { Some(wanted.build()?) } else { None };
     let store = py.detach(|| match new {
         Some(filter) => options.write_locked(lock, Some(move || filter)),
         None => options.write_locked(lock, None::<fn() -> Generations>),
@@ -144,7 +143,7 @@ impl File {
         let filter = slf.as_super().get();
         filter.check_process()?;
         let committed = slf.py().detach(|| match &mut *filter.lock_detached()? {
-            State::Written(store) => Ok(store.commit(&Progress::default())),
+            State::Written(store) => Ok(store.commit()),
             State::Closed => Err(refused(Refusal::Closed)),
             _ => Err(refused(Refusal::ReadOnly)),
         })?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use coua::{Clock, Generations, HashAlgorithm, Insertion, When};
-use coua_store::{Lock, Options, Progress, Wait};
+use coua_store::{Lock, Options, Runs, Wait};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -328,7 +328,7 @@ impl Filter {
         let copy = self.copied(py)?;
         let saved = py.detach(|| {
             let lock = Lock::take(&path, Wait::No)?;
-            Options::new().replace(lock, copy, &Progress::default())
+            Options::new().replace(lock, copy, Runs::default())
         });
         saved.map_err(|error| error::store(&error))
     }
