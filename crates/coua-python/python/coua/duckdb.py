@@ -12,6 +12,7 @@ left to DuckDB (`set threads = 1` makes it the first).
 
 import duckdb
 import pyarrow
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from duckdb.sqltypes import BOOLEAN, VARCHAR, DuckDBPyType
 
 from coua import Filter
@@ -36,7 +37,7 @@ def register(
         is_new,
         [type],
         BOOLEAN,
-        type="arrow",  # pyright: ignore[reportArgumentType]
-        null_handling="special",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
         side_effects=True,
     )

@@ -60,8 +60,7 @@ class DupeFilter(BaseDupeFilter):
             self._seen.close()
 
     def log(self, request: Request, spider: Spider) -> None:
-        if self._crawler.stats is not None:
-            self._crawler.stats.inc_value("dupefilter/filtered")
+        self._crawler.stats.inc_value("dupefilter/filtered")
 
     def _forget(self, request: Request) -> None:
         self._seen.discard(self._fingerprint(request))

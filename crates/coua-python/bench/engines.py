@@ -1,0 +1,111 @@
+"""Engines' own distinct beside Coua in them: processor seconds, peak memory, and rows out.
+
+    engines.py [ROWS]
+
+Needs the wheel, and polars, duckdb, pyarrow. Keys are 32 characters, of which 53 % are new. Each job is a process
+of its own, on one thread, from a Parquet file to a Parquet file. The second run has half of its rows from the
+first, and leaves out what that has seen: Coua by its filter file, the engines by the rows they wrote.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+JOBS = {
+    ("polars", "reads and writes", 1): """
+pl.scan_parquet(rows).sink_parquet(out)
+""",
+    ("polars", "unique", 1): """
+pl.scan_parquet(rows).unique("key", maintain_order=False).sink_parquet(out)
+""",
+    ("polars", "unique, in order", 1): """
+pl.scan_parquet(rows).unique("key", keep="first", maintain_order=True).sink_parquet(out)
+""",
+    ("polars", "coua.polars, in order", 1): """
+with coua.open(state) as seen:
+    coua.polars.first_seen(pl.scan_parquet(rows), "key", seen).sink_parquet(out)
+""",
+    ("polars", "unique and anti-join", 2): """
+pl.scan_parquet(rows).unique("key").join(pl.scan_parquet(before), on="key", how="anti").sink_parquet(out)
+""",
+    ("polars", "coua.polars", 2): """
+with coua.open(state) as seen:
+    coua.polars.first_seen(pl.scan_parquet(rows), "key", seen).sink_parquet(out)
+""",
+    ("duckdb", "reads and writes", 1): """
+sql(f"copy (select key from '{rows}') to '{out}'")
+""",
+    ("duckdb", "distinct", 1): """
+sql(f"copy (select distinct key from '{rows}') to '{out}'")
+""",
+    ("duckdb", "coua.duckdb, in order", 1): """
+with coua.open(state) as seen:
+    coua.duckdb.register(connection, "first_seen", seen)
+    sql(f"copy (select key from '{rows}' where first_seen(key)) to '{out}'")
+""",
+    ("duckdb", "distinct and anti-join", 2): """
+sql(f"copy (select distinct key from '{rows}' anti join '{before}' using (key)) to '{out}'")
+""",
+    ("duckdb", "coua.duckdb", 2): """
+with coua.open(state) as seen:
+    coua.duckdb.register(connection, "first_seen", seen)
+    sql(f"copy (select key from '{rows}' where first_seen(key)) to '{out}'")
+""",
+}
+
+PROLOGUE = {
+    "polars": "import sys, polars as pl, coua, coua.polars",
+    "duckdb": "import sys, duckdb, coua, coua.duckdb\n"
+    "connection = duckdb.connect(config={'threads': 1}); sql = connection.execute",
+}
+ARGUMENTS = "rows, before, state, out = sys.argv[1:]"
+
+
+def write(path: Path, numbers: np.ndarray) -> None:
+    """Rows of 32 characters."""
+    keys = pa.array([f"{number:032x}" for number in numbers.tolist()])
+    pyarrow.parquet.write_table(pa.table({"key": keys}), path, row_group_size=100_000)
+
+
+def run(engine: str, code: str, files: list[Path]) -> tuple[float, float]:
+    """Processor seconds and peak megabytes of a job."""
+    program = "\n".join((PROLOGUE[engine], ARGUMENTS, code))
+    environment = os.environ | {"POLARS_MAX_THREADS": "1"}
+    child = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", program, *map(str, files)], environment)
+    _, status, usage = os.wait4(child, 0)
+    if status != 0:
+        raise SystemExit(f"{engine}: the job has failed:{code}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
+
+
+def main(number: int) -> None:
+    chance = np.random.default_rng(7)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        numbers = chance.integers(0, int(number * 0.695), number)
+        write(folder / "1.parquet", numbers)
+        write(folder / "2.parquet", numbers + int(number * 0.35))
+        distinct = {1: len(np.unique(numbers))}
+        distinct[2] = len(np.setdiff1d(numbers + int(number * 0.35), numbers))
+        written: dict[str, Path] = {}
+        print(f"{number:,} rows\n\n| engine | run | way | CPU s | peak MB | rows out | rows lost or left over |")
+        print("|---|---|---|---|---|---|---|")
+        for (engine, way, turn), code in JOBS.items():
+            out = folder / f"{engine}-{way}-{turn}.parquet"
+            state = folder / f"{engine}.coua"
+            before = written.get(engine, folder / "none")
+            seconds, megabytes = run(engine, code, [folder / f"{turn}.parquet", before, state, out])
+            rows = pyarrow.parquet.read_metadata(out).num_rows
+            if way.startswith(("unique", "distinct")) and turn == 1:
+                written[engine] = out
+            wrong = "" if way.startswith("reads") else str(rows - distinct[turn])
+            print(f"| {engine} | {turn} | {way} | {seconds:.2f} | {megabytes:.0f} | {rows} | {wrong} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000)
