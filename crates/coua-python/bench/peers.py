@@ -63,6 +63,7 @@ CONTESTANTS = [
     Contestant("coua, growing", lambda n: coua.CuckooFilter(), many="add_many", arrays="yes", remove="discard"),
     Contestant("coua BloomFilter", lambda n: coua.BloomFilter(n, RATE), many="add_many", arrays="yes"),
     Contestant("abloom", lambda n: abloom.BloomFilter(n, RATE), many="update", size="byte_count"),
+    Contestant("abloom, serializable", lambda n: abloom.BloomFilter(n, RATE, serializable=True), many="update", size="byte_count"),
     Contestant("rbloom", lambda n: rbloom.Bloom(n, RATE), many="update", size="size_in_bits"),
     Contestant("zpds", lambda n: zpds.CuckooFilter(capacity=n), many="add_many", arrays="yes", remove="remove", size="none"),
 ]
@@ -103,6 +104,12 @@ def run(contestant: Contestant, keys: Keys, sheet: dict[str, Any]) -> None:
     number = len(keys.present)
     times: Sheet = sheet.setdefault("times", {})
     filter = contestant.make(number)
+    if contestant.name == "zpds" and keys.kind == "u64":
+        # It takes integers in arrays only.
+        run_batch(contestant, keys.array, "array", sheet)
+        absent = int(np.sum(contestant_filled(contestant, keys).contains_many(keys.absent_array)))
+        sheet |= {"rate": absent / number, "bytes": None}
+        return
     timed(times, "add", number, lambda: for_each(filter.add, keys.present))
     present = timed(times, "in, present", number, lambda: count_in(filter, keys.present))
     absent = timed(times, "in, absent", number, lambda: count_in(filter, keys.absent))
@@ -112,16 +119,27 @@ def run(contestant: Contestant, keys: Keys, sheet: dict[str, Any]) -> None:
         timed(times, "discard", number, lambda: for_each(getattr(filter, contestant.removes), keys.present))
     forms = {"list": keys.present} | ({"array": keys.array} if contestant.of_arrays else {})
     for form, batch in forms.items():
-        if contestant.name == "zpds" and keys.kind == "str" and form == "array":
-            continue
-        filter = contestant.make(number)
-        timed(times, f"add, {form}", number, lambda: getattr(filter, contestant.many)(batch))
-        if not hasattr(filter, "contains_many"):
-            continue
-        found = timed(times, f"in, {form}", number, lambda: filter.contains_many(batch))
-        sheet["lost"] = max(sheet["lost"], number - int(np.sum(found)))
-        if hasattr(filter, "discard_many"):
-            timed(times, f"discard, {form}", number, lambda: filter.discard_many(batch))
+        if contestant.name != "zpds" or form == "list":
+            run_batch(contestant, batch, form, sheet)
+
+
+def contestant_filled(contestant: Contestant, keys: Keys) -> Any:
+    filter = contestant.make(len(keys.present))
+    getattr(filter, contestant.many)(keys.array)
+    return filter
+
+
+def run_batch(contestant: Contestant, batch: Any, form: str, sheet: dict[str, Any]) -> None:
+    number, times = len(batch), sheet["times"]
+    filter = contestant.make(number)
+    timed(times, f"add, {form}", number, lambda: getattr(filter, contestant.many)(batch))
+    if not hasattr(filter, "contains_many"):
+        return
+    found = timed(times, f"in, {form}", number, lambda: filter.contains_many(batch))
+    sheet["lost"] = max(sheet.get("lost", 0), number - int(np.sum(found)))
+    for name in ("discard_many", "remove_many"):
+        if hasattr(filter, name):
+            timed(times, f"discard, {form}", number, lambda: getattr(filter, name)(batch))
 
 
 def measure(number: int, rounds: int) -> dict[str, Any]:

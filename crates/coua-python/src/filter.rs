@@ -29,12 +29,15 @@ pub(crate) struct Filter {
     hasher: KeyHasher,
     state: Mutex<State>,
     process: Process,
+    /// A window by the system's clock, which is to be told the time.
+    is_timed: bool,
 }
 
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
-        let hasher = state.filter().hasher();
-        Self { hasher, state: Mutex::new(state), process: Process::this() }
+        let (hasher, window) = (state.filter().hasher(), state.filter().window());
+        let is_timed = window.is_some_and(|window| window.clock() == Clock::Arrival);
+        Self { hasher, state: Mutex::new(state), process: Process::this(), is_timed }
     }
 
     pub(crate) fn of(filter: impl Into<Generations>) -> Self {
@@ -46,6 +49,7 @@ impl Filter {
     }
 
     /// The state, once no other thread uses it.
+    #[inline]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         self.check_process()?;
         self.state.lock_py_attached(py).map_err(broken)
@@ -57,6 +61,7 @@ impl Filter {
     }
 
     /// The state, to be used as `access` says.
+    #[inline]
     pub(crate) fn lock_for(
         &self,
         py: Python<'_>,
@@ -64,7 +69,9 @@ impl Filter {
     ) -> PyResult<MutexGuard<'_, State>> {
         let mut state = self.lock(py)?;
         state.check(access).map_err(refused)?;
-        state.tell_time();
+        if self.is_timed {
+            state.tell_time();
+        }
         Ok(state)
     }
 
@@ -101,11 +108,14 @@ impl Filter {
         })
     }
 
-    /// After a fork, files belong to the parent, and what another thread of it was doing is never done.
+    #[inline]
     pub(crate) fn check_process(&self) -> PyResult<()> {
-        if self.process.is_this() {
-            return Ok(());
-        }
+        if self.process.is_this() { Ok(()) } else { self.check_fork() }
+    }
+
+    /// After a fork, files belong to the parent, and what another thread of it was doing is never done.
+    #[cold]
+    fn check_fork(&self) -> PyResult<()> {
         match self.state.try_lock().as_deref() {
             Ok(State::Written(store)) => Err(PyRuntimeError::new_err(format!(
                 "{}: was opened before this process was forked, and belongs to its parent: open it here",
@@ -139,7 +149,9 @@ impl Filter {
             let done = py.detach(|| {
                 let mut state = self.lock_detached()?;
                 state.check(access).map_err(refused)?;
-                state.tell_time();
+                if self.is_timed {
+                    state.tell_time();
+                }
                 Ok::<_, PyErr>(work(&mut state, chunk.clone(), &mut answers))
             })?;
             if let Err(mut stopped) = done {

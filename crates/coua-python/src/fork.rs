@@ -25,6 +25,7 @@ impl Process {
         Self(AtomicU64::new(FORKS.load(Ordering::Relaxed)))
     }
 
+    #[inline]
     pub(crate) fn is_this(&self) -> bool {
         self.0.load(Ordering::Relaxed) == FORKS.load(Ordering::Relaxed)
     }

@@ -2,17 +2,20 @@
 
 use coua::{KeyHash, KeyHasher};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
 
 /// The hash of a `str` (its UTF-8), of bytes, or of an integer (8 bytes, little endian).
+#[inline]
 pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
-    if let Ok(text) = key.cast::<PyString>() {
+    // To compare types costs less than to ask for bases.
+    if let Ok(text) = key.cast_exact::<PyString>() {
         Ok(hasher.hash(text.to_str()?.as_bytes()))
-    } else if let Ok(bytes) = key.cast::<PyBytes>() {
+    } else if let Ok(number) = key.cast_exact::<PyInt>() {
+        Ok(hasher.hash_u64(integer(number)?))
+    } else if let Ok(bytes) = key.cast_exact::<PyBytes>() {
         Ok(hasher.hash(bytes.as_bytes()))
-    } else if key.is_exact_instance_of::<PyInt>() {
-        Ok(hasher.hash_u64(integer(key)?))
     } else {
         hash_of_rare(key, hasher)
     }
@@ -20,6 +23,12 @@ pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHas
 
 #[cold]
 fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(hasher.hash(text.to_str()?.as_bytes()));
+    }
+    if let Ok(bytes) = key.cast::<PyBytes>() {
+        return Ok(hasher.hash(bytes.as_bytes()));
+    }
     if let Ok(bytes) = key.cast::<PyByteArray>() {
         return Ok(hasher.hash(&bytes.to_vec()));
     }
@@ -30,17 +39,26 @@ fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> 
     // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not.
     let is_number = key.hasattr("__index__")? && !is_sequence(key)?;
     if is_number && !key.is_instance_of::<PyBool>() {
-        return Ok(hasher.hash_u64(integer(&key.call_method0("__index__")?)?));
+        return Ok(hasher.hash_u64(integer(key.call_method0("__index__")?.cast()?)?));
     }
     Err(no_key(key))
 }
 
 /// As 64 bits; a negative one is its two's complement.
-fn integer(key: &Bound<'_, PyAny>) -> PyResult<u64> {
-    if let Ok(number) = key.extract::<u64>() {
-        return Ok(number);
-    }
-    key.extract::<i64>().map(i64::cast_unsigned).map_err(|_| {
+#[expect(
+    unsafe_code,
+    reason = "PyO3 learns of an overflow by an exception, which costs ten times as much"
+)]
+fn integer(key: &Bound<'_, PyInt>) -> PyResult<u64> {
+    let mut overflow = 0;
+    // SAFETY: `key` is an int, and the interpreter is held as long as it is borrowed.
+    let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(key.as_ptr(), &raw mut overflow) };
+    let number = match overflow {
+        0 => Some(number.cast_unsigned()),
+        1 => key.extract().ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| {
         PyOverflowError::new_err(
             "an integer key must be between -2**63 and 2**64 - 1; give larger ones as str or bytes",
         )

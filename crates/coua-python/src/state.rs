@@ -4,7 +4,7 @@ use std::mem;
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::{BatchFull, Clock, Full, Generations, Insertion, KeyHash, When};
+use coua::{BatchFull, Full, Generations, Insertion, KeyHash, When};
 use coua_store::{Store, View};
 
 /// Where a filter is.
@@ -46,6 +46,7 @@ impl<'a> Keys<'a> {
 
 impl State {
     /// Whether something can be asked, or changed.
+    #[inline]
     pub(crate) fn check(&self, changes: Access) -> Result<(), Refusal> {
         match (self, changes) {
             (Self::Closed, _) => Err(Refusal::Closed),
@@ -82,10 +83,7 @@ impl State {
 
     /// Tells a window that goes by the system's clock what time it is.
     pub(crate) fn tell_time(&mut self) {
-        let Some(window) = self.filter().window() else { return };
-        if window.clock() == Clock::Arrival {
-            self.advance(milliseconds_now());
-        }
+        self.advance(milliseconds_now());
     }
 
     pub(crate) fn advance(&mut self, time: u64) {
@@ -97,8 +95,12 @@ impl State {
         }
     }
 
+    #[inline]
     pub(crate) fn contains(&mut self, hash: KeyHash) -> bool {
         match self {
+            Self::Memory(filter) => filter
+                .endless()
+                .map_or_else(|| filter.contains_hash(hash), |plain| plain.contains_hash(hash)),
             Self::Read(view) => view.asked(&[hash]).contains_hash(hash),
             state => state.filter().contains_hash(hash),
         }
@@ -118,6 +120,7 @@ impl State {
         }
     }
 
+    #[inline]
     pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
         if let Self::Memory(filter) = self
             && let Some(plain) = filter.endless_mut()
