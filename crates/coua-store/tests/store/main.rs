@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-mod beside;
+mod background;
+mod copies;
 mod damage;
 mod equal;
 mod files;
