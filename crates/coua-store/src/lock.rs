@@ -146,7 +146,9 @@ impl Lock {
     /// The lock is that of a file which has just got the name. Returns the one before.
     pub(crate) fn go_over_to(&mut self, file: File) -> File {
         (self.is_placeholder, self.was_new) = (false, false);
-        mem::replace(&mut self.file, file)
+        let old = mem::replace(&mut self.file, file);
+        unlock(&old);
+        old
     }
 
     /// The filter file, with symbolic links resolved.
@@ -185,7 +187,14 @@ impl Drop for Lock {
         if self.is_placeholder && self.is_new() && self.is_held() {
             fs::remove_file(&self.path).ok();
         }
+        unlock(&self.file);
     }
+}
+
+/// To close a file is not enough: a mapping of it, which may outlast the store, would keep the lock.
+fn unlock(file: &File) {
+    // What cannot be unlocked was not locked.
+    file.unlock().ok();
 }
 
 /// The file, and whether it was made here; none if it came or went meanwhile.

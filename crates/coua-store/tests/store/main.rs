@@ -9,8 +9,11 @@ mod equal;
 mod files;
 mod golden;
 mod kill;
+mod large;
 mod mapped;
 mod names;
+mod owner;
+mod processes;
 mod samples;
 #[path = "../../../coua/tests/skipped/mod.rs"]
 mod skipped;
