@@ -76,7 +76,7 @@ impl Bench {
     }
 
     fn open(&self) -> Store {
-        self.options.create(&self.path(), self.make).unwrap()
+        self.options.create(self.path(), self.make).unwrap()
     }
 
     fn change(&mut self, store: &mut Store) {

@@ -40,7 +40,7 @@ fn copy(from: &Path, at_once: usize) -> io::Result<Vec<u8>> {
 fn write(path: &Path, last: &AtomicU64) {
     while last.load(Ordering::SeqCst) < SCRIPT.rounds {
         let round = last.load(Ordering::SeqCst);
-        let background_from = if round % 2 == 0 { 0 } else { u64::MAX };
+        let background_from = if round.is_multiple_of(2) { 0 } else { u64::MAX };
         let options = options(Arc::new(FileSystem)).background_from(background_from);
         let mut store = options.create(path, SCRIPT.make).unwrap();
         for round in round + 1..=SCRIPT.rounds.min(round + 5) {

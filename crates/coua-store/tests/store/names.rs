@@ -50,7 +50,9 @@ fn files_of_others_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let names = NAMES.iter().filter(|name| !is_killed_writers(name, what));
         let files: Vec<_> = names.map(|name| folder.path().join(name)).collect();
-        files.iter().for_each(|file| fs::write(file, theirs).unwrap());
+        for file in &files {
+            fs::write(file, theirs).unwrap();
+        }
         work(&folder.path().join("seen.coua"));
         for file in &files {
             assert!(fs::read(file).unwrap() == theirs, "{what}: {}", file.display());
