@@ -8,7 +8,7 @@ mod scan;
 mod torn;
 mod write;
 
-pub(crate) use frame::{Kind, MOST_PAYLOAD};
+pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
 pub(crate) use scan::{Contents, Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};
 
