@@ -54,7 +54,7 @@ pub(super) enum AfterEnd {
     Wanted,
 }
 
-/// What is kept of a run beside its places.
+/// What is kept of a run, apart from its places.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
     counts: Value,

@@ -99,7 +99,7 @@ fn a_line_that_was_cut_off_comes_whole() {
     }
 }
 
-/// Only its end was missing: it is the record that was dealt with.
+/// Only its end was missing: it is the record that was done.
 #[test]
 fn a_line_whose_end_comes_later_counts_once() {
     for (options, first, end) in [(&[][..], "x\nlast", "\n"), (&["--csv", "k"], "k\nlast", "\r\n")]

@@ -137,7 +137,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
                   cut off: name another output\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);
-    // Without them it goes on with what the input has got more, also if that is interrupted.
+    // Without them what was appended to the input is done, also if that is interrupted.
     let end = before.len() - 5;
     fs::write(folder.join("out"), &before[..end]).unwrap();
     let more: Vec<u8> = (0..200_000).flat_map(|n| format!("more {n}\n").into_bytes()).collect();

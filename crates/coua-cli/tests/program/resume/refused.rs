@@ -67,7 +67,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
 }
 
-/// It has dealt with nothing: what was wrong with it can be put right.
+/// It has done nothing: what was wrong with it can be put right.
 #[test]
 fn a_run_that_came_to_nothing_is_not_in_the_way() {
     for command in [&["add", "seen"][..], &["dedup", "--filter", "seen", "-o", "out"]] {

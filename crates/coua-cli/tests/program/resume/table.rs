@@ -351,3 +351,24 @@ fn what_many_inputs_cost() {
     assert!(number("transactions") > 250, "{info}");
     assert!(number("log_bytes") < 100_000 + number("transactions") * 1_100, "{info}");
 }
+
+/// A small change of a large filter is appended, whatever runs it remembers.
+#[test]
+fn an_interrupted_run_makes_others_no_slower() {
+    let folder = Folder::new();
+    folder.file("many", numbers(0..400_000));
+    folder.file("broken", b"\x1f\x8b\x08\0broken");
+    let add = ["add", "x", "many", "broken", "--checkpoint-every", "0"];
+    assert_eq!(run_in(&folder, &add).code, Some(2));
+    let before = folder.read("x");
+    assert!(before.len() > 2 << 20);
+    let (input, output) = (folder.file("few", "a\nb\n"), folder.join("out"));
+    for args in [&["add", "x", &input][..], &["dedup", "--filter", "x", "-o", &output, &input]] {
+        run_in(&folder, args).good();
+        let after = folder.read("x");
+        let info = run_in(&folder, &["info", "--json", "x"]).json();
+        let snapshot = info["snapshot_bytes"].as_u64().unwrap() as usize;
+        assert!(after[..snapshot] == before[..snapshot], "{args:?}");
+    }
+    assert_eq!(runs(&folder, "x").len(), 1);
+}
