@@ -11,33 +11,31 @@ use crate::message::Failure;
 use crate::output::Opening;
 use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
+use crate::resume::{Job, JobSpec};
 use clap::{Args, ValueEnum};
 use coua::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to read and how to understand it. (Serialized without the files: how they are understood.)
-#[derive(Args, Debug, Serialize)]
+/// What to read and how to understand it.
+#[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// Files to read, one after the other; `-`, or no file, is standard input
     ///
     /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
     /// never reaches from one file into the next.
     #[arg(value_name = "FILE")]
-    #[serde(skip)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    #[serde(flatten)]
     records: RecordArgs,
 
     #[command(flatten)]
-    #[serde(flatten)]
     keys: KeyArgs,
 }
 
 /// Where records end.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Records")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
@@ -59,7 +57,7 @@ struct RecordArgs {
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Keys (default: the whole record)")]
 struct KeyArgs {
     /// The key is made of these fields, such as 2 or 2,4 or 3-5, counted from 1
@@ -125,9 +123,11 @@ struct KeyArgs {
 }
 
 /// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum OnMissing {
     /// Let it pass as if never seen before, and count it.
+    #[default]
     Keep,
     /// Leave it out, and count it.
     Drop,
@@ -136,7 +136,7 @@ pub(crate) enum OnMissing {
 }
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -206,6 +206,12 @@ impl InputArgs {
         })
     }
 
+    /// A run that does what `spec` says with these inputs, of which the options are `reading`.
+    pub(crate) fn job(&self, spec: JobSpec, reading: &Reading) -> Job {
+        let spec = self.keys.describe(self.records.describe(spec));
+        Job { spec, inputs: reading.inputs.files(), format: reading.format.clone() }
+    }
+
     fn separator(&self, keys: &Keys) -> Separator {
         match (keys.csv(), &self.records.delimiter) {
             (Some(columns), _) => Separator::CsvLine { comma: columns.comma() },
@@ -215,7 +221,29 @@ impl InputArgs {
     }
 }
 
+impl RecordArgs {
+    /// Adds the options that decide what the records are.
+    fn describe(&self, spec: JobSpec) -> JobSpec {
+        let spec = spec.with("null", self.null).with("delimiter", self.delimiter.as_ref());
+        spec.with("crlf", self.crlf).with("no-decompress", self.no_decompress)
+    }
+}
+
 impl KeyArgs {
+    /// Adds the options that decide what the keys are.
+    fn describe(&self, spec: JobSpec) -> JobSpec {
+        spec.with("fields", self.fields.as_ref())
+            .with("separator", self.separator.as_ref())
+            .with("csv", self.csv.as_slice())
+            .with("json", self.json.as_slice())
+            .with("regex", self.regex.as_ref())
+            .with("ignore-case", self.ignore_case)
+            .with("trim", self.trim)
+            .with("url", self.url)
+            .with("on-missing", self.on_missing)
+            .with("shard", self.shard)
+    }
+
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
         let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());

@@ -83,21 +83,15 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Those of an interrupted run, which ended at `places`, one for each; whether each still lacks the
-    /// separator of its last record.
-    pub(crate) fn go_on(
+    /// Those of an interrupted run, which ended at `places`, one for each.
+    pub(crate) fn resume(
         destinations: Destinations<'_>,
         places: &[Place],
-        owes_separator: &[bool],
         opening: Opening<'_>,
     ) -> Result<Self, Failure> {
-        Self::each_opened(destinations, |number, path| {
-            let Some(place) = places.get(number) else { return Output::open(path, opening) };
-            let mut output = Output::go_on(place, opening)?;
-            if owes_separator.get(number) == Some(&true) {
-                output.owe_separator();
-            }
-            Ok(output)
+        Self::each_opened(destinations, |number, path| match places.get(number) {
+            Some(place) => Output::resume(place, opening),
+            None => Output::open(path, opening),
         })
     }
 
@@ -130,7 +124,7 @@ impl Outputs {
         if self.main.is_some() && self.tee.is_some() { Closing::IsWrong } else { Closing::Ends }
     }
 
-    /// Whether all of them are files with names, so that a run can be gone on with.
+    /// Whether all of them are files with names, so that a run can be resumed.
     pub(crate) fn are_files(&mut self) -> bool {
         self.paths.iter().all(Option::is_some)
             && self.all().all(|output| output.identity().is_some())

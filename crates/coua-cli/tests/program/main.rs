@@ -8,6 +8,7 @@ mod faults;
 mod filter_files;
 mod inputs;
 mod keys;
+mod moved;
 mod needs_awk;
 mod not_filters;
 mod outputs;

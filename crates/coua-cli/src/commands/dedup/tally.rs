@@ -25,6 +25,7 @@ pub(super) struct Tally {
 
 /// What the run has counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Counts {
     unique: u64,
     repeats: u64,
@@ -117,7 +118,7 @@ impl Tally {
         let Refused { record, full } = self.refused.as_ref()?;
         let reason = format!(
             "{full}; stopped before {record}: all records before it are {saved}in the output, it \
-             and those behind it are neither"
+             and those after it are neither"
         );
         Some(Failure::Full { name: name.to_owned(), reason })
     }
