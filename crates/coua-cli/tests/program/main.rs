@@ -21,3 +21,4 @@ mod support;
 mod terminal;
 mod together;
 mod windows;
+mod wrongly_dropped;

@@ -9,6 +9,7 @@ use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;
+use crate::collisions;
 use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -27,7 +28,7 @@ use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
 use outputs::OutputArgs;
 use std::path::PathBuf;
-use tally::{Counts, Tally, expected_wrongly_dropped};
+use tally::{Counts, Tally};
 
 /// Print each record the first time it is seen
 ///
@@ -187,9 +188,10 @@ impl Answer for Dedup {
         self.memory.tell(self.now);
         let before = self.memory.filter().len();
         let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
-        let (fresh, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
-        let expected = expected_wrongly_dropped(fresh, before..filter.len(), filter.hash_bits());
-        self.tally.counts.expected_wrongly_dropped += expected;
+        let (answered, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
+        let (items, bits) = ([before, filter.len()], filter.hash_bits());
+        self.tally.counts.expected_wrongly_dropped +=
+            collisions::among_repeats(answered, items, bits);
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
         self.tally.select(block, &self.outcomes);
         block.deselect_before(over);

@@ -8,6 +8,7 @@ use crate::args::filter::{LayoutName, layout_name};
 use crate::args::value;
 use crate::args::window::window_of;
 use crate::clock;
+use crate::collisions;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::message::Failure;
@@ -15,7 +16,6 @@ use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use compare::Peer;
 use coua::Clock;
-use coua::sizing::CuckooPlan;
 use serde::Serialize;
 use shape::{Generations, Planned, Shape};
 use std::path::PathBuf;
@@ -119,11 +119,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// In a stream of n unique records the filter holds n / 2 of them on average.
-fn wrongly_dropped(plan: &CuckooPlan) -> f64 {
-    plan.items as f64 * plan.rate / 2.0
-}
-
 /// The names of the fields are part of the interface.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
@@ -158,7 +153,7 @@ impl<'a> Report<'a> {
         Self {
             items: plan.items,
             rate: plan.rate,
-            expected_wrongly_dropped: wrongly_dropped(plan),
+            expected_wrongly_dropped: collisions::in_stream(plan.items, plan.hash_bits),
             bytes: plan.bytes,
             side_bytes: plan.side_bytes,
             bits_per_item: plan.bits_per_item(),
@@ -184,7 +179,8 @@ fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
     let mut table = Table::default();
     table.row("items", grouped(plan.items));
     table.row("false-positive rate", significant(plan.rate));
-    table.row("wrongly dropped by a dedup of so many", significant(wrongly_dropped(plan)));
+    let dropped = collisions::in_stream(plan.items, plan.hash_bits);
+    table.row("wrongly dropped by a dedup of so many", significant(dropped));
     table.row("memory", size(plan.bytes));
     if plan.side_bytes > plan.bytes / 100 {
         table.row("of it for crowded items, expected", size(plan.side_bytes));
