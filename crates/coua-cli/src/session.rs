@@ -45,7 +45,6 @@ impl Session {
         on_missing: OnMissing,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
-        run.check()?;
         let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
         let stop = Arc::new(stop);
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
@@ -67,11 +66,11 @@ impl Session {
 
     /// The way of the records; `hasher` is the filter's.
     pub(crate) fn pipeline(&self, reading: Reading, hasher: KeyHasher) -> Pipeline {
-        let columns = reading.keys.csv().filter(|columns| columns.need_header()).cloned();
+        let headers = reading.headers();
         let reader = BlockReader::new(
             reading.inputs,
             reading.format.clone(),
-            columns,
+            headers,
             self.stop.clone(),
             self.counters.consumed.clone(),
         );

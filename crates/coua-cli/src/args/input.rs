@@ -1,20 +1,25 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
+use crate::args::run::RunArgs;
 use crate::args::value;
 use crate::clock::{Now, TimeFormat};
+use crate::input::reader::BlockReader;
 use crate::input::{Coding, Inputs, Survey};
 use crate::key::csv::Column;
+use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
-use crate::output::Opening;
+use crate::output::{Destinations, Opening};
 use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
+use crate::signals::Stop;
 use clap::{Args, ValueEnum};
 use coua::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What to read and how to understand it. (Serialized without the files: how they are understood.)
 #[derive(Args, Debug, Serialize)]
@@ -74,8 +79,8 @@ struct KeyArgs {
     /// The key is this column of CSV records: a name from the header, or a number from 1
     ///
     /// May be given several times. With a name, the first record of every file is a header: it is
-    /// printed once and is no record. With numbers only, no header is expected. Records may
-    /// contain newlines in quotes.
+    /// printed once and is no record, and where records are printed all headers must be alike. With
+    /// numbers only, no header is expected. Records may contain newlines in quotes.
     #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
@@ -168,6 +173,7 @@ pub(crate) struct Reading {
     pub(crate) on_missing: OnMissing,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
+    mixing: Mixing,
 }
 
 impl Reading {
@@ -177,6 +183,32 @@ impl Reading {
         if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
             times.believe(now, window.step());
         }
+    }
+
+    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
+    /// same checks in the same order for all commands. `to` are its outputs.
+    pub(crate) fn survey(
+        &mut self,
+        run: &RunArgs,
+        to: Destinations<'_>,
+    ) -> Result<Survey, Failure> {
+        run.check()?;
+        to.check_open()?;
+        let inputs = self.inputs.survey()?;
+        self.mixing = to.mixing();
+        if let Some(headers) = self.headers() {
+            let (stop, consumed) = (Stop::new(), Arc::default());
+            let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
+            let (inputs, format) = (self.inputs.clone(), self.format.clone());
+            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
+        }
+        Ok(inputs)
+    }
+
+    /// What is to know about the headers of CSV inputs, if they have such.
+    pub(crate) fn headers(&self) -> Option<Headers> {
+        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
+        Some(Headers::new(columns.clone(), self.mixing))
     }
 
     /// What an output of these records needs to know, beside the run's own files.
@@ -203,6 +235,7 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
+            mixing: Mixing::Refused,
         })
     }
 

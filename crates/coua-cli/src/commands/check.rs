@@ -66,12 +66,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let task = Task { address, input: &args.target.input, run: &args.run, quiet };
         return remote::check::run(&task, args.printing);
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = args.target.input.check()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let to = args.printing.destinations();
+    let inputs = reading.survey(&args.run, to)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
-    let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::Destinations;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
@@ -48,9 +49,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let (input, quiet) = (&args.target.input, args.quiet);
         return remote::count::run(&Task { address, input, run: &args.run, quiet });
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = args.target.input.check()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let inputs = reading.survey(&args.run, Destinations::STANDARD)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;

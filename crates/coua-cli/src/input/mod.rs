@@ -10,13 +10,13 @@ use crate::message::Failure;
 use crate::startup::Stream;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Seek};
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What to read, in this order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     sources: Vec<Source>,
     coding: Coding,
@@ -102,6 +102,7 @@ impl Inputs {
                 return Err(Failure::at(source.name(), "is a directory, not a file of records"));
             }
             if metadata.is_file() {
+                source.check_readable().map_err(|e| Failure::io(source.name(), &e))?;
                 survey.files.push(Identity::of(&metadata));
                 let rest = metadata.len().saturating_sub(skipped);
                 survey.total_bytes = survey.total_bytes.map(|total| total + rest);
@@ -126,6 +127,14 @@ impl Source {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
     }
 
+    /// Makes the next reader of standard input begin at this place again.
+    fn return_to(&self, place: u64) -> io::Result<()> {
+        match self {
+            Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
+            Self::File(_) => Ok(()),
+        }
+    }
+
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
@@ -136,6 +145,11 @@ impl Source {
             }
             Self::File(path) => File::open(path),
         }
+    }
+
+    /// Whether a regular file may be read.
+    fn check_readable(&self) -> io::Result<()> {
+        self.open().map(drop)
     }
 
     fn is_fifo(&self) -> bool {

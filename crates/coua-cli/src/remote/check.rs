@@ -14,8 +14,8 @@ use crate::progress::Counted;
 use crate::session::Session;
 
 pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, printing.destinations())?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut output =
         Outputs::open(printing.destinations(), reading.opening(&inputs, &OwnFiles::default()))?;

@@ -7,6 +7,7 @@ use crate::commands::count::Lines;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::Destinations;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
@@ -15,8 +16,8 @@ use crate::session::Session;
 use crate::stats::Answers;
 
 pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, Destinations::STANDARD)?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =

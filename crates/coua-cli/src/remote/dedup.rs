@@ -30,8 +30,8 @@ pub(crate) fn run(
     to: Destinations<'_>,
     wanted: Insertion,
 ) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, to)?;
     let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =

@@ -21,8 +21,8 @@ pub(crate) fn run(
     to: Destinations<'_>,
     report: Option<bool>,
 ) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, to)?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =

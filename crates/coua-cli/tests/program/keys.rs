@@ -90,8 +90,6 @@ fn csv_columns() {
     assert_eq!(text(input, &["--csv", "id", "--csv", "url"]), input);
     let input = "id;url\r\n1;x\r\n2;x\r\n";
     assert_eq!(text(input, &["--csv", "url", "-t;"]), "id;url\r\n1;x\r\n");
-    let bad = run_with(b"id,url\n", ["dedup", "--csv", "name"]);
-    bad.failed(2, "coua: standard input: the header has no column \"name\"\n");
     run_with(b"", ["dedup", "--csv", "0"]).failed(2, "coua: --csv 0: columns are counted from 1\n");
 }
 
@@ -100,26 +98,6 @@ fn csv_with_a_byte_order_mark() {
     let input = "\u{feff}\"id\nx\",v\n1,a\n2,a\n";
     assert_eq!(text(input, &["--csv", "v"]), "\u{feff}\"id\nx\",v\n1,a\n");
     assert_eq!(text(input, &["--csv", "id\nx"]), input);
-}
-
-#[test]
-fn csv_headers_of_several_files() {
-    let folder = Folder::new();
-    let first = folder.file("first", "id,url\n1,a\n2,b");
-    let second = folder.file("second", "url,id\na,3\nc,4\n");
-    for threads in ["1", "2", "3", "4", "7"] {
-        let both = run(["dedup", "--csv", "url", "-j", threads, &first, &second]).good();
-        assert_eq!(both, b"id,url\n1,a\n2,b\nc,4\n", "-j {threads}");
-    }
-    let repeats = run(["dedup", "--csv", "url", "-d", &first, &second]).good();
-    assert_eq!(repeats, b"id,url\na,3\n");
-    let figures = run(["dedup", "--csv", "url", "--stats=json", &first, &second]).stderr;
-    let figures = json(&figures);
-    assert_eq!(figures["records"].as_u64(), Some(4), "headers are no records");
-    let third = folder.file("third", "id\n1\n");
-    let run = run(["dedup", "--csv", "url", &first, &third]);
-    run.failed(2, &format!("coua: {third}: the header has no column \"url\"\n"));
-    assert_eq!(run.stdout, b"id,url\n1,a\n2,b");
 }
 
 #[test]

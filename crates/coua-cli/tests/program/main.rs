@@ -6,9 +6,11 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod faults;
 mod filter_files;
+mod headers;
 mod inputs;
 mod keys;
 mod needs_awk;
+mod no_trace;
 mod not_filters;
 mod outputs;
 mod permissions;

@@ -86,7 +86,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    args.work.run.check()?;
     args.output.check()?;
     match args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
         Some(address) => run_on_server(args, address),
@@ -106,9 +105,9 @@ fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
 fn run_here(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
-    let inputs = reading.inputs.survey()?;
     let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
     let own = OwnFiles::of(file, &args.filter.secret)?;
+    let inputs = reading.survey(&work.run, to)?;
     reading.opening(&inputs, &own).check_all(to)?;
     if file.is_none() && args.filter.leaves_all_open() {
         return halves::run(args, reading, &inputs, &own);
