@@ -17,7 +17,7 @@ use crate::record::{Format, Separator};
 use crate::signals::Stop;
 use clap::{Args, ValueEnum};
 use coua::Generations;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -116,9 +116,13 @@ struct KeyArgs {
     #[arg(long)]
     url: bool,
 
-    /// What to do with a record that has no key, or is broken
-    #[arg(long, value_name = "WHAT", default_value = "keep")]
-    on_missing: OnMissing,
+    /// What to do with a record that has no key, or is broken [default: keep]
+    ///
+    /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
+    /// option is given.
+    #[arg(long, value_name = "WHAT")]
+    #[serde(serialize_with = "OnMissing::serialize_said")]
+    on_missing: Option<OnMissing>,
 
     /// Only the records of shard I of N, as if there were no others; shards are counted from 1
     ///
@@ -138,6 +142,21 @@ pub(crate) enum OnMissing {
     Drop,
     /// Stop with exit code 2.
     Error,
+}
+
+impl OnMissing {
+    /// What is done where nothing was said is no other job.
+    #[expect(
+        clippy::ref_option,
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes the field as it is"
+    )]
+    fn serialize_said<S: Serializer>(
+        said: &Option<Self>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        said.unwrap_or(Self::Keep).serialize(serializer)
+    }
 }
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
@@ -170,7 +189,7 @@ pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     pub(crate) format: Format,
     pub(crate) keys: Keys,
-    pub(crate) on_missing: OnMissing,
+    pub(crate) on_missing: Option<OnMissing>,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
     mixing: Mixing,

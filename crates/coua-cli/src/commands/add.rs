@@ -85,8 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (copies, outcomes) = (args.copies(), Vec::new());
     let mut add = Add { filter, now, copies, session, course, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
-    add.session.end();
-    read?;
+    add.session.end(read)?;
     add.finish()
 }
 

@@ -83,8 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut check = Check { lookup: &lookup, session, findings };
     let help = |block: &mut Block| lookup.help(block);
     let read = pipeline.run_early(Early::Help(&help), &mut check, &mut output);
-    check.session.end();
-    read?;
+    check.session.end(read)?;
     let Check { session, findings, .. } = check;
     findings.print()?;
     session.print_figures(findings.answers(), &lookup.into_filter())?;

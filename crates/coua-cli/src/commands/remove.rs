@@ -123,8 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let removed = Vec::new();
     let mut remove = Remove { filter, now, report, session, course, counts, removed };
     let read = pipeline.run(&mut remove, &mut outputs);
-    remove.session.end();
-    read?;
+    remove.session.end(read)?;
     // What is gone from the filter must be in the report first.
     remove.finish(outputs.settle()?)
 }

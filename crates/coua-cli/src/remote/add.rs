@@ -25,7 +25,7 @@ pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<
     let behind = Ledger::default();
     let mut add = Add { work, copies, added: 0, ending: Ending::Whole, behind };
     let read = pipeline.run(&mut add, &mut ());
-    add.work.session.end();
+    let read = add.work.session.end(read);
     add.finish(read)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure>
     let work = Work::new(filter, session, task.quiet);
     let mut check = Check { work, findings: Findings::new(printing) };
     let read = pipeline.run(&mut check, &mut output);
-    check.work.session.end();
+    let read = check.work.session.end(read);
     match read {
         Ok(()) => check.finish(),
         Err(failure) => check.work.fail(failure),

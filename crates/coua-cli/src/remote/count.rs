@@ -22,12 +22,12 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =
         Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let mut lines = Lines { output, on_missing: reading.on_missing };
+    let mut lines = Lines { output, keeps_keyless: session.keeps_keyless() };
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
     let mut count = Count { work, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
-    count.work.session.end();
+    let read = count.work.session.end(read);
     match read {
         Ok(()) => count.finish(),
         Err(failure) => count.work.fail(failure),

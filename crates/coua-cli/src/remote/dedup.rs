@@ -52,7 +52,7 @@ pub(crate) fn run(
         behind: Ledger::default(),
     };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.work.session.end();
+    let read = dedup.work.session.end(read);
     match read.and_then(|()| outputs.settle()) {
         Ok(_) => dedup.finish(),
         Err(failure) => {

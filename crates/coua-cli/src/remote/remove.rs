@@ -31,8 +31,7 @@ pub(crate) fn run(
     let work = Work::new(filter, session, task.quiet);
     let mut remove = Remove { work, report, found: 0, not_found: 0, ending: Ending::Whole };
     let read = pipeline.run(&mut remove, &mut outputs);
-    remove.work.session.end();
-    read?;
+    remove.work.session.end(read)?;
     outputs.settle()?;
     remove.finish()
 }

@@ -437,7 +437,7 @@ fn the_help_tells_every_field_of_json() {
         &["verify", "--json", &file],
         &["plan", "--json", "--items", "1000", "--rate", "0.01"],
         &["dedup", "--stats=json", "-o", &out, &file],
-        &["dedup", "--stats=json", "--json", "/x", "-o", &out, &file],
+        &["dedup", "--stats=json", "--json", "/x", "--on-missing=keep", "-o", &out, &file],
         &["check", "--stats=json", "-q", &filter, &file],
         &["add", "--stats=json", &filter, &file],
     ];

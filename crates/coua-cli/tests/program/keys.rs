@@ -50,10 +50,61 @@ fn records_without_a_key() {
     let folder = Folder::new();
     let filter = folder.join("f");
     for _ in 0..2 {
-        let run = run_with(b"x\n", ["dedup", "-k2", "--quiet", "--filter", &filter]);
+        let run =
+            run_with(b"x\n", ["dedup", "-k2", "--on-missing=keep", "--quiet", "--filter", &filter]);
         assert_eq!(run.good(), b"x\n");
     }
-    assert_eq!(run_with(b"x\n", ["dedup", "-k2", "--quiet", "-d"]).good(), b"");
+    assert_eq!(
+        run_with(b"x\n", ["dedup", "-k2", "--on-missing=keep", "--quiet", "-d"]).good(),
+        b""
+    );
+}
+
+/// The option was wrong.
+#[test]
+fn an_option_that_finds_no_key_at_all_is_refused() {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    run_with(b"{\"id\":1}\n", ["add", &filter]).good();
+    let input = b"{\"id\":1}\n{\"id\":2}\n";
+    let message = |what: &str| {
+        format!(
+            "coua: standard input: record 1: {what}: none of 2 records has a key; correct the option that \
+             says where keys are, or give --on-missing as well\n"
+        )
+    };
+    for (option, what) in [
+        (&["--json", "/idx"][..], "nothing at /idx"),
+        (&["-k", "2"], "no field 2"),
+        (&["--csv", "2"], "no column 2"),
+        (&["--regex", "x"], "no match of the regular expression"),
+    ] {
+        for command in [
+            &["dedup"][..],
+            &["dedup", "--quiet"],
+            &["dedup", "--filter", &filter],
+            &["add", &filter],
+            &["remove", &filter],
+            &["check", &filter],
+            &["count", &filter],
+        ] {
+            let args = [command, option].concat();
+            run_with(input, &args).failed(2, &message(what));
+            for policy in ["keep", "drop"] {
+                let args = [&args, &["--on-missing", policy][..]].concat();
+                let code = run_with(input, &args).code;
+                assert_eq!(code, Some(i32::from(command[0] == "check")), "{args:?}");
+            }
+        }
+    }
+    // Nothing to read is no sign of anything, and one key is enough.
+    assert_eq!(run_with(b"", ["dedup", "--json", "/idx"]).good(), b"");
+    assert_eq!(run_with(b"x\n{\"idx\":1}\n", ["dedup", "--json", "/idx"]).code, Some(0));
+    // The only record with a key is in one of two shards.
+    for shard in ["1/2", "2/2"] {
+        let args = ["dedup", "--json", "/idx", "--shard", shard];
+        assert_eq!(run_with(b"x\n{\"idx\":1}\n", args).code, Some(0), "{shard}");
+    }
 }
 
 /// Of many blocks some are hashed by the thread that reads and some by the one that answers, as it comes.
@@ -150,7 +201,8 @@ fn broken_json() {
     let run = run_with(b"{}\n", ["dedup", "--json", "/id", "--on-missing=error"]);
     run.failed(2, "coua: standard input: record 1: nothing at /id\n");
     let deep = "[".repeat(1_000_000) + "\n";
-    let run = run_with(deep.as_bytes(), ["dedup", "--quiet", "--json", "/0/0"]);
+    let run =
+        run_with(deep.as_bytes(), ["dedup", "--quiet", "--json", "/0/0", "--on-missing=keep"]);
     assert_eq!(run.good(), deep.as_bytes());
 }
 

@@ -46,8 +46,7 @@ pub(super) fn run(
     let mut dedup = Halved { second, outcomes: Vec::new(), tally };
     let mut prepare = |block: &mut Block| first.answer_first(block);
     let read = pipeline.run_early(Early::Prepare(&mut prepare), &mut dedup, &mut outputs);
-    dedup.tally.session.end();
-    read?;
+    dedup.tally.session.end(read)?;
     let Halved { second, mut tally, .. } = dedup;
     tally.counts.expected_wrongly_dropped =
         first.expected_wrongly_dropped + second.expected_wrongly_dropped;

@@ -139,8 +139,7 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
     let tally = Tally::new(session, counts, &args.output);
     let mut dedup = Dedup { memory, now, forecast, course, outcomes: Vec::new(), tally };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.tally.session.end();
-    read?;
+    dedup.tally.session.end(read)?;
     if args.filter_file.is_none() {
         return dedup.finish(Settled::default());
     }
