@@ -87,7 +87,7 @@ struct KeyArgs {
     /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
     ///
     /// May be given several times. Strings count as their content, other values as their JSON text
-    /// without blanks; null counts as no key. At most 127 levels deep.
+    /// without blanks; null counts as no key.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
