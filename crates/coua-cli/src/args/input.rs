@@ -4,7 +4,7 @@ use crate::args::run::RunArgs;
 use crate::args::value;
 use crate::clock::{Now, TimeFormat};
 use crate::input::reader::BlockReader;
-use crate::input::{Coding, Inputs, Survey};
+use crate::input::{Coding, Faults, Inputs, Survey};
 use crate::key::csv::Column;
 use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
@@ -108,11 +108,12 @@ struct KeyArgs {
 
     /// Different spellings of a URL are the same key; what is no URL stays as it is
     ///
-    /// Normalised as the WHATWG URL standard says: scheme and host in lower case, international
-    /// host names in ASCII, default ports left out, `.` and `..` resolved, an empty path is `/`,
-    /// blanks around it cut, odd characters percent-encoded. In addition the fragment (`#...`) and
-    /// a dot at the end of the host name are left out. Scheme, user, path, query, `www.` and a
-    /// slash at the end stay significant.
+    /// A URL begins with a scheme and `://`. Normalized as the WHATWG URL standard says: scheme and
+    /// host in lower case, international host names in ASCII, default ports left out, `.` and `..`
+    /// resolved, an empty path is `/`, blanks around it cut, odd characters percent-encoded. In addition
+    /// the fragment (`#...`) and a dot at the end of the host name are left out, hosts of all schemes are
+    /// in lower case, and percent-encoded letters, digits and `-._~` are decoded, other codes in upper
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end stay significant.
     #[arg(long)]
     url: bool,
 
@@ -193,6 +194,7 @@ pub(crate) struct Reading {
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
     mixing: Mixing,
+    pub(crate) faults: Faults,
 }
 
 impl Reading {
@@ -213,9 +215,9 @@ impl Reading {
     ) -> Result<Survey, Failure> {
         run.check()?;
         to.check_open()?;
-        let inputs = self.inputs.survey()?;
+        let inputs = self.inputs.survey(self.faults)?;
         self.mixing = to.mixing();
-        if let Some(headers) = self.headers() {
+        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
             let (stop, consumed) = (Stop::new(), Arc::default());
             let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
             let (inputs, format) = (self.inputs.clone(), self.format.clone());
@@ -255,6 +257,7 @@ impl InputArgs {
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
             mixing: Mixing::Refused,
+            faults: Faults::AtOnce,
         })
     }
 

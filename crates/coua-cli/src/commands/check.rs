@@ -8,6 +8,7 @@ use crate::commands::lookup::Lookup;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
+use crate::input::Faults;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return remote::check::run(&task, args.printing);
     }
     let mut reading = args.target.input.check()?;
+    reading.faults = args.printing.faults();
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let to = args.printing.destinations();
     let inputs = reading.survey(&args.run, to)?;
@@ -91,6 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 impl PrintArgs {
+    /// With -q a record that is there ends the run before the inputs after it are opened.
+    pub(crate) fn faults(self) -> Faults {
+        if self.quiet { Faults::InTurn } else { Faults::AtOnce }
+    }
+
     pub(crate) fn destinations(self) -> Destinations<'static> {
         let is_shown = !self.count && !self.quiet;
         Destinations { main: is_shown.then_some(Destination::Standard), tee: None }

@@ -29,8 +29,17 @@ pub(crate) enum Coding {
     AsIs,
 }
 
+/// When an input that cannot be read is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Faults {
+    /// Before anything is done.
+    AtOnce,
+    /// When it is its turn: perhaps enough is known before.
+    InTurn,
+}
+
 /// One input.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Stdin,
     File(PathBuf),
@@ -91,18 +100,17 @@ impl Inputs {
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
-    pub(crate) fn survey(&self) -> Result<Survey, Failure> {
+    pub(crate) fn survey(&self, faults: Faults) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
-            if matches!(source, Source::Stdin) {
-                Stream::Input.check_open()?;
-            }
-            let (metadata, skipped) = source.look().map_err(|e| Failure::io(source.name(), &e))?;
-            if metadata.is_dir() {
-                return Err(Failure::at(source.name(), "is a directory, not a file of records"));
-            }
+            let (metadata, skipped) = match source.checked() {
+                Err(_) if faults == Faults::InTurn && *source != Source::Stdin => {
+                    survey.total_bytes = None;
+                    continue;
+                }
+                checked => checked?,
+            };
             if metadata.is_file() {
-                source.check_readable().map_err(|e| Failure::io(source.name(), &e))?;
                 survey.files.push(Identity::of(&metadata));
                 let rest = metadata.len().saturating_sub(skipped);
                 survey.total_bytes = survey.total_bytes.map(|total| total + rest);
@@ -147,9 +155,20 @@ impl Source {
         }
     }
 
-    /// Whether a regular file may be read.
-    fn check_readable(&self) -> io::Result<()> {
-        self.open().map(drop)
+    /// What it is, and where reading will begin, if it can be read.
+    fn checked(&self) -> Result<(Metadata, u64), Failure> {
+        if *self == Self::Stdin {
+            Stream::Input.check_open()?;
+        }
+        let failed = |error: io::Error| Failure::io(self.name(), &error);
+        let (metadata, skipped) = self.look().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(Failure::at(self.name(), "is a directory, not a file of records"));
+        }
+        if metadata.is_file() {
+            self.open().map(drop).map_err(failed)?;
+        }
+        Ok((metadata, skipped))
     }
 
     fn is_fifo(&self) -> bool {

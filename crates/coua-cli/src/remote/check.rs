@@ -15,6 +15,7 @@ use crate::session::Session;
 
 pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
     let mut reading = task.input.check()?;
+    reading.faults = printing.faults();
     let inputs = reading.survey(task.run, printing.destinations())?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut output =
