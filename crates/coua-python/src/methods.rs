@@ -344,8 +344,8 @@ impl Filter {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         if matches!(slf.get().hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
             return Err(PyTypeError::new_err(
-                "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and load it with \
-                 key=",
+                "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and load \
+                 it with key=",
             ));
         }
         // A file has none.
