@@ -216,11 +216,18 @@ impl Store {
 
     /// Gives up on the snapshot that is being made, and waits until its memory and its space are free.
     pub(crate) fn abandon(&mut self) {
-        if let Some(background) = self.background.take() {
-            background.signals.stop.store(true, Ordering::Relaxed);
-            self.options.disk.remove(&background.path).ok();
-            background.made.recv().ok();
+        if let Some(made) = self.stop_background() {
+            made.recv().ok();
         }
+    }
+
+    /// Gives up on the snapshot that is being made. Its thread ends by itself, and what it may still write has no
+    /// name.
+    pub(crate) fn stop_background(&mut self) -> Option<Receiver<Result<Made, StoreError>>> {
+        let background = self.background.take()?;
+        background.signals.stop.store(true, Ordering::Relaxed);
+        self.options.disk.remove(&background.path).ok();
+        Some(background.made)
     }
 
     /// Whether the log with these changes is as large as it should become.

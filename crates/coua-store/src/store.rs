@@ -194,7 +194,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.abandon();
+        drop(self.stop_background());
         if let Some(next) = self.next.take() {
             // What was kept free is free again; a crash leaves it to the next writer.
             next.remove(&*self.options.disk);
