@@ -1,21 +1,26 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
+use crate::args::run::RunArgs;
 use crate::args::value;
 use crate::clock::{Now, TimeFormat};
-use crate::input::{Coding, Inputs, Survey};
+use crate::input::reader::BlockReader;
+use crate::input::{Coding, Faults, Inputs, Survey};
 use crate::key::csv::Column;
+use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
-use crate::output::Opening;
+use crate::output::{Destinations, Opening};
 use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
 use crate::resume::{Job, JobSpec};
+use crate::signals::Stop;
 use clap::{Args, ValueEnum};
 use coua::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
@@ -72,15 +77,15 @@ struct KeyArgs {
     /// The key is this column of CSV records: a name from the header, or a number from 1
     ///
     /// May be given several times. With a name, the first record of every file is a header: it is
-    /// printed once and is no record. With numbers only, no header is expected. Records may
-    /// contain newlines in quotes.
+    /// printed once and is no record, and where records are printed all headers must be alike. With
+    /// numbers only, no header is expected. Records may contain newlines in quotes.
     #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
     /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
     ///
     /// May be given several times. Strings count as their content, other values as their JSON text
-    /// without blanks; null counts as no key. At most 127 levels deep.
+    /// without blanks; null counts as no key.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
@@ -101,17 +106,21 @@ struct KeyArgs {
 
     /// Different spellings of a URL are the same key; what is no URL stays as it is
     ///
-    /// Normalised as the WHATWG URL standard says: scheme and host in lower case, international
-    /// host names in ASCII, default ports left out, `.` and `..` resolved, an empty path is `/`,
-    /// blanks around it cut, odd characters percent-encoded. In addition the fragment (`#...`) and
-    /// a dot at the end of the host name are left out. Scheme, user, path, query, `www.` and a
-    /// slash at the end stay significant.
+    /// A URL begins with a scheme and `://`. Normalized as the WHATWG URL standard says: scheme and
+    /// host in lower case, international host names in ASCII, default ports left out, `.` and `..`
+    /// resolved, an empty path is `/`, blanks around it cut, odd characters percent-encoded. In addition
+    /// the fragment (`#...`) and a dot at the end of the host name are left out, hosts of all schemes are
+    /// in lower case, and percent-encoded letters, digits and `-._~` are decoded, other codes in upper
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end stay significant.
     #[arg(long)]
     url: bool,
 
-    /// What to do with a record that has no key, or is broken
-    #[arg(long, value_name = "WHAT", default_value = "keep")]
-    on_missing: OnMissing,
+    /// What to do with a record that has no key, or is broken [default: keep]
+    ///
+    /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
+    /// option is given.
+    #[arg(long, value_name = "WHAT")]
+    on_missing: Option<OnMissing>,
 
     /// Only the records of shard I of N, as if there were no others; shards are counted from 1
     ///
@@ -165,9 +174,11 @@ pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     pub(crate) format: Format,
     pub(crate) keys: Keys,
-    pub(crate) on_missing: OnMissing,
+    pub(crate) on_missing: Option<OnMissing>,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
+    mixing: Mixing,
+    pub(crate) faults: Faults,
 }
 
 impl Reading {
@@ -177,6 +188,32 @@ impl Reading {
         if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
             times.believe(now, window.step());
         }
+    }
+
+    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
+    /// same checks in the same order for all commands. `to` are its outputs.
+    pub(crate) fn survey(
+        &mut self,
+        run: &RunArgs,
+        to: Destinations<'_>,
+    ) -> Result<Survey, Failure> {
+        run.check()?;
+        to.check_open()?;
+        let inputs = self.inputs.survey(self.faults)?;
+        self.mixing = to.mixing();
+        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
+            let (stop, consumed) = (Stop::new(), Arc::default());
+            let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
+            let (inputs, format) = (self.inputs.clone(), self.format.clone());
+            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
+        }
+        Ok(inputs)
+    }
+
+    /// What is to know about the headers of CSV inputs, if they have such.
+    pub(crate) fn headers(&self) -> Option<Headers> {
+        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
+        Some(Headers::new(columns.clone(), self.mixing))
     }
 
     /// What an output of these records needs to know, beside the run's own files.
@@ -203,6 +240,8 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
+            mixing: Mixing::Refused,
+            faults: Faults::AtOnce,
         })
     }
 
@@ -240,7 +279,7 @@ impl KeyArgs {
             .with("ignore-case", self.ignore_case)
             .with("trim", self.trim)
             .with("url", self.url)
-            .with("on-missing", self.on_missing)
+            .with("on-missing", self.on_missing.unwrap_or_default())
             .with("shard", self.shard)
     }
 

@@ -27,7 +27,10 @@ pub(crate) struct WindowArgs {
           conflicts_with = "window_items")]
     pub(crate) window: Option<u64>,
 
-    /// Remember the last N different records, and forget older ones (at most N / --generations later)
+    /// Remember the last N different records, and forget older ones
+    ///
+    /// They are forgotten a generation at a time: N / --generations, rounded up, so N is rounded up to a
+    /// multiple of --generations, and at most one generation more is remembered.
     #[arg(long, value_name = "N", value_parser = crate::args::value::count)]
     pub(crate) window_items: Option<u64>,
 

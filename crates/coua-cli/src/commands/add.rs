@@ -65,9 +65,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return remote::add::run(&task, &Request::of(&args.filter)?, args.copies());
     }
     let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
-    let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.filter.secret)?;
     let to = Destinations::default();
+    let inputs = reading.survey(&work.run, to)?;
     reading.opening(&inputs, &own).check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open_or_build(&args.filter, &inputs, args.now)?;
@@ -85,8 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (copies, outcomes) = (args.copies(), Vec::new());
     let mut add = Add { filter, now, copies, session, recorder, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
-    add.session.end();
-    read?;
+    add.session.end(read)?;
     add.finish()
 }
 

@@ -91,7 +91,6 @@ impl ReportArgs {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     let report = args.report.report;
-    work.run.check()?;
     if let Some(address) = Address::of(&args.target.filter_file)? {
         remote::refuse_options_of_files(&args.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -99,10 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let wanted = report.map(|report| report == Which::Found);
         return remote::remove::run(&task, args.report.destinations(), wanted);
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
-    let (own, to) =
-        (OwnFiles::of(Some(&args.target.filter_file), &args.secret)?, args.report.destinations());
+    let mut reading = args.target.input.check()?;
+    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let to = args.report.destinations();
+    let inputs = reading.survey(&work.run, to)?;
     let opening = reading.opening(&inputs, &own);
     opening.check_all(to)?;
     let file = FilterFile::lock_existing(&args.target.filter_file, &work.manners)?;
@@ -124,8 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let removed = Vec::new();
     let mut remove = Remove { filter, now, report, session, recorder, counts, removed };
     let read = pipeline.run(&mut remove, &mut outputs);
-    remove.session.end();
-    read?;
+    remove.session.end(read)?;
     // What is gone from the filter must be in the report first.
     remove.finish(outputs.settle()?)
 }

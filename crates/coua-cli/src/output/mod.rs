@@ -302,7 +302,7 @@ fn standard_output() -> Option<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Coding;
+    use crate::input::{Coding, Faults};
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: Ending) -> Block {
@@ -318,8 +318,9 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let inputs =
-            crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
+        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
+            .survey(Faults::AtOnce)
+            .unwrap();
         let separator = &Separator::Byte(b'\n');
         let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();

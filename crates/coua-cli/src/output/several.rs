@@ -3,8 +3,10 @@
 use super::{Opening, Output, Settled};
 use crate::input;
 use crate::input::block::Block;
+use crate::key::header::Mixing;
 use crate::message::Failure;
 use crate::pipeline::Deliver;
+use crate::startup::Stream;
 use coua_store::Place;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +45,20 @@ pub(crate) struct Destinations<'a> {
 }
 
 impl<'a> Destinations<'a> {
+    /// Standard output.
+    pub(crate) const STANDARD: Self = Self { main: Some(Destination::Standard), tee: None };
+
+    /// Complains if standard output is one of them and was closed.
+    pub(crate) fn check_open(self) -> Result<(), Failure> {
+        let is_standard = |output: &Destination<'_>| output.path().is_none();
+        self.all().find(is_standard).map_or(Ok(()), |_| Stream::Output.check_open())
+    }
+
+    /// Whether records are printed.
+    pub(crate) fn mixing(self) -> Mixing {
+        if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
+    }
+
     pub(super) fn all(self) -> impl Iterator<Item = Destination<'a>> {
         self.main.into_iter().chain(self.tee)
     }

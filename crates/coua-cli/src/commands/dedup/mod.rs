@@ -9,6 +9,7 @@ use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;
+use crate::collisions;
 use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -27,7 +28,7 @@ use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
 use outputs::OutputArgs;
 use std::path::PathBuf;
-use tally::{Counts, Tally, expected_wrongly_dropped};
+use tally::{Counts, Tally};
 
 /// Print each record the first time it is seen
 ///
@@ -83,7 +84,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    args.work.run.check()?;
     args.output.check()?;
     match args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
         Some(address) => run_on_server(args, address),
@@ -103,9 +103,9 @@ fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
 fn run_here(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
-    let inputs = reading.inputs.survey()?;
     let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
     let own = OwnFiles::of(file, &args.filter.secret)?;
+    let inputs = reading.survey(&work.run, to)?;
     reading.opening(&inputs, &own).check_all(to)?;
     if file.is_none() && args.filter.leaves_all_open() {
         return halves::run(args, reading, &inputs, &own);
@@ -136,8 +136,7 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
     let tally = Tally::new(session, counts, &args.output);
     let mut dedup = Dedup { memory, now, forecast, recorder, outcomes: Vec::new(), tally };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.tally.session.end();
-    read?;
+    dedup.tally.session.end(read)?;
     if args.filter_file.is_none() {
         return dedup.finish(Settled::default());
     }
@@ -184,9 +183,10 @@ impl Answer for Dedup {
         self.memory.tell(self.now);
         let before = self.memory.filter().len();
         let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
-        let (fresh, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
-        let expected = expected_wrongly_dropped(fresh, before..filter.len(), filter.hash_bits());
-        self.tally.counts.expected_wrongly_dropped += expected;
+        let (answered, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
+        let (items, bits) = ([before, filter.len()], filter.hash_bits());
+        self.tally.counts.expected_wrongly_dropped +=
+            collisions::among_repeats(answered, items, bits);
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
         self.tally.select(block, &self.outcomes);
         block.deselect_before(over);

@@ -75,10 +75,11 @@ fn a_run_that_came_to_nothing_is_not_in_the_way() {
         folder.file("table", "id,n\n1,a\n");
         let with =
             |column| run_in(&folder, &[command, &["--resume", "--csv", column, "table"]].concat());
-        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        with("idd")
+            .failed(2, "coua: table: the header has no column \"idd\" (its columns: id, n)\n");
         // Also if the input was made shorter.
         folder.file("table", "id\n1\n");
-        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        with("idd").failed(2, "coua: table: the header has no column \"idd\" (its columns: id)\n");
         with("id").good();
         with("id").good();
         assert_eq!(run_in(&folder, &["info", "--json", "seen"]).json()["items"], 1);
