@@ -44,7 +44,7 @@ impl Rows {
 fn in_batches(builder: CuckooFilterBuilder, hashes: &[KeyHash]) -> CuckooFilter {
     let mut filter = builder.capacity(hashes.len() as u64).build().expect("memory for the filter");
     for batch in hashes.chunks(BATCH) {
-        filter.insert_hash_batch(batch).expect("room");
+        filter.insert_batch(batch).expect("room");
     }
     filter
 }
@@ -58,10 +58,10 @@ fn build(name: &str, builder: &CuckooFilterBuilder, hashes: &[KeyHash], rows: &m
         let builder = builder.clone().threads(threads);
         let what = |call: &str| format!("{name}: {call}, threads: {threads}");
         rows.time(what("build_from_hashes"), items, || {
-            builder.clone().build_from_hashes(hashes).expect("room")
+            builder.clone().build_from(hashes).expect("room")
         });
         rows.time(what("build_unique_from_hashes"), items, || {
-            builder.build_unique_from_hashes(hashes).expect("room")
+            builder.build_unique_from(hashes).expect("room")
         });
     }
 }

@@ -131,7 +131,7 @@ impl CuckooFilter {
         for (hash, aside) in other.side.iter().filter(|(_, aside)| aside.homeless > 0) {
             match copies {
                 Copies::Add => self.insert_copies(hash, aside.homeless)?,
-                Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
+                Copies::Keep => self.insert_unique(hash).map(drop)?,
             }
         }
         if copies == Copies::Add {
@@ -150,7 +150,7 @@ impl CuckooFilter {
             if full_house || self.side_copies(&probe) > 0 {
                 return self.set_aside(&probe, left);
             }
-            self.insert_hash(hash)?;
+            self.insert(hash)?;
             left -= 1;
         }
         Ok(())

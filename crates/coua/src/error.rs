@@ -11,6 +11,17 @@ pub enum Insertion {
     /// The key (or, with the false-positive rate's probability, another one) was there already;
     /// nothing was changed.
     AlreadyPresent,
+    /// Of a batch alone: the key was absent and found no room; or it stands after such a key in a
+    /// batch that stops there. A call for one key gives [`Full`] instead.
+    Refused,
+}
+
+impl Insertion {
+    /// Whether the key was absent and is in the filter now.
+    #[inline]
+    pub fn is_new(self) -> bool {
+        self == Self::Inserted
+    }
 }
 
 /// The filter refused an insert; not one of its answers changed.

@@ -232,7 +232,7 @@ fn files_are_what_the_document_says() {
         let mut filter = builder.build().unwrap();
         let keys: Vec<u64> = (0..140_000).map(hash).chain([hash(0); 40]).collect();
         for &key in &keys {
-            filter.insert_hash(KeyHash::from_u64(key)).unwrap();
+            filter.insert(KeyHash::from_u64(key)).unwrap();
         }
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();

@@ -83,7 +83,7 @@ impl Vectorized<'_> {
         let (vectors, rest) = hashes.as_chunks::<LANES>();
         // SAFETY: `of` has checked that the processor has the instructions.
         unsafe { self.contains_vectors(vectors, present) };
-        present.extend(rest.iter().map(|&hash| self.filter.contains_hash(hash)));
+        present.extend(rest.iter().map(|&hash| self.filter.contains(hash)));
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512cd")]
@@ -158,7 +158,7 @@ impl Vectorized<'_> {
     #[cold]
     fn look_again(&self, hashes: &[KeyHash; LANES], doubtful: u8) -> u8 {
         let is_there =
-            |&lane: &usize| doubtful >> lane & 1 == 1 && self.filter.contains_hash(hashes[lane]);
+            |&lane: &usize| doubtful >> lane & 1 == 1 && self.filter.contains(hashes[lane]);
         (0..LANES).filter(is_there).fold(0, |found, lane| found | 1 << lane)
     }
 
@@ -310,7 +310,7 @@ mod tests {
                     .unwrap();
                 let keys: Vec<_> = (0..4 * items.max(50)).map(hash).collect();
                 // After few relocations items are homeless, and the filter full before its time.
-                let inserted = filter.insert_hash_batch(&keys[..items as usize]);
+                let inserted = filter.insert_batch(&keys[..items as usize]);
                 assert!(inserted.is_ok() || most == 3);
                 let Some(vectorized) = Vectorized::of(&filter).filter(Vectorized::can_look) else {
                     continue;
@@ -319,7 +319,7 @@ mod tests {
                 with_homeless += usize::from(filter.side.has_homeless());
                 let mut present = Vec::new();
                 vectorized.contains(&keys, &mut present);
-                let plain: Vec<_> = keys.iter().map(|&key| filter.contains_hash(key)).collect();
+                let plain: Vec<_> = keys.iter().map(|&key| filter.contains(key)).collect();
                 assert!(present == plain, "{filter:?}");
             }
         }
@@ -341,7 +341,7 @@ mod tests {
         ] {
             let mut filter = build(items, rate);
             let keys: Vec<_> = (0..2_000).map(hash).collect();
-            filter.insert_hash_batch(&keys[..1_000]).unwrap();
+            filter.insert_batch(&keys[..1_000]).unwrap();
             let Some(vectorized) = Vectorized::of(&filter) else { return };
             assert_eq!(vectorized.last_bit_to_ask().is_some(), is_asked, "{filter:?}");
             let mut present = Vec::new();

@@ -246,7 +246,7 @@ mod tests {
                 let mut filter = builder.layout(layout).slots_per_bucket(slots).build().unwrap();
                 for number in 0..50_000u64 {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 filter
             })

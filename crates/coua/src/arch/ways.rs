@@ -182,7 +182,7 @@ mod tests {
                 let mut filter = filter.build().unwrap();
                 for number in 0..60_000u64 {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 for squad in standing(&filter).as_chunks::<SQUAD>().0 {
                     let mut ways = Ways {

@@ -6,8 +6,6 @@ use super::block::Block;
 use crate::table::prefetch;
 use crate::{Insertion, KeyHash};
 
-/// Keys hashed together.
-pub(super) const BURST: usize = 512;
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;
 
@@ -43,7 +41,7 @@ pub(super) struct Insert<'a>(pub(super) &'a mut [Block], pub(super) KeyHash);
 pub(super) struct InsertMany<'a> {
     pub(super) blocks: &'a mut [Block],
     pub(super) hashes: &'a [KeyHash],
-    pub(super) outcome: &'a mut [Insertion],
+    pub(super) outcomes: &'a mut [Insertion],
 }
 
 impl Burst for Look<'_> {
@@ -87,7 +85,7 @@ impl Burst for InsertMany<'_> {
     fn run(self) {
         ask(self.blocks, self.hashes.iter().take(AHEAD));
         let mut ahead = self.hashes.iter().skip(AHEAD);
-        for (hash, outcome) in self.hashes.iter().zip(self.outcome) {
+        for (hash, outcome) in self.hashes.iter().zip(self.outcomes) {
             ask(self.blocks, ahead.next());
             *outcome = Insert(self.blocks, *hash).run();
         }

@@ -249,14 +249,6 @@ impl CuckooPlan {
     /// # Errors
     ///
     /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Buckets, 4)?;
-    /// assert!(plan.bits_per_item() < 13.8);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_rate(
         items: u64,
         rate: f64,
@@ -280,14 +272,6 @@ impl CuckooPlan {
     ///
     /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
     /// any memory holds.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_hash_bits(1_000_000, 64, Layout::Buckets, 4)?;
-    /// assert_eq!(plan.rate, 1e6 / 64f64.exp2());
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_hash_bits(
         items: u64,
         hash_bits: u32,
@@ -316,13 +300,6 @@ impl CuckooPlan {
     }
 
     /// Bits of memory for each item.
-    ///
-    /// ```
-    /// # use coua::{Layout, sizing::CuckooPlan};
-    /// let windows = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Windows, 2)?;
-    /// assert!(windows.bits_per_item() < 13.0);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn bits_per_item(&self) -> f64 {
         8.0 * self.bytes as f64 / self.items.max(1) as f64
     }

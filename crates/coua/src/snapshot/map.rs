@@ -47,19 +47,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut seen = CuckooFilter::new();
-    /// seen.insert("a")?;
-    /// seen.save_atomically(&path)?;
-    /// let mut mapped = CuckooFilter::map(&path)?;
-    /// assert!(mapped.remove("a"));
-    /// assert!(CuckooFilter::map(&path)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn map(path: &Path) -> Result<Self, LoadError> {
         Self::map_file(&File::open(path)?, None)
     }
@@ -69,11 +56,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// # let path = std::path::Path::new("/no/such/file");
-    /// assert!(coua::CuckooFilter::map_with_key(path, [7; 16]).is_err());
-    /// ```
     pub fn map_with_key(path: &Path, key: [u8; 16]) -> Result<Self, LoadError> {
         Self::map_file(&File::open(path)?, Some(key))
     }
@@ -84,15 +66,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::CuckooFilter::map_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -129,14 +102,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read`](Self::read), but no key is needed.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::CuckooFilter::verify(&std::fs::File::open(&path)?)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn verify(file: &File) -> Result<(), LoadError> {
         let mut input = BufReader::with_capacity(CHECK_STEP, file);
         let front = Front::read(&mut input, file.metadata()?.len())?;

@@ -41,14 +41,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::new();
-    /// let mut bytes = Vec::new();
-    /// filter.write_to(&mut bytes)?;
-    /// assert!(coua::CuckooFilter::from_bytes(&bytes)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.write_from(0, out)
     }

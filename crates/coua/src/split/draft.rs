@@ -200,7 +200,7 @@ mod tests {
                 filter.reserve(capacity).unwrap();
                 for number in 0..capacity {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 for segment in &filter.table.segments {
                     let level = usize::from(segment.level);

@@ -223,7 +223,7 @@ mod tests {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     KeyHash::from_u64((hash ^ (hash >> 31)) & lower)
                 });
-                filter.insert_hash_batch(&hashes.collect::<Vec<_>>()).unwrap();
+                filter.insert_batch(&hashes.collect::<Vec<_>>()).unwrap();
                 filter
             })
         })
@@ -275,7 +275,7 @@ mod tests {
             let deepest = usize::from(filter.table.deepest_level());
             assert_eq!((filter.shapes.len(), filter.shapes.capacity()), (deepest + 2, deepest + 2));
             let hash = KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            filter.insert_hash(hash).unwrap();
+            filter.insert(hash).unwrap();
         }
         assert!(filter.table.deepest_level() > 1 && filter.memory_bytes() > before);
         let bytes = filter.memory_bytes();
@@ -352,15 +352,15 @@ mod tests {
         filter.reserve(2_000_000).unwrap();
         let (slots, items) = (filter.slots(), 1_800_000);
         let seed = KeyHasher::default();
-        let hashes: Vec<_> = (0..items).map(|number| seed.hash_u64(number)).collect();
-        filter.insert_hash_batch(&hashes).unwrap();
+        let hashes: Vec<_> = (0..items).map(|number| seed.hash(number)).collect();
+        filter.insert_batch(&hashes).unwrap();
         let segments = filter.table.segments.len() as u32;
         let begun = Instant::now();
         for index in 0..segments {
             filter.split(index).unwrap();
         }
         let spent = begun.elapsed();
-        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)), "{filter:?}");
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{filter:?}");
         spent.as_secs_f64() * 1e9 / slots as f64
     }
 }

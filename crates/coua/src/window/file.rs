@@ -1,10 +1,10 @@
 //! Generations as bytes.
 //!
 //! ```text
-//! header | mould | generation | ... | table | trailer
+//! header | template | generation | ... | table | trailer
 //! ```
 //!
-//! Mould and generations are filters as they are in files of their own, each at a multiple of 4096. A
+//! Template and generations are filters as they are in files of their own, each at a multiple of 4096. A
 //! filter that never forgets is written as a file of its own. `docs/format.md`, section 7, is the
 //! normative text.
 
@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::filter::CuckooFilter;
 use crate::snapshot::LoadError;
 use crate::window::Generations;
-use crate::window::header::{Header, MOULD, PAGE, Row, trailer};
+use crate::window::header::{Header, PAGE, Row, TEMPLATE, trailer};
 use crate::window::read::{is_generations, load, map, walk};
 
 impl Generations {
@@ -26,22 +26,15 @@ impl Generations {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let mut bytes = Vec::new();
-    /// coua::Generations::default().write_to(&mut bytes)?;
-    /// assert!(coua::Generations::from_bytes(&bytes, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        let Some(aging) = &self.aging else { return self.mould().write_to(out) };
+        let Some(aging) = &self.aging else { return self.template().write_to(out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
         let mut out = Counted { out, at: 0, sum: Xxh3::new() };
         out.write_all(&header)?;
         let mut table = Vec::new();
         let live = self.live.iter().map(|live| (live.number, &live.filter));
-        for (number, filter) in [(MOULD, &aging.mould)].into_iter().chain(live) {
+        for (number, filter) in [(TEMPLATE, &aging.template)].into_iter().chain(live) {
             out.pad()?;
             let offset = out.at;
             out.sum = Xxh3::new();
@@ -63,15 +56,6 @@ impl Generations {
     /// # Errors
     ///
     /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::Generations::read_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
@@ -87,15 +71,6 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::Generations::map_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
@@ -110,14 +85,6 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file), for what is damaged; not for what was forged.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::Generations::verify(&std::fs::File::open(&path)?)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn verify(mut file: &File) -> Result<(), LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_generations(&mut file)? {
@@ -132,10 +99,6 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// assert!(coua::Generations::from_bytes(b"not a filter", None).is_err());
-    /// ```
     pub fn from_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let mut input = Cursor::new(bytes);
         if is_generations(&mut input)? {

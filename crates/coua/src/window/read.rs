@@ -11,7 +11,7 @@ use crate::snapshot::{LoadError, Part};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
-    END_MAGIC, HEADER_BYTES, Header, MAGIC, MOULD, PAGE, ROW_BYTES, Row, TRAILER_BYTES, VERSION,
+    END_MAGIC, HEADER_BYTES, Header, MAGIC, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION,
     trailer, u64_at,
 };
 
@@ -68,9 +68,9 @@ struct Assembly(Option<Generations>);
 impl Assembly {
     fn add(&mut self, header: &Header, row: &Row, filter: CuckooFilter) -> Result<(), LoadError> {
         match &mut self.0 {
-            None if row.number == MOULD && filter.is_empty() => {
+            None if row.number == TEMPLATE && filter.is_empty() => {
                 let (window, clock) = (header.window, header.time);
-                let aging = Aging { window, clock, mould: filter, forgotten: 0, outdated: 0 };
+                let aging = Aging { window, clock, template: filter, forgotten: 0, outdated: 0 };
                 self.0 = Some(Generations { live: Vec::new(), aging: Some(aging) });
             }
             Some(made) if made.fits(row.number, &filter) => {
@@ -89,15 +89,15 @@ impl Assembly {
 impl Generations {
     /// Whether a filter can be the next generation.
     fn fits(&self, number: u64, filter: &CuckooFilter) -> bool {
-        let (mould, last) = (self.mould(), self.live.last().map(|live| live.number));
+        let (template, last) = (self.template(), self.live.last().map(|live| live.number));
         last.is_none_or(|last| last < number)
             && self.remembers(number)
-            && filter.hasher() == mould.hasher()
-            && filter.policy == mould.policy
-            && filter.layout() == mould.layout()
-            && filter.slots_per_bucket() == mould.slots_per_bucket()
-            && filter.geometry.resolves(&mould.geometry)
-            && mould.geometry.resolves(&filter.geometry)
+            && filter.hasher() == template.hasher()
+            && filter.policy == template.policy
+            && filter.layout() == template.layout()
+            && filter.slots_per_bucket() == template.slots_per_bucket()
+            && filter.geometry.resolves(&template.geometry)
+            && template.geometry.resolves(&filter.geometry)
     }
 }
 

@@ -27,11 +27,11 @@ pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     for (_, filter) in &mut samples[1..] {
         let mut random = Random::new(5);
         for _ in 0..filter.capacity() {
-            let _full = filter.insert_hash(random.hash());
+            let _full = filter.insert(random.hash());
         }
         let twelve = random.hash();
         for _ in 0..12 {
-            let _full = filter.insert_hash(twelve);
+            let _full = filter.insert(twelve);
         }
     }
     samples.push(("segments", segmented()));
@@ -45,7 +45,7 @@ pub(crate) fn segmented() -> CuckooFilter {
     let mut random = Random::new(6);
     while filter.segments() < 6 {
         let hash = coua::KeyHash::from_u64(random.next() >> 1);
-        filter.insert_hash(hash).expect("it grows");
+        filter.insert(hash).expect("it grows");
     }
     filter
 }
