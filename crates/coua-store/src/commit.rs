@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::error::StoreError;
 use crate::journal::{Journal, Transaction};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::beside::Signals;
 use crate::disk::Disk;

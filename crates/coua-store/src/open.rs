@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::error::StoreError;
 use crate::files::{Files, JournalUse, resolved};

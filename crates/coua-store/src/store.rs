@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::beside::Beside;
 use crate::error::StoreError;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Seek;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coua::{Generations, KeyHash, Layout, LoadError};
+use coua::window::Generations;
+use coua::{KeyHash, Layout, LoadError};
 
 use crate::access::{Access, Touch, Way};
 use crate::ahead;
@@ -78,7 +79,7 @@ impl Memory {
             let filter = Generations::map_file(snapshot, key)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
-            if filter.mould().layout() == Layout::Windows {
+            if filter.template().layout() == Layout::Windows {
                 // Those are read, whatever is asked for.
                 return Ok(filter);
             }
@@ -133,7 +134,7 @@ impl Memory {
             None => {}
         }
         if self.is_fetched() {
-            ahead::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
+            ahead::fetch(hashes, |keys| drop(filter.contains_batch(keys)));
         }
     }
 
@@ -146,7 +147,7 @@ impl Memory {
     pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
         let found = filter.generations().rev().find(|one| one.number == generation);
         if let Some(one) = found.filter(|_| self.is_fetched()) {
-            ahead::fetch(hashes, |keys| one.filter.contains_hash_batch(keys, &mut Vec::new()));
+            ahead::fetch(hashes, |keys| drop(one.filter.contains_batch(keys)));
         }
     }
 }
@@ -165,7 +166,7 @@ impl View {
     /// # store.finish()?;
     /// let mut view = Store::read(&path)?;
     /// let hash = view.filter.hasher().hash(b"a");
-    /// assert!(view.asked(&[hash]).contains_hash(hash));
+    /// assert!(view.asked(&[hash]).contains(hash));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {

@@ -47,11 +47,13 @@ impl Pair {
         let mut outcomes = Vec::new();
         while !left.is_empty() {
             let full = self.batched.insert_unique_batch_into(left, &mut outcomes).err();
-            assert_eq!(outcomes.len(), full.map_or(left.len(), |stopped| stopped.done));
-            for (&key, &outcome) in left.iter().zip(&outcomes) {
+            let done = full.map_or(left.len(), |stopped| stopped.done);
+            assert_eq!(outcomes.len(), left.len());
+            assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));
+            for (&key, &outcome) in left[..done].iter().zip(&outcomes) {
                 assert_eq!(self.single.insert_unique(key), Ok(outcome));
             }
-            left = &left[outcomes.len()..];
+            left = &left[done..];
             if let Some(stopped) = full {
                 assert_eq!(self.single.insert_unique(left[0]), Err(stopped.full));
                 left = &left[1..];

@@ -6,9 +6,9 @@ use crate::args::window::WindowArgs;
 use crate::message::Failure;
 use crate::stats::text::significant;
 use clap::{Args, ValueEnum};
+use coua::window::{Clock, Generations, Window};
 use coua::{
-    BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Generations, HashAlgorithm, KeyHasher,
-    Layout, WhenFull, Window,
+    BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
 };
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
@@ -165,7 +165,7 @@ impl FilterArgs {
     /// Complains if `filter`, which exists already, is not as described.
     pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
         self.window.agree_with(filter, name)?;
-        self.agree_with_mould(filter.mould(), name)
+        self.agree_with_mould(filter.template(), name)
     }
 
     fn agree_with_mould(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {

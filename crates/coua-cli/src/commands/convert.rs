@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;
-    let filter = view.filter.endless().ok_or_else(|| {
+    let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(args.file.display(), reason)
     })?;

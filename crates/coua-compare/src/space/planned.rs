@@ -98,7 +98,7 @@ impl Shape {
             block.clear();
             block.extend(keys.map(KeyHash::from_u64));
             let mut left = &block[..];
-            while let Err(full) = filter.insert_hash_batch(left) {
+            while let Err(full) = filter.insert_batch(left) {
                 left = &left[full.done + 1..];
                 refused += 1;
             }

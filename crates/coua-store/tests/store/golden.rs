@@ -17,10 +17,9 @@ fn write(path: &Path) {
     let build = || CuckooFilter::with_capacity(100, 0.01).unwrap();
     let mut store = Store::create(path, build).unwrap();
     store.commit(&progress(1)).unwrap();
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    store.insert_unique_hash_batch(&[a, b, a], &mut outcomes).unwrap();
-    store.remove_hash_batch(&[c, b], &mut removed);
-    store.insert_hash_batch(&[c, a]).unwrap();
+    store.insert_unique_batch(&[a, b, a]).unwrap();
+    store.remove_batch(&[c, b]);
+    store.insert_batch(&[c, a]).unwrap();
     let place = Place {
         role: Role::Output,
         path: "out".into(),
@@ -137,7 +136,7 @@ fn version_1_is_read_and_continued() {
     fs::write(&journal, &sample.journal).unwrap();
     let mut store = Store::open(&path).unwrap();
     assert!(bytes_of(store.filter()) == sample.committed);
-    store.insert_hash_batch(&[KeyHash::from_u64(5)]).unwrap();
+    store.insert_batch(&[KeyHash::from_u64(5)]).unwrap();
     store.commit(&progress(4)).unwrap();
     let more = [
         frame(1, 4, &sample.snapshot, &run(1, &[5])),
@@ -164,7 +163,7 @@ fn the_end_of_a_journal_goes_on_behind_the_next_snapshot() {
     assert!(bytes_of(&Store::read(&path).unwrap().filter) == sample.committed, "it did not come");
     fs::write(&path, &sample.next).unwrap();
     let mut filter = CuckooFilter::from_bytes(&sample.next).unwrap();
-    filter.insert_hash_batch(&[5, 6].map(KeyHash::from_u64)).unwrap();
+    filter.insert_batch(&[5, 6].map(KeyHash::from_u64)).unwrap();
     for _ in 0..2 {
         let view = Store::read(&path).unwrap();
         assert!(bytes_of(&view.filter) == bytes_of(&filter));
