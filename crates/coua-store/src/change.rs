@@ -6,8 +6,8 @@ use std::ops::Range;
 use coua::window::{Generations, When};
 use coua::{BatchFull, Full, Insertion, Key, KeyHash};
 
-use crate::journal::Journal;
-use crate::log::Notes;
+use crate::changes::Notes;
+use crate::log::Kind;
 use crate::store::{Need, Store};
 
 impl Store {
@@ -185,8 +185,8 @@ impl Store {
     /// ```
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
-        let log = (self.need == Need::Journal).then_some(&mut self.log);
-        self.filter.logged(&mut Notes { log, window }).advance(time);
+        let changes = (self.need == Need::Log).then_some(&mut self.changes);
+        self.filter.logged(&mut Notes { changes, window }).advance(time);
     }
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
@@ -220,11 +220,11 @@ impl Store {
         let most = (self.options.piece / size_of::<KeyHash>()).max(1);
         for begin in (0..keys).step_by(most) {
             let window = self.filter.window();
-            let log = (self.need == Need::Journal).then_some(&mut self.log);
-            let mut notes = Notes { log, window };
+            let changes = (self.need == Need::Log).then_some(&mut self.changes);
+            let mut notes = Notes { changes, window };
             let end = keys.min(begin + most);
             let result = change(&mut self.filter, &mut notes, begin..end);
-            if self.log.bytes().len() >= self.options.piece {
+            if self.changes.bytes().len() >= self.options.piece {
                 self.hand_on();
             }
             result.map_err(|mut stopped| {
@@ -235,45 +235,42 @@ impl Store {
         Ok(())
     }
 
-    /// Hands a piece of the log to the journal, which bounds the memory for it.
+    /// Appends a piece of the changes to the log, which bounds the memory for them.
     fn hand_on(&mut self) {
-        let mut log = mem::take(&mut self.log);
-        let is_written = !self.is_outgrown_by(log.bytes())
-            && self.journal().is_ok()
-            && self
-                .journal
-                .as_mut()
-                .is_some_and(|journal| journal.append(&*self.options.disk, log.bytes()).is_ok());
-        log.clear();
-        self.log = log;
+        let mut changes = mem::take(&mut self.changes);
+        let is_written = !self.is_outgrown_by(changes.bytes()) && self.take_over().is_ok() && {
+            let (log, to) = self.log_target();
+            log.append(to, Kind::Changes, changes.bytes()).is_ok()
+        };
+        changes.clear();
+        self.changes = changes;
         if !is_written {
             // Whatever the reason: the snapshot that is written instead will meet it again and say.
             self.outgrow();
         }
     }
 
-    /// Whether the journal with these changes would be larger than it may be: than its limit; or, where a
-    /// snapshot can be made beside the work, than the filter and what is repeated quickly anyway.
+    /// Whether the log with these changes would be larger than it may be: than its limit; or, where a
+    /// snapshot is made in the background meanwhile, than the filter and what opening repeats in some seconds.
     pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
-        let is_beyond = || self.journal_with(changes) >= self.largest().max(self.options.patience);
-        self.is_at_limit(changes) && (!self.works_beside() || is_beyond())
+        let is_beyond = || self.log_with(changes) >= self.largest().max(self.options.most_waiting);
+        self.is_at_limit(changes) && (!self.works_in_background() || is_beyond())
     }
 
-    /// Bytes of the journal with these changes.
-    pub(crate) fn journal_with(&self, changes: &[u8]) -> u64 {
-        self.journal.as_ref().map_or(0, Journal::bytes) + changes.len() as u64
+    /// Bytes of the log with these changes.
+    pub(crate) fn log_with(&self, changes: &[u8]) -> u64 {
+        self.log.bytes() + changes.len() as u64
     }
 
-    /// From now on only a new snapshot can hold the changes.
+    /// From here on only a new snapshot can hold the changes.
     pub(crate) fn outgrow(&mut self) {
-        self.log.clear();
-        if self.need != Need::Journal {
+        self.changes.clear();
+        if self.need != Need::Log {
             return;
         }
         self.need = Need::Snapshot;
-        if let Some(journal) = &mut self.journal
-            && journal.take_back(&*self.options.disk).is_err()
-        {
+        let (log, to) = self.log_target();
+        if log.take_back(to).is_err() {
             self.need = Need::Reopening;
         }
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, When, Window};
 use coua::{CuckooFilter, KeyHash};
 
 use crate::beside::held::Held;

@@ -108,7 +108,7 @@ fn an_end_without_changes_writes_nothing() {
     let journal = path.with_extension("coua.journal");
     for round in 0..4 {
         let mut store = Store::open(&path).unwrap();
-        let before = fs::read(&journal).ok();
+        let (before, mut outcomes) = (fs::read(&journal).ok(), Vec::new());
         store.insert_unique_batch(&hashes(1 + round / 2, 9)).unwrap();
         store.finish().unwrap();
         // Only the third has something new.

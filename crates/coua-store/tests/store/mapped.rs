@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua::window::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, When, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, committed, hashes, progress};
@@ -60,7 +60,7 @@ fn small_work_does_not_look_at_other_segments() {
     let journal = path.with_extension("coua.journal").metadata().unwrap().len();
     assert!(journal < 1_000, "{journal} bytes for twenty changes");
     let mut view = Options::new().read(&path).unwrap();
-    let asked = [hashes(7, 10), hashes(8, 10)].concat();
+    let (asked, mut present) = ([hashes(7, 10), hashes(8, 10)].concat(), Vec::new());
     let present = view.asked(&asked).contains_batch(&asked);
     assert!(present.iter().all(|is_present| *is_present) && view.progress == Some(progress(2)));
 }
@@ -238,7 +238,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let mut store = Store::open(&path).unwrap();
     for round in 1..=20 {
         let now = STEP * (4 + round / 4);
-        let new = hashes(10 + round, 50);
+        let (new, mut outcomes, mut removed) = (hashes(10 + round, 50), vec![], vec![]);
         store.advance(now);
         plain.advance(now);
         store.insert_unique_batch(&new).unwrap();

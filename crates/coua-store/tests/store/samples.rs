@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, When, Window};
 use coua::{CuckooFilter, KeyHash};
 use coua_store::{Options, Progress, Store};
 

@@ -61,6 +61,15 @@ impl CuckooFilter {
         load(file, metadata.len().saturating_sub(begin), key)
     }
 
+    /// Reads a snapshot that is all that `input` has, which are `bytes` bytes.
+    pub(crate) fn read_part<R: Read>(
+        input: R,
+        bytes: u64,
+        key: Option<[u8; 16]>,
+    ) -> Result<Self, LoadError> {
+        load(input, bytes, key)
+    }
+
     /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter
     /// until it is done.
     ///

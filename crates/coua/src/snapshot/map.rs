@@ -103,8 +103,13 @@ impl CuckooFilter {
     ///
     /// As [`read`](Self::read), but no key is needed.
     pub fn verify(file: &File) -> Result<(), LoadError> {
-        let mut input = BufReader::with_capacity(CHECK_STEP, file);
-        let front = Front::read(&mut input, file.metadata()?.len())?;
+        Self::verify_part(file, file.metadata()?.len())
+    }
+
+    /// [`verify`](Self::verify) for a snapshot in the next `bytes` bytes.
+    pub(crate) fn verify_part(file: &File, bytes: u64) -> Result<(), LoadError> {
+        let mut input = BufReader::with_capacity(CHECK_STEP, file.take(bytes));
+        let front = Front::read(&mut input, bytes)?;
         let mut piece = vec![0; CHECK_STEP];
         for (number, row) in (0..).zip(&front.rows) {
             let mut left = front.segment_bytes(row);

@@ -20,6 +20,7 @@ use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
+pub(crate) use front::snapshot_end;
 pub(crate) use header::GENERATIONS_VERSION;
 
 use xxhash_rust::xxh3::Xxh3;

@@ -9,15 +9,15 @@
 //! normative text.
 
 use std::fs::File;
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::filter::CuckooFilter;
-use crate::snapshot::LoadError;
+use crate::snapshot::{LoadError, snapshot_end};
 use crate::window::Generations;
 use crate::window::header::{Header, PAGE, Row, TEMPLATE, trailer};
-use crate::window::read::{is_generations, load, map, walk};
+use crate::window::read::{generations_bytes, is_generations, load, map, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -49,48 +49,66 @@ impl Generations {
         out.flush()
     }
 
-    /// Reads a snapshot from a file that is open and stands at its beginning, and checks every byte;
-    /// `key` is the secret `SipHash` key, if it has one. O(bytes). From a pipe only filters that never
-    /// forget can be read: where the others' table begins, their end says.
+    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
+    /// section 9). Reads the header alone, or that of each generation.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not looked at.
+    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            generations_bytes(&mut file)
+        } else {
+            snapshot_end(&mut file)
+        }
+    }
+
+    /// Reads the snapshot in the first `bytes` bytes of a regular file, and checks every byte; `key` is the
+    /// secret `SipHash` key, if it has one. O(bytes).
     ///
     /// # Errors
     ///
     /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::read_file(file, key).map(Self::from);
+    pub fn read_file(
+        mut file: &File,
+        bytes: u64,
+        key: Option<[u8; 16]>,
+    ) -> Result<Self, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            return load(&mut file, bytes, key);
         }
-        load(&mut file, metadata.len(), key)
+        CuckooFilter::read_part(file.take(bytes), bytes, key).map(Self::from)
     }
 
     /// As [`read_file`](Self::read_file), but what can be mapped is used where it lies, each generation as
-    /// [`CuckooFilter::map`] does: opening costs what stands beside the segments, and damage in those is
+    /// [`CuckooFilter::map`] does: opening costs the bytes outside the segments, and damage in those is
     /// left to [`verify`](Self::verify). O(segments + side tables).
     ///
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
-    pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::map_file(file, key).map(Self::from);
+    pub fn map_file(mut file: &File, bytes: u64, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            return map(file, bytes, key);
         }
-        map(file, metadata.len(), key)
+        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
     }
 
-    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory beside
-    /// that of the side tables, and without the key. O(bytes). It must be a regular file.
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
+    /// besides that of the side tables, and without the key. O(bytes).
     ///
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file), for what is damaged; not for what was forged.
-    pub fn verify(mut file: &File) -> Result<(), LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::verify(file);
+    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
+        file.rewind()?;
+        if !is_generations(&mut file)? {
+            return CuckooFilter::verify_part(file, bytes);
         }
-        walk(&mut file, metadata.len(), |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
+        walk(&mut file, bytes, |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
             .map(drop)
     }
 

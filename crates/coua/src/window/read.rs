@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::filter::CuckooFilter;
-use crate::snapshot::{LoadError, Part};
+use crate::snapshot::{LoadError, Part, snapshot_end};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
@@ -22,6 +22,26 @@ pub(super) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
     input.by_ref().take(MAGIC.len() as u64 + 2).read_to_end(&mut begin)?;
     input.rewind()?;
     Ok(begin.strip_prefix(&MAGIC) == Some(&VERSION.to_le_bytes()))
+}
+
+/// The length of a file of generations, from the headers of its parts.
+pub(super) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    if head.len() < HEADER_BYTES {
+        let (expected, found) = (HEADER_BYTES as u64, head.len() as u64);
+        return Err(LoadError::Length { expected, found });
+    }
+    let parts = Header::decode(&head)?.parts;
+    let mut at = PAGE;
+    for _ in 0..parts {
+        input.seek(SeekFrom::Start(at))?;
+        let end = at.checked_add(snapshot_end(input)?);
+        let next = end.and_then(|end| end.checked_next_multiple_of(PAGE));
+        at = next.ok_or(LoadError::Field { name: "part length", found: at })?;
+    }
+    let end = at.checked_add(parts * ROW_BYTES + TRAILER_BYTES);
+    end.ok_or(LoadError::Field { name: "part length", found: at })
 }
 
 pub(super) fn load(

@@ -1,7 +1,7 @@
 //! Generations as files: written by `docs/format.md` alone, damaged, forged.
 
 use std::fs;
-use std::io::{Seek, Write};
+use std::io::Write;
 
 use coua::snapshot::Part;
 use coua::window::{Clock, Generations, When, Window};
@@ -49,9 +49,8 @@ fn a_file_has_the_bytes_of_the_text() {
 fn refused(forgery: &Forgery) -> LoadError {
     let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());
     file.write_all(&bytes).unwrap();
-    file.rewind().unwrap();
     let error = Generations::from_bytes(&bytes, None).unwrap_err();
-    let mapping = Generations::map_file(&file, None).unwrap_err();
+    let mapping = Generations::map_file(&file, bytes.len() as u64, None).unwrap_err();
     assert_eq!(mapping.to_string(), error.to_string());
     error
 }
@@ -141,15 +140,20 @@ fn every_flipped_byte_and_every_prefix_is_refused() {
         if at % 7 == 0 || at > bytes.len() - 200 || at < 200 {
             for damaged in [&flipped, &bytes[..at]] {
                 fs::write(&path, damaged).unwrap();
-                assert!(Generations::verify(&fs::File::open(&path).unwrap()).is_err(), "{at}");
+                let file = fs::File::open(&path).unwrap();
+                assert!(Generations::verify(&file, damaged.len() as u64).is_err(), "{at}");
             }
         }
     }
     assert!(Generations::from_bytes(&[&bytes[..], b"\0"].concat(), None).is_err());
-    fs::write(&path, &bytes).unwrap();
-    Generations::verify(&fs::File::open(&path).unwrap()).unwrap();
+    // A log may follow.
+    fs::write(&path, [&bytes[..], b"log"].concat()).unwrap();
+    let (file, length) = (fs::File::open(&path).unwrap(), bytes.len() as u64);
+    assert_eq!(Generations::snapshot_bytes(&file).unwrap(), length);
+    Generations::verify(&file, length).unwrap();
     for read in [Generations::read_file, Generations::map_file] {
-        assert!(bytes_of(&read(&fs::File::open(&path).unwrap(), None).unwrap()) == bytes);
+        assert!(bytes_of(&read(&file, length, None).unwrap()) == bytes);
+        assert!(read(&file, length + 3, None).is_err());
     }
 }
 

@@ -19,7 +19,8 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn mapped(file: &tempfile::NamedTempFile) -> Result<Generations, LoadError> {
-    Generations::map_file(&File::open(file.path()).unwrap(), None)
+    let file = File::open(file.path()).unwrap();
+    Generations::map_file(&file, file.metadata().unwrap().len(), None)
 }
 
 fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
@@ -112,7 +113,8 @@ fn damage_beside_the_segments_is_found_at_once() {
         let is_in_segment = slots.iter().any(|part| part.contains(&at));
         assert_eq!(mapped(&file).is_ok(), is_in_segment, "byte {at}");
         if is_in_segment {
-            assert!(Generations::verify(&file.reopen().unwrap()).is_err(), "byte {at}");
+            let length = bytes.len() as u64;
+            assert!(Generations::verify(&file.reopen().unwrap(), length).is_err(), "byte {at}");
         }
         bytes[at] ^= 4;
     }
