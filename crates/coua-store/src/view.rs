@@ -83,7 +83,7 @@ impl Memory {
             let filter = Generations::map_file(snapshot, self.bytes, key)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
-            if filter.template().layout() == Layout::Windows {
+            if filter.template().layout() == Layout::Overlapping {
                 // Those are read, whatever is asked for.
                 return Ok(filter);
             }
@@ -217,7 +217,7 @@ mod tests {
     /// Held twice, once as what was read and once as what it grew out of, they would take twice the memory.
     #[test]
     fn windows_do_not_count_as_mapped() {
-        for layout in [Layout::Buckets, Layout::Windows] {
+        for layout in [Layout::Buckets, Layout::Overlapping] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("seen.coua");
             let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);

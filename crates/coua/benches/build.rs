@@ -77,7 +77,7 @@ fn main() {
         let fixed = CuckooFilter::builder().when_full(WhenFull::Refuse);
         build("4 x 16 bits", &fixed.clone().rate(1.3e-4), &hashes, &mut rows);
         build("4 x 13 bits", &fixed.clone().rate(0.001), &hashes, &mut rows);
-        let windows = fixed.rate(0.001).layout(Layout::Windows);
+        let windows = fixed.rate(0.001).layout(Layout::Overlapping);
         build("windows of 12 bits", &windows, &hashes, &mut rows);
         build("64 hash bits", &CuckooFilter::builder(), &hashes, &mut rows);
     }

@@ -95,7 +95,7 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// Disjoint buckets (default) or overlapping windows.
+    /// Disjoint buckets (default) or overlapping buckets.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
@@ -159,7 +159,7 @@ impl CuckooFilterBuilder {
     }
 
     fn planned(&self) -> Result<Planned, BuildError> {
-        let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
+        let default_slots = if self.layout == Layout::Overlapping { 2 } else { 4 };
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(self.layout, slots_per_bucket)?;
         let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
@@ -214,7 +214,7 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
 /// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
 /// once more than the others.
 fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
-    let stride = if layout == Layout::Windows { 1 } else { slots_per_bucket };
+    let stride = if layout == Layout::Overlapping { 1 } else { slots_per_bucket };
     let slots = items as f64 / loads(layout, slots_per_bucket).split;
     let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
     (cells.log2().ceil() as u32).clamp(8, 64)

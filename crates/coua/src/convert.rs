@@ -18,9 +18,9 @@ pub enum Conversion {
     Rate(f64),
     /// A coarser copy that remembers this many bits of the hash, 8..=64.
     HashBits(u32),
-    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
+    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (overlapping: 2).
     Layout {
-        /// Disjoint buckets or overlapping windows.
+        /// Disjoint buckets or overlapping buckets.
         layout: Layout,
         /// Slots of a bucket.
         slots_per_bucket: u32,

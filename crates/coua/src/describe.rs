@@ -55,7 +55,7 @@ impl CuckooFilter {
         self.geometry.slots_per_bucket
     }
 
-    /// Disjoint buckets or overlapping windows.
+    /// Disjoint buckets or overlapping buckets.
     pub fn layout(&self) -> Layout {
         self.geometry.layout
     }

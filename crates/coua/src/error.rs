@@ -146,7 +146,7 @@ pub enum BuildError {
         /// The bits asked for.
         bits: u32,
     },
-    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in windows.
+    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping ones.
     SlotsPerBucket {
         /// The slots asked for.
         slots: u32,
@@ -187,7 +187,7 @@ impl fmt::Display for BuildError {
             Self::HashBits { bits } => write!(f, "hash bits {bits} are not between 8 and 64"),
             Self::SlotsPerBucket { slots } => write!(
                 f,
-                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (windows have 2)"
+                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
             ),
             Self::CapacityAboveMaxItems { capacity, max_items } => {
                 write!(f, "capacity {capacity} is above the maximum of {max_items} items")

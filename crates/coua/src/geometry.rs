@@ -31,9 +31,9 @@ use crate::table::Segment;
 pub enum Layout {
     /// Disjoint buckets of 1, 2, 4 or 8 slots: fewest relocations, the default.
     Buckets,
-    /// Overlapping windows of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
+    /// Overlapping buckets of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
     /// about one bit an item smaller at the same rate, more relocations per insert.
-    Windows,
+    Overlapping,
 }
 
 /// Widest slot that one unaligned 8-byte load can hold at any bit offset.
@@ -138,7 +138,7 @@ impl Geometry {
     pub(crate) fn segment_slots(&self) -> u64 {
         match self.layout {
             Layout::Buckets => self.buckets * u64::from(self.slots_per_bucket),
-            Layout::Windows => self.buckets + 1,
+            Layout::Overlapping => self.buckets + 1,
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
         let mut all = Vec::new();
         for buckets in BUCKETS {
             for base_depth in [0, 1, 5, 20] {
-                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Windows, 2)] {
+                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Overlapping, 2)] {
                     let geometry = |low_bits, resolution| Geometry {
                         layout,
                         slots_per_bucket,

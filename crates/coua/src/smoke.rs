@@ -7,7 +7,7 @@ use crate::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, Share
 /// Every form of bucket, narrow and wide.
 fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
     let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-    let forms = forms.into_iter().chain([(Layout::Windows, 2)]);
+    let forms = forms.into_iter().chain([(Layout::Overlapping, 2)]);
     forms.flat_map(|(layout, slots)| {
         [24, 56].map(|bits| {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);

@@ -302,7 +302,7 @@ fn absurd_descriptions_are_errors() {
         let refused = builder().slots_per_bucket(slots).build();
         assert!(matches!(refused, Err(BuildError::SlotsPerBucket { .. })));
     }
-    assert!(builder().layout(Layout::Windows).slots_per_bucket(4).build().is_err());
+    assert!(builder().layout(Layout::Overlapping).slots_per_bucket(4).build().is_err());
     assert!(builder().capacity(10).max_items(9).rate(0.1).build().is_err());
     assert!(builder().rate(0.1).hash_bits(20).build().is_err());
 }
@@ -409,7 +409,7 @@ fn converting_to_nonsense_is_an_error() {
 fn fixed_filters_say_that_only_rates_can_be_had() {
     let mut filter = CuckooFilter::with_capacity(1_000, 0.001).unwrap();
     (0..900u32).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
-    let windows = Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 };
+    let windows = Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 };
     for to in [Conversion::HashBits(8), Conversion::HashBits(64), windows] {
         let refused = filter.convert(to).unwrap_err();
         let ConvertError::FixedSize { smallest } = refused else { panic!("{refused}") };

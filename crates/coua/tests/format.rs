@@ -212,10 +212,10 @@ fn builders() -> Vec<CuckooFilterBuilder> {
         builder(),
         builder().hash_bits(27),
         builder().hash_bits(44).capacity(300_000),
-        builder().layout(Layout::Windows),
-        builder().layout(Layout::Windows).hash_bits(33),
+        builder().layout(Layout::Overlapping),
+        builder().layout(Layout::Overlapping).hash_bits(33),
         builder().capacity(30_000).rate(1e-4).max_items(1_000_000),
-        builder().capacity(150_000).rate(1e-5).layout(Layout::Windows),
+        builder().capacity(150_000).rate(1e-5).layout(Layout::Overlapping),
         builder().capacity(150_000).rate(0.3).when_full(WhenFull::Refuse),
         builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::xxh3(7)),
     ];

@@ -28,7 +28,7 @@ fn fill(filter: &mut CuckooFilter, most: usize, mut hash: impl FnMut() -> KeyHas
 
 #[test]
 fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
-    for layout in [Layout::Buckets, Layout::Windows] {
+    for layout in [Layout::Buckets, Layout::Overlapping] {
         for prefix_bits in [8, 16, 24, 40, 56] {
             let mut filter = CuckooFilter::builder().layout(layout).build().unwrap();
             let random = &mut Random::new(prefix_bits);

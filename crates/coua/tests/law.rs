@@ -226,7 +226,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     // Slots of 6 bits and less are planned less full.
     if items >= 1_000_000 && plan.slot_bits > 6 {
         let load = match (layout, slots) {
-            (Layout::Windows, _) => 0.93,
+            (Layout::Overlapping, _) => 0.93,
             (_, 1) => 0.46,
             (_, 2) => 0.84,
             (_, 4) => 0.95,
@@ -276,7 +276,7 @@ fn a_filter_for_many_items_takes_them() {
         }
     }
     check_capacity(100_000_000, 1e-3, Layout::Buckets, 4);
-    check_capacity(100_000_000, 1e-2, Layout::Windows, 2);
+    check_capacity(100_000_000, 1e-2, Layout::Overlapping, 2);
     check_capacity(100_000_000, 1e-6, Layout::Buckets, 8);
 }
 

@@ -132,7 +132,7 @@ fn nothing_gets_larger_by_compaction() {
 #[test]
 fn full_filters_can_be_converted() {
     for (layout, slots_per_bucket) in
-        [(Layout::Buckets, 1), (Layout::Buckets, 4), (Layout::Buckets, 8), (Layout::Windows, 2)]
+        [(Layout::Buckets, 1), (Layout::Buckets, 4), (Layout::Buckets, 8), (Layout::Overlapping, 2)]
     {
         for capacity in [1_000, 15_000, 100_000] {
             let what = format!("{layout:?} of {slots_per_bucket}, {capacity}");

@@ -36,7 +36,7 @@ fn builders(items: u64) -> Vec<CuckooFilterBuilder> {
     vec![
         builder(),
         builder().hash_bits(36),
-        builder().layout(Layout::Windows).hash_bits(40),
+        builder().layout(Layout::Overlapping).hash_bits(40),
         builder().capacity(items).rate(0.01),
         builder().capacity(items).rate(0.01).when_full(WhenFull::Refuse),
         builder().capacity(items).rate(1e-6).slots_per_bucket(8),
@@ -155,7 +155,7 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
     let builder = CuckooFilter::builder;
     for (builder, last) in [
         (builder().capacity(full).rate(0.001).when_full(WhenFull::Refuse), full),
-        (builder().capacity(full).rate(0.01).layout(Layout::Windows), full),
+        (builder().capacity(full).rate(0.01).layout(Layout::Overlapping), full),
         (builder().hash_bits(40), 2 * full),
     ] {
         let seen = builder.build_shared().unwrap();

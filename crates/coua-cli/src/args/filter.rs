@@ -39,11 +39,11 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "BITS")]
     pub(crate) hash_bits: Option<u32>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
     #[arg(long, value_name = "N")]
     pub(crate) slots_per_bucket: Option<u32>,
 
-    /// Disjoint buckets (faster), or overlapping windows of two slots (fewer wrong answers)
+    /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<LayoutName>,
 
@@ -67,15 +67,16 @@ pub(crate) struct FilterArgs {
 pub(crate) enum LayoutName {
     /// Disjoint buckets.
     Buckets,
-    /// Overlapping windows of two slots.
-    Windows,
+    /// Overlapping buckets of two slots.
+    #[value(alias = "windows")]
+    Overlapping,
 }
 
 impl From<LayoutName> for Layout {
     fn from(name: LayoutName) -> Self {
         match name {
             LayoutName::Buckets => Self::Buckets,
-            LayoutName::Windows => Self::Windows,
+            LayoutName::Overlapping => Self::Overlapping,
         }
     }
 }
@@ -243,7 +244,7 @@ impl FilterArgs {
 pub(crate) fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::Buckets => "buckets",
-        Layout::Windows => "windows",
+        Layout::Overlapping => "windows",
         _ => "unknown",
     }
 }

@@ -181,7 +181,7 @@ impl Shape {
             Self::Narrow => builder.rate(0.001).when_full(WhenFull::Refuse),
             Self::Wide => builder,
             Self::Windows => {
-                builder.rate(0.001).layout(Layout::Windows).when_full(WhenFull::Refuse)
+                builder.rate(0.001).layout(Layout::Overlapping).when_full(WhenFull::Refuse)
             }
         }
     }
@@ -192,7 +192,7 @@ impl Shape {
         match self {
             Self::Narrow => builder.max_items(ITEMS).rate(0.001),
             Self::Wide => builder,
-            Self::Windows => builder.max_items(ITEMS).rate(0.001).layout(Layout::Windows),
+            Self::Windows => builder.max_items(ITEMS).rate(0.001).layout(Layout::Overlapping),
         }
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             .batched()
             .twin(),
         Entry::new("coua windows, batches", "overlapping windows of two", 16.0)
-            .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
-            .ready(|plan| Batches::boxed(ready(plan).layout(Layout::Windows)))
-            .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
+            .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Overlapping)))
+            .ready(|plan| Batches::boxed(ready(plan).layout(Layout::Overlapping)))
+            .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Overlapping)))
             .batched(),
         Entry::new("coua default, batches", "keeps all 64 bits of the hash", 24.0)
             .ready(|plan| Batches::boxed(CuckooFilter::builder().capacity(plan.items)))

@@ -37,7 +37,7 @@ const SHAPES: [Shape; 4] = [
     },
     Shape {
         name: "windows",
-        layout: Layout::Windows,
+        layout: Layout::Overlapping,
         slots_per_bucket: 2,
         rates: &[0.01, 0.001, 0.0001],
     },

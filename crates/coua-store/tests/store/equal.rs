@@ -13,7 +13,7 @@ fn kinds() -> Vec<(&'static str, CuckooFilter)> {
     vec![
         ("open", CuckooFilter::new()),
         ("fixed", build().capacity(30_000).rate(0.001).build().unwrap()),
-        ("windows", build().layout(Layout::Windows).hash_bits(40).build().unwrap()),
+        ("windows", build().layout(Layout::Overlapping).hash_bits(40).build().unwrap()),
     ]
 }
 

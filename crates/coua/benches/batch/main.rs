@@ -161,11 +161,11 @@ fn round(items: u64, table: &mut Table) {
         (1.3e-4, Layout::Buckets),
         (0.001, Layout::Buckets),
         (least, Layout::Buckets),
-        (0.001, Layout::Windows),
+        (0.001, Layout::Overlapping),
     ] {
         let filter = fixed(items, rate, layout);
         let name = match layout {
-            Layout::Windows => format!("windows of {} bits", filter.slot_bits()),
+            Layout::Overlapping => format!("windows of {} bits", filter.slot_bits()),
             _ => format!("4 x {} bits", filter.slot_bits()),
         };
         insert_and_ask(&name, items, filter, table);

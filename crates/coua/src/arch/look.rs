@@ -295,7 +295,7 @@ mod tests {
     fn vectors_answer_as_the_portable_twin_does() {
         let (mut able, mut with_homeless) = (0, 0);
         let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        for (layout, slots) in forms.into_iter().chain([(Layout::Windows, 2)]) {
+        for (layout, slots) in forms.into_iter().chain([(Layout::Overlapping, 2)]) {
             let descriptions = [(1, 0.5), (100, 0.3), (5_000, 0.01), (200_000, 1e-4), (900, 1e-9)];
             let descriptions = descriptions.into_iter().chain([(100_000, 1e-13)]);
             for ((items, rate), most) in descriptions.flat_map(|it| [(it, 500), (it, 3)]) {

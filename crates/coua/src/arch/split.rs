@@ -237,7 +237,7 @@ mod tests {
     /// Filters that have grown, in every form of bucket.
     fn grown() -> Vec<CuckooFilter> {
         let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        let forms = forms.into_iter().chain([(Layout::Windows, 2)]);
+        let forms = forms.into_iter().chain([(Layout::Overlapping, 2)]);
         let rates = [0.3, 0.01, 1e-4, 1e-9, 1e-12];
         forms
             .flat_map(|form| rates.map(|rate| (form, rate)))

@@ -171,7 +171,7 @@ mod tests {
     fn squads_find_the_ways_of_single_relocations() {
         let (mut able, mut open, mut shut) = (0, 0, 0);
         let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        for (layout, slots) in forms.into_iter().chain([(Layout::Windows, 2)]) {
+        for (layout, slots) in forms.into_iter().chain([(Layout::Overlapping, 2)]) {
             for rate in [0.3, 0.01, 1e-4, 1e-9, 1e-12] {
                 let filter = CuckooFilter::builder()
                     .capacity(60_000)

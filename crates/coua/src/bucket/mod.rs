@@ -1,7 +1,7 @@
 //! How slots sit in a word, and how the words of one bucket are read and written.
 //!
 //! A slot value is `fingerprint << tag_bits | position | choice`; 0 is an empty slot. Disjoint
-//! buckets need no position. In overlapping windows the slot alone does not tell which window its
+//! buckets need no position. In overlapping buckets the slot alone does not tell which window its
 //! item belongs to, so it stores its position in that window (one bit, for windows of two).
 //!
 //! A bucket that fits into one 8-byte load is `b` values side by side. A wider one begins with the
@@ -72,7 +72,7 @@ impl Lanes {
     pub(crate) fn new(layout: Layout, slots: u32, fingerprint_bits: u32) -> Option<Self> {
         let (tag_bits, stride) = match layout {
             Layout::Buckets => (1, slots),
-            Layout::Windows => (2, 1),
+            Layout::Overlapping => (2, 1),
         };
         let slot_bits = fingerprint_bits + tag_bits;
         if fingerprint_bits < MIN_FINGERPRINT_BITS || slot_bits > MAX_SLOT_BITS {
@@ -81,7 +81,7 @@ impl Lanes {
         let form = match layout {
             _ if slots * slot_bits + worst_misalignment(stride * slot_bits) <= 64 => Form::Narrow,
             Layout::Buckets => Form::Wide,
-            Layout::Windows => Form::WideWindows,
+            Layout::Overlapping => Form::WideWindows,
         };
         let lane_bits = if form == Form::Wide { LOAD_BITS / slots } else { slot_bits };
         debug_assert!(form != Form::Wide || lane_bits > LOW_BITS);
@@ -105,7 +105,7 @@ impl Lanes {
             ones,
             high: ones << (lane_bits - 1),
             low: (ones << (lane_bits - 1)) - ones,
-            positions: if layout == Layout::Windows { POSITION << slot_bits } else { 0 },
+            positions: if layout == Layout::Overlapping { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })
     }
@@ -334,7 +334,7 @@ mod tests {
 
     pub(super) fn all_lanes() -> impl Iterator<Item = (Layout, Lanes)> {
         let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        disjoint.into_iter().chain([(Layout::Windows, 2)]).flat_map(|(layout, slots)| {
+        disjoint.into_iter().chain([(Layout::Overlapping, 2)]).flat_map(|(layout, slots)| {
             (3..=56).filter_map(move |bits| Some((layout, Lanes::new(layout, slots, bits)?)))
         })
     }
@@ -376,11 +376,11 @@ mod tests {
         };
         for (layout, lanes) in all_lanes() {
             let buckets = 9;
-            let slots = if layout == Layout::Windows { 10 } else { 9 * lanes.slots as usize };
+            let slots = if layout == Layout::Overlapping { 10 } else { 9 * lanes.slots as usize };
             let bytes = (lanes.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
             let mut table = Table::new(0, bytes).unwrap();
             let segment = &mut table.segments[0];
-            let stride = if layout == Layout::Windows { 1 } else { lanes.slots as usize };
+            let stride = if layout == Layout::Overlapping { 1 } else { lanes.slots as usize };
             let mut plain = vec![0u64; slots];
             // Few values, which differ in their lowest or highest bits only.
             let top = 1 << (lanes.slot_bits - 1);

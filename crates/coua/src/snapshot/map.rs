@@ -4,7 +4,7 @@
 //! side table agree with each other. The segments are mapped, and not looked at: nothing that the
 //! operations do with a slot may depend on its value being sound. The bounds hold by geometry:
 //! [`Shape::locate`](crate::geometry::Shape) and the partner of any value in a disjoint bucket lie in
-//! the segment. In a window a value's position bit could point beside it, so windows are read instead.
+//! the segment. In overlapping buckets a value's position bit could point beside it, so overlapping buckets are read instead.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -42,7 +42,7 @@ impl CuckooFilter {
     /// [`save_atomically`](Self::save_atomically) does, is safe: this filter goes on with the old one.
     ///
     /// Where mapping is not possible (a pipe, a file system or platform without it, overlapping
-    /// windows) the file is read.
+    /// buckets) the file is read.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl CuckooFilter {
 fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadError> {
     let (geometry, places) = (front.header.geometry, front.header.places);
     let slots = geometry.segment_slots();
-    if cfg!(miri) || geometry.layout == Layout::Windows || slots >= MOST_SLOTS {
+    if cfg!(miri) || geometry.layout == Layout::Overlapping || slots >= MOST_SLOTS {
         return Ok(None);
     }
     let bytes = begin + places.first_segment..begin + places.side;

@@ -40,7 +40,7 @@ impl Check<'_> {
     }
 }
 
-/// Slot by slot, as windows need it.
+/// Slot by slot, as overlapping buckets need it.
 #[inline(always)]
 fn by_slot(shape: &Shape, segment: &Segment) -> Option<u64> {
     let low_part = shape.low_range << shape.lanes.tag_bits;
@@ -73,8 +73,8 @@ mod tests {
             (Layout::Buckets, 4, 23),
             (Layout::Buckets, 4, 50),
             (Layout::Buckets, 8, 40),
-            (Layout::Windows, 2, 24),
-            (Layout::Windows, 2, 56),
+            (Layout::Overlapping, 2, 24),
+            (Layout::Overlapping, 2, 56),
         ];
         for (layout, slots, bits) in forms {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
@@ -96,7 +96,7 @@ mod tests {
                 }
             }
             assert!(0 < sound && sound < 4 * bytes, "{layout:?} {slots} {bits}: {sound}");
-            if layout == Layout::Windows {
+            if layout == Layout::Overlapping {
                 // A position that in the first slot leads out of the segment, with an item or without.
                 let item = POSITION | (1 << shape.lanes.tag_bits);
                 for forged in [POSITION, item] {

@@ -209,7 +209,7 @@ mod tests {
     fn filters() -> impl Iterator<Item = CuckooFilter> {
         let forms = [(1, 0.01), (2, 0.01), (4, 0.01), (4, 1e-9), (8, 1e-4), (8, 1e-12)];
         let forms = forms.map(|(slots, rate)| (Layout::Buckets, slots, rate));
-        let windows = [0.01, 1e-9].map(|rate| (Layout::Windows, 2, rate));
+        let windows = [0.01, 1e-9].map(|rate| (Layout::Overlapping, 2, rate));
         forms.into_iter().chain(windows).flat_map(|(layout, slots, rate)| {
             [false, true].map(|is_lower| {
                 let builder = CuckooFilter::builder().max_items(1_000_000).rate(rate);
@@ -333,7 +333,7 @@ mod tests {
             (4, Layout::Buckets, 38),
             (8, Layout::Buckets, 38),
             (2, Layout::Buckets, 38),
-            (2, Layout::Windows, 38),
+            (2, Layout::Overlapping, 38),
         ] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots_per_bucket);
             let builder = builder.hash_bits(bits);

@@ -177,7 +177,7 @@ impl Script<'_> {
             (Layout::Buckets, 2),
             (Layout::Buckets, 4),
             (Layout::Buckets, 8),
-            (Layout::Windows, 2),
+            (Layout::Overlapping, 2),
         ]);
         let to = match self.random.below(3) {
             0 => Conversion::Layout { layout, slots_per_bucket },

@@ -54,7 +54,7 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }
@@ -260,7 +260,7 @@ fn homeless_copies_that_no_filter_has_are_refused() {
 fn slots_that_no_hash_leads_to() {
     let random = &mut Random::new(5);
     let mut loaded = 0;
-    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Windows, 2)] {
+    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Overlapping, 2)] {
         for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
