@@ -19,7 +19,7 @@ use std::io::{Seek, Write};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{CuckooFilter, KeyHash, Layout};
+use coua::{CuckooFilter, KeyHash, Layout, Load};
 use coua::window::{Generations, When};
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
@@ -71,7 +71,7 @@ struct Filter {
 enum Kind {
     Small,
     Fixed,
-    Windows,
+    Overlapping,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -95,12 +95,12 @@ fuzz_target!(|plan: Plan| {
         }
         Bytes::Written(file) => file.bytes(),
     };
-    let read = Generations::from_bytes(&bytes, None);
-    let mapped = Generations::map_file(&in_file(&bytes), None);
+    let read = Load::new().bytes::<Generations>(&bytes);
+    let mapped = Load::new().map_file::<Generations>(&in_file(&bytes));
     if let Ok(read) = read {
         let mut mapped = mapped.expect("what can be read can be mapped");
         assert!(bytes_of(&mapped) == bytes_of(&read));
-        let again = Generations::from_bytes(&bytes_of(&read), None).expect("it was written");
+        let again = Load::new().bytes::<Generations>(&bytes_of(&read)).expect("it was written");
         assert_eq!(again.len(), read.len());
         let _refused = mapped.merge(&again);
         exercise(read, &plan.times);
@@ -181,7 +181,7 @@ impl Kind {
         let builder = match self {
             Self::Small => builder,
             Self::Fixed => builder.slots_per_bucket(2),
-            Self::Windows => builder.layout(Layout::Windows),
+            Self::Overlapping => builder.layout(Layout::Overlapping),
         };
         let mut filter = builder.build().expect("it is small");
         filter.insert_batch(hashes).expect("it has room");
@@ -211,10 +211,10 @@ fn exercise(mut filter: Generations, times: &[u64]) {
             filter.logged(&mut ()).insert_unique_batch_into(&keys, When::Each(&each), &mut outcomes);
         filter.advance(time);
         let _refused = filter.insert_batch(&keys[..9]);
-        let answers = filter.remove_batch(&keys);
+        filter.remove_batch(&keys);
     }
-    let answers = filter.contains_batch(&keys);
-    let counts = filter.count_batch(&keys);
+    filter.contains_batch(&keys);
+    filter.count_batch(&keys);
     filter.compact();
     if let Ok(mut copy) = filter.try_clone() {
         let _refused = copy.merge(&filter);

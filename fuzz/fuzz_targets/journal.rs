@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash, Load};
 use coua::window::{Clock, Generations, Window};
 use coua_store::{Options, Progress, Store};
 use libfuzzer_sys::fuzz_target;
@@ -211,7 +211,7 @@ fn forged(real: &Real, frames: &[Frame]) -> Vec<u8> {
 
 /// The states that the commits lead to if no frame has a flaw; none if that cannot be said here.
 fn model(real: &Real, frames: &[Frame]) -> Option<States> {
-    let mut filter = CuckooFilter::from_bytes(&real.snapshot).ok()?;
+    let mut filter = Load::new().bytes::<CuckooFilter>(&real.snapshot).ok()?;
     let mut states = vec![(real.snapshot.clone(), 0)];
     for frame in frames {
         match &frame.kind {

@@ -12,7 +12,7 @@ mod twin;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, WhenFull};
+use coua::{Conversion, CuckooFilter, KeyHash, Layout, WhenFull, Load};
 use libfuzzer_sys::fuzz_target;
 use twin::{Twin, bytes_of};
 
@@ -78,7 +78,7 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
         (Layout::Buckets, 2),
         (Layout::Buckets, 4),
         (Layout::Buckets, 8),
-        (Layout::Windows, 2),
+        (Layout::Overlapping, 2),
     ][usize::from(plan.shape % 5)];
     let capacity = u64::from(plan.capacity % 3_000);
     let when_full = match plan.when_full % 3 {
@@ -185,7 +185,7 @@ fn rebuild(twin: &mut Twin, operation: &Operation) {
         Operation::Convert(kind) => {
             let bits = twin.filter.hash_bits() as u32;
             let to = match kind % 4 {
-                0 => Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+                0 => Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
                 1 => Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 8 },
                 2 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 4))),
                 _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
@@ -196,7 +196,7 @@ fn rebuild(twin: &mut Twin, operation: &Operation) {
         }
         _ => {
             let bytes = bytes_of(&twin.filter);
-            let loaded = CuckooFilter::from_bytes(&bytes).expect("what was written can be read");
+            let loaded = Load::new().bytes::<CuckooFilter>(&bytes).expect("what was written can be read");
             assert!(bytes == bytes_of(&loaded));
             twin.replace(loaded);
         }

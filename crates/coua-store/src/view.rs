@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::window::Generations;
-use coua::{KeyHash, Layout, LoadError};
+use coua::{KeyHash, Layout, Load, LoadError};
 
 use crate::access::{Access, Touch, Way};
 use crate::prefetch;
@@ -80,7 +80,8 @@ impl Memory {
         logged: u64,
     ) -> Result<Generations, LoadError> {
         if self.way(keys, logged) != Way::Load {
-            let filter = Generations::map_file(snapshot, self.bytes, key)?;
+            let filter =
+                Load::new().length(self.bytes).key(key).map_file::<Generations>(snapshot)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
             if filter.template().layout() == Layout::Overlapping {
@@ -93,7 +94,7 @@ impl Memory {
                 return Ok(filter);
             }
         }
-        Generations::read_file(snapshot, self.bytes, key)
+        Load::new().length(self.bytes).key(key).file::<Generations>(snapshot)
     }
 
     fn way(&self, keys: u64, logged: u64) -> Way {

@@ -68,5 +68,6 @@ pub use filter::{CuckooFilter, WhenFull};
 pub use geometry::Layout;
 pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher};
 pub use shared::{BatchRefused, SharedCuckooFilter};
-pub use snapshot::LoadError;
+pub use snapshot::{Load, LoadError};
+#[cfg(feature = "mmap")]
 pub use table::avoid_huge_pages;

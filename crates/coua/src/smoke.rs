@@ -33,7 +33,7 @@ fn filters_of_every_form() {
         assert!(present.iter().all(|present| *present), "{filter:?}");
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
-        let mut read = CuckooFilter::from_bytes(&bytes).unwrap();
+        let mut read = crate::Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
         read.compact();
         assert!(keys.iter().all(|key| read.contains(*key) && read.remove(*key)));
         assert_eq!(read.len(), 12, "{read:?}");

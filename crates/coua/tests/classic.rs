@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use coua::{
     BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
-    Layout, MergeError, WhenFull,
+    Layout, Load, MergeError, WhenFull,
 };
 use layouts::LAYOUTS;
 use random::Random;
@@ -246,7 +246,7 @@ fn counts_beyond_64_bits_saturate_without_a_panic() {
     assert!(filter.remove("b") && !filter.contains("b"));
     assert!(filter.remove("a") && filter.contains("a"));
     filter.compact();
-    let copy = CuckooFilter::from_bytes(&bytes_of(&filter)).unwrap();
+    let copy = Load::new().bytes::<CuckooFilter>(&bytes_of(&filter)).unwrap();
     assert_eq!(copy.count("a"), filter.count("a"));
 }
 

@@ -3,7 +3,7 @@
 mod layouts;
 mod random;
 
-use coua::{CuckooFilter, FullReason, Insertion, KeyHash};
+use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
 use layouts::LAYOUTS;
 use random::Random;
 
@@ -285,7 +285,7 @@ fn what_is_read_or_copied_takes_no_more_than_the_original() {
             let mut bytes = Vec::new();
             filter.write_to(&mut bytes).unwrap();
             let most = filter.memory_bytes();
-            let (read, copy) = (CuckooFilter::from_bytes(&bytes).unwrap(), filter.clone());
+            let (read, copy) = (Load::new().bytes::<CuckooFilter>(&bytes).unwrap(), filter.clone());
             assert!(read.memory_bytes() <= most, "{key}: {} and {most}", read.memory_bytes());
             assert!(copy.memory_bytes() <= most, "{key}: {} and {most}", copy.memory_bytes());
         }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use coua::{
-    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Layout, SharedCuckooFilter, WhenFull,
+    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Layout, Load, SharedCuckooFilter,
+    WhenFull,
 };
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
@@ -28,7 +29,7 @@ fn assert_holds(filter: &CuckooFilter, keys: &[[u8; 8]], what: &str) {
     assert_eq!(filter.len(), keys.len() as u64, "{what}");
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes).expect("written");
-    CuckooFilter::from_bytes(&bytes).expect("read");
+    Load::new().bytes::<CuckooFilter>(&bytes).expect("read");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use coua::{
-    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout,
+    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout, Load,
     SharedCuckooFilter, WhenFull,
 };
 use layouts::LAYOUTS;
@@ -243,7 +243,7 @@ fn cutting_and_joining_changes_nothing() {
         assert_eq!(joined.len(), shared.len());
         let again = SharedCuckooFilter::from_filter(&joined).unwrap();
         assert!(bytes_of(&again.into_filter()) == bytes_of(&joined), "{joined:?}");
-        let read = CuckooFilter::from_bytes(&bytes_of(&joined)).unwrap();
+        let read = Load::new().bytes::<CuckooFilter>(&bytes_of(&joined)).unwrap();
         assert_eq!(read.count(hash(0)), shared.count(hash(0)));
         assert!(bytes_of(&read) == bytes_of(&shared.into_filter()));
     }
@@ -367,7 +367,7 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
         }
     }
     let bytes = bytes_of(&seen.into_filter());
-    let read = CuckooFilter::from_bytes(&bytes).unwrap();
+    let read = Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
     assert_eq!(read.len(), stored);
     assert!((0..stored).all(|n| read.contains(KeyHash::from_u64(hash(n).to_u64() >> 6))));
 }

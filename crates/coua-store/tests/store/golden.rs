@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash, Load};
 use coua_store::{Damage, Lock, Options, Place, Role, Run, Runs, Store, StoreError, Wait};
 
 use crate::samples::bytes_of;
@@ -238,7 +238,7 @@ fn the_end_of_a_journal_follows_the_next_snapshot() {
     let from = pair.journal.len() as u64;
     let changes = [5, 6];
     pair.put(&pair.next, &pair.with_checkpoint(&[from], &changes));
-    let mut filter = CuckooFilter::from_bytes(&pair.next).unwrap();
+    let mut filter = Load::new().bytes::<CuckooFilter>(&pair.next).unwrap();
     filter.insert_batch(&changes.map(KeyHash::from_u64)).unwrap();
     pair.is_taken_over(&bytes_of(&filter), 8);
     for wrong in [from + 1, from - 56, 0, u64::MAX] {

@@ -107,7 +107,7 @@ impl BlockedBloomFilter {
     /// # use coua::bloom::BlockedBloomFilter;
     /// let mut left = BlockedBloomFilter::with_blocks(32)?;
     /// let mut right = BlockedBloomFilter::with_blocks(32)?;
-    /// right.insert("wren");
+    /// right.insert_unique("wren");
     /// left.merge(&right)?;
     /// assert!(left.contains("wren"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

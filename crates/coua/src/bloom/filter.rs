@@ -103,7 +103,7 @@ impl BloomFilter {
     /// ```
     /// # use coua::bloom::BloomFilter;
     /// let (left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
-    /// right.insert("wren");
+    /// right.insert_unique("wren");
     /// left.merge(&right)?;
     /// assert!(left.contains("wren"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -17,8 +17,6 @@ mod batch;
 mod describe;
 mod parts;
 
-use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
@@ -211,8 +209,10 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// Those of the file system, or [`io::ErrorKind::OutOfMemory`].
-    pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
+    /// Those of the file system, or [`OutOfMemory`](std::io::ErrorKind::OutOfMemory).
+    #[cfg(feature = "file")]
+    pub fn save_atomically(&self, path: impl AsRef<std::path::Path>) -> std::io::Result<()> {
+        use std::io;
         let refused = |error| io::Error::new(io::ErrorKind::OutOfMemory, error);
         self.snapshot().map_err(refused)?.save_atomically(path)
     }

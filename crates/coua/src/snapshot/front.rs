@@ -71,6 +71,7 @@ impl Front {
 }
 
 /// The length of the snapshot that begins here, as its header says; all but the header may be missing.
+#[cfg(feature = "file")]
 pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;

@@ -4,9 +4,7 @@
 //! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
 //! are consistent but wrong can only make a filter that answers wrongly.
 
-use std::fs::File;
 use std::io::{Read, Seek};
-use std::path::Path;
 
 use crate::KeyHash;
 use crate::directory::Directory;
@@ -17,99 +15,30 @@ use crate::side::{Aside, Side};
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::{Front, Row, header_of};
 use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of};
+use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
 use crate::table::{Segment, Table};
 
 /// So many items may be without a slot beyond the number of slots: small filters have room for a few.
 const SPARE_HOMELESS: u64 = 1024;
 
-impl CuckooFilter {
-    /// Reads a snapshot from a file and checks every byte of it. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    pub fn read(path: &Path) -> Result<Self, LoadError> {
-        Self::read_path(path, None)
-    }
-
-    /// Reads the snapshot of a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read); [`LoadError::WrongKey`] if it was built with another key.
-    pub fn read_with_key(path: &Path, key: [u8; 16]) -> Result<Self, LoadError> {
-        Self::read_path(path, Some(key))
-    }
-
-    fn read_path(path: &Path, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        Self::read_file(&File::open(path)?, key)
-    }
-
-    /// [`read`](Self::read) for a file that is open already, from where it stands; `key` is the
-    /// secret SipHash key, if it has one. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return read_unsized(file, key);
-        }
-        let begin = file.stream_position()?;
-        load(file, metadata.len().saturating_sub(begin), key)
-    }
-
-    /// Reads a snapshot that is all that `input` has, which are `bytes` bytes.
-    pub(crate) fn read_part<R: Read>(
-        input: R,
-        bytes: u64,
-        key: Option<[u8; 16]>,
-    ) -> Result<Self, LoadError> {
+impl sealed::Snapshot for CuckooFilter {
+    fn read(input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
         load(input, bytes, key)
     }
 
-    /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter
-    /// until it is done.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    pub fn read_from<R: Read>(input: R) -> Result<Self, LoadError> {
-        read_unsized(input, None)
+    fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
+        read_unsized(input, key)
     }
 
-    /// [`read_from`](Self::read_from) for a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    pub fn read_from_with_key<R: Read>(input: R, key: [u8; 16]) -> Result<Self, LoadError> {
-        read_unsized(input, Some(key))
-    }
-
-    /// Reads a snapshot from memory. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, LoadError> {
-        load(bytes, bytes.len() as u64, None)
-    }
-
-    /// [`from_bytes`](Self::from_bytes) for a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    pub fn from_bytes_with_key(bytes: &[u8], key: [u8; 16]) -> Result<Self, LoadError> {
-        load(bytes, bytes.len() as u64, Some(key))
+    #[cfg(feature = "mmap")]
+    fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+        Self::map_part(file, 0..bytes, key)
     }
 }
 
 /// A stream of unknown length is read as far as its header says, and no further.
-fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFilter, LoadError> {
+fn read_unsized<R: Read>(mut input: R, key: SecretKey) -> Result<CuckooFilter, LoadError> {
     let mut bytes = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
     let header = header_of(&bytes)?;
@@ -122,7 +51,7 @@ fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFi
 pub(super) fn load<R: Read>(
     mut input: R,
     length: u64,
-    key: Option<[u8; 16]>,
+    key: SecretKey,
 ) -> Result<CuckooFilter, LoadError> {
     let front = Front::read(&mut input, length)?;
     let table = segments_of(&mut input, &front)?;
@@ -151,7 +80,7 @@ impl Front {
     pub(super) fn finish(
         self,
         input: &mut impl Read,
-        key: Option<[u8; 16]>,
+        key: SecretKey,
         table: Table,
     ) -> Result<CuckooFilter, LoadError> {
         let hasher = self.header.hash.hasher(key)?;

@@ -12,16 +12,26 @@ mod error;
 mod front;
 mod header;
 mod load;
+#[cfg(feature = "mmap")]
 mod map;
+mod open;
+#[cfg(feature = "file")]
 mod save;
 mod slots;
+#[cfg(feature = "file")]
+mod verify;
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
+#[cfg(feature = "file")]
 pub(crate) use front::snapshot_end;
 pub(crate) use header::GENERATIONS_VERSION;
+pub use open::{Load, Snapshot};
+pub(crate) use open::{SecretKey, sealed};
+#[cfg(feature = "file")]
+pub(crate) use verify::verify;
 
 use xxhash_rust::xxh3::Xxh3;
 

@@ -3,18 +3,23 @@
 mod arena;
 mod segment;
 
+#[cfg(feature = "mmap")]
 use std::fs::File;
+#[cfg(feature = "mmap")]
 use std::io;
+#[cfg(feature = "mmap")]
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::OutOfMemory;
+#[cfg(feature = "mmap")]
 pub use arena::avoid_huge_pages;
 use arena::{Arena, HUGE_PAGE};
 pub(crate) use segment::{Segment, WORD, prefetch};
 
 /// Files are mapped from a multiple of this on: a page of every processor in use, and of what Windows maps
 /// by. So the mapping begins with a page, and advice about it is about nothing beside it.
+#[cfg(feature = "mmap")]
 const FILE_STEP: u64 = 64 << 10;
 /// Arenas have as many bytes, or a multiple.
 const CACHE_LINE: usize = 64;
@@ -77,6 +82,7 @@ impl Table {
     }
 
     /// No segments yet; those to be added lie one after the other in these bytes of a file.
+    #[cfg(feature = "mmap")]
     pub(crate) fn over_file(file: &File, bytes: &Range<u64>) -> io::Result<Self> {
         let begin = bytes.start / FILE_STEP * FILE_STEP;
         let lengths = [bytes.start, begin].map(|from| usize::try_from(bytes.end - from));

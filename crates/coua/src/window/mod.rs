@@ -49,7 +49,7 @@ pub enum Clock {
 /// use coua::window::{Clock, Window};
 /// let week = Window::new(Clock::Arrival, 7 * 24 * 3_600_000, 7)?;
 /// assert_eq!(week.step(), 24 * 3_600_000);
-/// # Ok::<(), coua::WindowError>(())
+/// # Ok::<(), coua::window::WindowError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use coua::{
-    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, MergeError, WhenFull,
+    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, Load, MergeError, WhenFull,
 };
 
 use crate::case::{Case, Size};
@@ -219,7 +219,7 @@ impl Script<'_> {
     /// Saved and loaded, a filter is the same to the byte, and stays so whatever is done to both.
     fn reload(&mut self, twin: &mut Twin) {
         let bytes = bytes_of(&twin.filter);
-        let loaded = match CuckooFilter::from_bytes(&bytes) {
+        let loaded = match Load::new().bytes::<CuckooFilter>(&bytes) {
             Ok(loaded) => loaded,
             Err(error) => panic!("{error}"),
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, WhenFull};
+use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Load, WhenFull};
 
 use crate::counts::{Counts, Event};
 
@@ -306,7 +306,7 @@ impl Twin {
         let [taken @ .., refused] = keys else { panic!("no key was refused") };
         let mut wanted = before;
         if !taken.is_empty() {
-            let mut copy = CuckooFilter::from_bytes(&wanted).expect("what a filter wrote");
+            let mut copy = Load::new().bytes::<CuckooFilter>(&wanted).expect("what a filter wrote");
             for &key in taken {
                 insert(&mut copy, self.hash(key)).expect("a batch took it");
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coua::{CuckooFilter, KeyHasher, Layout, WhenFull};
+use coua::{CuckooFilter, KeyHasher, Layout, Load, WhenFull};
 
 use crate::samples::bytes_of;
 
@@ -65,7 +65,7 @@ fn xxh3_has_its_published_values() {
     }
     assert_eq!(KeyHasher::default().hash(b"abc").to_u64(), 0x78af_5f94_892f_3950);
     let seven = [7, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(KeyHasher::default().hash(7), KeyHasher::default().hash(&seven));
+    assert_eq!(KeyHasher::default().hash(7), KeyHasher::default().hash(seven));
 }
 
 /// Computed with `CPython`'s hash of bytes, which is SipHash-1-3: the key is zero with
@@ -131,7 +131,7 @@ fn fixture(name: &str) -> PathBuf {
 fn the_same_operations_write_the_bytes_of_the_fixtures() {
     for (name, filter) in golden_filters() {
         if std::env::var_os("COUA_WRITE_FIXTURES").is_some() {
-            filter.save_atomically(&fixture(name)).unwrap();
+            filter.save_atomically(fixture(name)).unwrap();
         }
         let stored = fs::read(fixture(name)).unwrap();
         assert!(stored == bytes_of(&filter), "{name}: the bytes of a filter have changed");
@@ -144,7 +144,7 @@ fn the_fixtures_of_every_version_are_read() {
     for entry in fs::read_dir(fixture("")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "coua") {
-            let filter = CuckooFilter::read(&path).unwrap();
+            let filter = Load::new().open::<CuckooFilter>(&path).unwrap();
             assert_eq!(filter.len(), 208, "{}", path.display());
             assert!((100..299).all(|number| filter.contains(format!("key {number}"))));
             assert!(filter.count("kestrel") >= 9);

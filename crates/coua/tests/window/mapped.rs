@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 
 use coua::window::{Clock, Generations, Window};
-use coua::{CuckooFilter, KeyHash, LoadError};
+use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
 use crate::file::made;
 use crate::plain::{bytes_of, hash};
@@ -20,7 +20,7 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
 
 fn mapped(file: &tempfile::NamedTempFile) -> Result<Generations, LoadError> {
     let file = File::open(file.path()).unwrap();
-    Generations::map_file(&file, file.metadata().unwrap().len(), None)
+    Load::new().length(file.metadata().unwrap().len()).map_file::<Generations>(&file)
 }
 
 fn hashes(from: u64, count: u64) -> Vec<KeyHash> {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use coua::window::{Change, ChangeLog, Clock, Generations, When, Window};
-use coua::{CuckooFilter, Insertion, KeyHash};
+use coua::{CuckooFilter, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
 use crate::plain::{Copies, Outcome, Plain, bytes_of, hash};
@@ -172,7 +172,7 @@ impl Four {
         let bytes = bytes_of(&self.batches);
         assert!(bytes == bytes_of(&self.singles), "the bytes of single calls");
         assert!(bytes == bytes_of(&self.again()), "the bytes of what was noted");
-        assert!(bytes == bytes_of(&Generations::from_bytes(&bytes, None).unwrap()), "as a file");
+        assert!(bytes == bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()), "as a file");
     }
 
     fn again(&self) -> Generations {
@@ -220,7 +220,7 @@ fn without_a_window_it_is_a_cuckoo_filter() {
     let mut bytes = Vec::new();
     plain.write_to(&mut bytes).unwrap();
     assert!(bytes_of(&endless) == bytes);
-    assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+    assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn windows_have_limits() {
         let mut last = Generations::new(longest, CuckooFilter::new());
         last.insert_unique("a").unwrap();
         let bytes = bytes_of(&last);
-        assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+        assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
     }
 }
 
