@@ -3,6 +3,8 @@
 //! before it are worked on.
 
 use super::block::Block;
+use crate::kernel::instructions::Compiled;
+pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
 use crate::{Insertion, KeyHash};
 
@@ -10,21 +12,6 @@ use crate::{Insertion, KeyHash};
 pub(super) const BURST: usize = 512;
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;
-
-/// Work for some keys. `run` is always inlined, into code for one kind of processor.
-pub(crate) trait Burst {
-    type Output;
-
-    fn run(self) -> Self::Output;
-}
-
-pub(super) fn run<B: Burst>(burst: B) -> B::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    let output = crate::arch::with_block_vectors(burst);
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let output = burst.run();
-    output
-}
 
 /// Looks one key up.
 pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
@@ -46,7 +33,7 @@ pub(super) struct InsertMany<'a> {
     pub(super) outcome: &'a mut [Insertion],
 }
 
-impl Burst for Look<'_> {
+impl Compiled for Look<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -56,7 +43,7 @@ impl Burst for Look<'_> {
     }
 }
 
-impl Burst for Insert<'_> {
+impl Compiled for Insert<'_> {
     type Output = Insertion;
 
     #[inline(always)]
@@ -66,7 +53,7 @@ impl Burst for Insert<'_> {
     }
 }
 
-impl Burst for LookMany<'_> {
+impl Compiled for LookMany<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -80,7 +67,7 @@ impl Burst for LookMany<'_> {
     }
 }
 
-impl Burst for InsertMany<'_> {
+impl Compiled for InsertMany<'_> {
     type Output = ();
 
     #[inline(always)]

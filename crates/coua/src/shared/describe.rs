@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::shared::{Shard, SharedCuckooFilter};
 use crate::sizing::design_load;
@@ -60,7 +60,7 @@ impl SharedCuckooFilter {
     /// assert_eq!(coua::SharedCuckooFilter::new().load(), 0.0);
     /// ```
     pub fn load(&self) -> f64 {
-        let stored = self.sum(|shard| shard.stored.saturating_sub(shard.side.homeless()));
+        let stored = self.sum(|shard| shard.stored().saturating_sub(shard.overflow().overflowed()));
         stored as f64 / self.sum(CuckooFilter::slots) as f64
     }
 
@@ -81,11 +81,11 @@ impl SharedCuckooFilter {
     /// assert_eq!(coua::SharedCuckooFilter::new().false_positive_rate(), 0.0);
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
-        let stored: u64 = self.sum(|shard| shard.stored);
+        let stored: u64 = self.sum(|shard| shard.stored());
         (stored as f64 / self.geometry.cells()).min(1.0)
     }
 
-    /// Bytes of memory: tables, directories, side tables, and the locks. O(1), as [`len`](Self::len).
+    /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
     ///
     /// ```
     /// assert!(coua::SharedCuckooFilter::new().memory_bytes() < 2 << 20);

@@ -1,9 +1,9 @@
 //! A snapshot used where it lies: opened at once, read as far as it is asked.
 //!
 //! What stands beside the segments is read and checked as in `load`, so that places, counts and the
-//! side table agree with each other. The segments are mapped, and not looked at: nothing that the
+//! overflow table agree with each other. The segments are mapped, and not looked at: nothing that the
 //! operations do with a slot may depend on its value being sound. The bounds hold by geometry:
-//! [`Shape::locate`](crate::geometry::Shape) and the partner of any value in a disjoint bucket lie in
+//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint bucket lie in
 //! the segment. In a window a value's position bit could point beside it, so windows are read instead.
 
 use std::fs::File;
@@ -13,8 +13,8 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
-use crate::geometry::Layout;
+use crate::cuckoo::CuckooFilter;
+use crate::kernel::Layout;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::Front;
 use crate::snapshot::load::{add_segments, load, wrong_occupied};
@@ -27,12 +27,12 @@ const MOST_SLOTS: u64 = 1 << 31;
 
 impl CuckooFilter {
     /// Opens a snapshot without reading it: the file is mapped, and only what an operation touches
-    /// comes into memory. O(segments + side table), under a millisecond for a million items.
+    /// comes into memory. O(segments + overflow table), under a millisecond for a million items.
     ///
     /// Changes stay in memory, on private copies of the pages they touch; the file is never written.
     /// Growth takes ordinary memory.
     ///
-    /// Header, segment table, side table and trailer are checked as in [`read`](Self::read). The
+    /// Header, segment table, overflow table and trailer are checked as in [`read`](Self::read). The
     /// segments are not: their checksums are what `read` and [`verify`](Self::verify) look at.
     /// Damage there gives wrong answers, and a wrong number of items, where `read` would give an
     /// error; no access leaves the mapping, and no operation does unbounded work. Check a file of
@@ -116,12 +116,12 @@ impl CuckooFilter {
             file.seek(SeekFrom::Start(part.start))?;
             return load(file.take(length), length, key);
         };
-        file.seek(SeekFrom::Start(part.start + front.header.places.side))?;
+        file.seek(SeekFrom::Start(part.start + front.header.places.overflow))?;
         front.finish(&mut file, key, table)
     }
 
     /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory beside
-    /// that of its side table. O(bytes).
+    /// that of its overflow table. O(bytes).
     ///
     /// Finds damage, as [`read`](Self::read) does. Only `read` also finds segments that were forged
     /// together with their checksums.
@@ -155,7 +155,7 @@ impl CuckooFilter {
                 return Err(LoadError::Checksum { part: Part::Segment(number) });
             }
         }
-        front.side_bytes(&mut input).map(drop)
+        front.overflow_bytes(&mut input).map(drop)
     }
 }
 
@@ -166,8 +166,8 @@ fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadE
     if cfg!(miri) || geometry.layout == Layout::Windows || slots >= MOST_SLOTS {
         return Ok(None);
     }
-    let bytes = begin + places.first_segment..begin + places.side;
-    let Ok(mut table) = Table::over_file(file, &bytes) else {
+    let bytes = begin + places.first_segment..begin + places.overflow;
+    let Ok(mut table) = Table::map_file(file, &bytes) else {
         return Ok(None);
     };
     add_segments(&mut table, front, |_, row, _, _| {

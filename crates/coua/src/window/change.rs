@@ -1,8 +1,8 @@
 //! Time going on, removing, and doing noted changes again.
 
 use crate::KeyHash;
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, FullReason};
-use crate::filter::CuckooFilter;
 use crate::window::generations::Live;
 use crate::window::{Clock, Generations, Window};
 

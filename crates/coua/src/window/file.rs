@@ -13,7 +13,7 @@ use std::io::{self, Cursor, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::snapshot::LoadError;
 use crate::window::Generations;
 use crate::window::header::{Header, MOULD, PAGE, Row, trailer};

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::snapshot::{LoadError, Part};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
@@ -93,11 +93,11 @@ impl Generations {
         last.is_none_or(|last| last < number)
             && self.remembers(number)
             && filter.hasher() == mould.hasher()
-            && filter.policy == mould.policy
+            && filter.policy() == mould.policy()
             && filter.layout() == mould.layout()
             && filter.slots_per_bucket() == mould.slots_per_bucket()
-            && filter.geometry.resolves(&mould.geometry)
-            && mould.geometry.resolves(&filter.geometry)
+            && filter.geometry().resolves(mould.geometry())
+            && mould.geometry().resolves(filter.geometry())
     }
 }
 
