@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{Clock, CuckooFilter, Generations, KeyHash, Window};
+use coua::{CuckooFilter, KeyHash};
+use coua::window::{Clock, Generations, Window};
 use coua_store::{Options, Progress, Store};
 use libfuzzer_sys::fuzz_target;
 use text::{frame, header, no_places, numbers, run, small};
@@ -153,12 +154,12 @@ impl Real {
         let folder = folder();
         let path = folder.path().join("seen.coua");
         let mut store = Options::new().create(&path, || filter).expect("space");
-        let (mut states, mut removed) = (Vec::new(), Vec::new());
+        let mut states = Vec::new();
         for round in 0..4 {
             if round > 0 {
                 store.advance(round * 300);
-                store.insert_hash_batch(&hashes(round)).expect("it grows");
-                store.remove_hash_batch(&hashes(round)[..20], &mut removed);
+                store.insert_batch(&hashes(round)).expect("it grows");
+                let removed = store.remove_batch(&hashes(round)[..20]);
             }
             store.commit(&Progress { records: round, ..Progress::default() }).expect("space");
             states.push((bytes_of(store.filter()), round));
@@ -231,9 +232,9 @@ fn repeat(filter: &mut CuckooFilter, run: &Run) -> Option<()> {
         numbers.iter().map(|&number| hash_of(u64::from(number))).collect()
     };
     match run {
-        Run::Insert(numbers) => filter.insert_hash_batch(&all(numbers)).ok(),
+        Run::Insert(numbers) => filter.insert_batch(&all(numbers)).ok(),
         Run::Remove(numbers) => {
-            filter.remove_hash_batch(&all(numbers), &mut Vec::new());
+            filter.remove_batch(&all(numbers));
             Some(())
         }
         Run::Turn(_) | Run::Generation(_) | Run::Any(..) => None,

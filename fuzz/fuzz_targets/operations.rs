@@ -153,7 +153,7 @@ fn apply(plan: &Plan, twin: &mut Twin, operation: &Operation) {
 fn merge(plan: &Plan, twin: &mut Twin, keys: &[usize]) {
     let Some(mut other) = build(plan) else { return };
     let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
-    let done = match other.insert_hash_batch(&hashes) {
+    let done = match other.insert_batch(&hashes) {
         Ok(()) => keys.len(),
         Err(stopped) => stopped.done,
     };

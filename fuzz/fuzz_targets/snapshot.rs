@@ -61,7 +61,7 @@ fn exercise(mut filter: CuckooFilter) {
     assert_eq!(again.len(), filter.len());
     let hash = |number: u64| KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let hashes: Vec<KeyHash> = (0..64).map(hash).collect();
-    let (mut answers, mut outcomes) = (Vec::new(), Vec::new());
+    let mut outcomes = Vec::new();
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
@@ -71,12 +71,12 @@ fn exercise(mut filter: CuckooFilter) {
     }
     let _refused = filter.merge(&again);
     let _refused = filter.merge_unique(&again);
-    let _refused = filter.insert_hash_batch(&hashes);
-    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
-    filter.remove_hash_batch(&hashes, &mut answers);
+    let _refused = filter.insert_batch(&hashes);
+    let _refused = filter.insert_unique_batch_into(&hashes, &mut outcomes);
+    let answers = filter.remove_batch(&hashes);
     let _refused = filter.reserve(500);
     filter.compact();
-    filter.contains_hash_batch(&hashes, &mut answers);
+    let answers = filter.contains_batch(&hashes);
     filter.clear();
     assert!(filter.is_empty());
 }

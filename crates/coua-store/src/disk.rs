@@ -1,16 +1,17 @@
 //! What the store does to the disk, step by step: the seam at which tests make steps fail.
 
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
+use crate::temporary;
 
 /// Every step that changes something on the disk.
 pub(crate) trait Disk: Debug + Send + Sync {
-    /// An empty file for reading and writing, which may exist already.
-    fn create(&self, path: &Path, permissions: Option<&Permissions>) -> io::Result<File>;
+    /// A new, empty file beside `target`, locked, with the owner and the permissions of `target`.
+    fn create(&self, target: &Path) -> io::Result<(File, PathBuf)>;
     /// Writes all bytes at an offset.
     fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Waits until all of a file is on the disk.
@@ -32,20 +33,10 @@ pub(crate) trait Disk: Debug + Send + Sync {
 pub(crate) struct FileSystem;
 
 impl Disk for FileSystem {
-    fn create(&self, path: &Path, permissions: Option<&Permissions>) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        if let Some(permissions) = permissions {
-            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-            // From the start, so that a private filter is never readable for others.
-            options.mode(permissions.mode() & 0o777);
-        }
-        let file = options.open(path)?;
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions.clone())?;
-        }
-        Ok(file)
+    fn create(&self, target: &Path) -> io::Result<(File, PathBuf)> {
+        let file = temporary::create(target)?;
+        file.as_file().try_lock()?;
+        file.keep().map_err(|error| error.error)
     }
 
     fn write(&self, mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {

@@ -2,15 +2,13 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, Full, FullReason, LoadError};
 
 use crate::damage::Damage;
-use crate::lock::is_at;
-use crate::progress::Progress;
+use crate::runs::Run;
 
 /// A filter file cannot be opened or committed.
 #[derive(Debug)]
@@ -30,17 +28,12 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
-    /// The filter needs this name for a file of its own, and somebody else's has it.
-    Occupied {
-        /// The path.
+    /// The file is empty: a run that is to create the filter is at work, or was interrupted.
+    Blank {
+        /// The file.
         path: PathBuf,
     },
-    /// A filter was to be written over the journal of another one.
-    OverJournal {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// The journal has changes of a snapshot that is not there.
+    /// A journal of the two-file form stands beside a filter that is not there.
     Orphaned {
         /// The journal.
         path: PathBuf,
@@ -57,9 +50,9 @@ pub enum StoreError {
         /// Why.
         source: LoadError,
     },
-    /// The journal is damaged: not just cut off at its end, as a crash leaves it.
+    /// The log is damaged: not just cut off at its end, as a crash leaves it.
     Damaged {
-        /// The journal.
+        /// The filter file, or its journal.
         path: PathBuf,
         /// Bytes from its start at which the damaged part begins.
         offset: u64,
@@ -71,9 +64,9 @@ pub enum StoreError {
         /// The journal.
         path: PathBuf,
     },
-    /// What the journal says cannot be done to the snapshot.
+    /// What the log says cannot be done to the snapshot.
     Replay {
-        /// The journal.
+        /// The filter file, or its journal.
         path: PathBuf,
         /// Bytes from its start at which the change stands.
         offset: u64,
@@ -96,22 +89,13 @@ pub enum StoreError {
         /// What the disk said.
         source: io::Error,
     },
-    /// A filter was replaced whose journal could not be read, and the journal could not be removed: beside it the
-    /// new one cannot be read either.
-    JournalLeft {
-        /// The journal.
-        path: PathBuf,
-        /// Why it is there still.
-        source: io::Error,
-    },
-    /// Somebody has removed or replaced a file while it was in use, without taking the lock.
+    /// Somebody has removed or replaced the file while it was in use, without taking the lock.
     Replaced {
-        /// The filter file, its journal or its lock.
+        /// The filter file.
         path: PathBuf,
     },
-    /// The progress to commit takes more than [`Progress::MOST_BYTES`](crate::Progress::MOST_BYTES). Nothing
-    /// was written.
-    TooMuchProgress {
+    /// A run takes more than [`Run::MOST_BYTES`]. Nothing was written.
+    RunTooLarge {
         /// The filter file.
         path: PathBuf,
         /// Bytes that it takes.
@@ -129,11 +113,6 @@ impl StoreError {
         Self::Io { path: path.to_owned(), doing, source }
     }
 
-    /// Complains unless an open file has this name.
-    pub(crate) fn unless_at(file: &File, path: &Path) -> Result<(), Self> {
-        if is_at(file, path) { Ok(()) } else { Err(Self::Replaced { path: path.to_owned() }) }
-    }
-
     /// Whether more memory would have helped.
     pub(crate) fn lacks_memory(&self) -> bool {
         match self {
@@ -148,15 +127,13 @@ impl StoreError {
     /// The file that the message is about.
     ///
     /// ```
-    /// let error = coua_store::Store::read("/no/such/seen.coua".as_ref()).unwrap_err();
+    /// let error = coua_store::Store::read("/no/such/seen.coua").unwrap_err();
     /// assert!(error.path().ends_with("seen.coua"));
     /// ```
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
             | Self::NotRegular { path }
-            | Self::Occupied { path }
-            | Self::OverJournal { path }
             | Self::Orphaned { path }
             | Self::Busy { path }
             | Self::Load { path, .. }
@@ -165,9 +142,9 @@ impl StoreError {
             | Self::Replay { path, .. }
             | Self::Folder { path, .. }
             | Self::Unsynced { path, .. }
-            | Self::JournalLeft { path, .. }
             | Self::Replaced { path }
-            | Self::TooMuchProgress { path, .. }
+            | Self::Blank { path }
+            | Self::RunTooLarge { path, .. }
             | Self::Broken { path } => path,
         }
     }
@@ -177,7 +154,7 @@ impl StoreError {
     /// What is wrong, to be shown after a name of the file that the user knows.
     ///
     /// ```
-    /// let error = coua_store::Store::read("/no/such/seen.coua".as_ref()).unwrap_err();
+    /// let error = coua_store::Store::read("/no/such/seen.coua").unwrap_err();
     /// assert!(error.reason().to_string().starts_with("cannot open"));
     /// ```
     pub fn reason(&self) -> Reason<'_> {
@@ -205,48 +182,39 @@ impl fmt::Display for Reason<'_> {
             StoreError::NotRegular { .. } => {
                 f.write_str("is no regular file, so it cannot hold a filter")
             }
-            StoreError::Occupied { .. } => f.write_str(
-                "a filter has a file of its own under this name, but this is something else: move it away, \
-                 or name another filter",
+            StoreError::Blank { .. } => f.write_str(
+                "is empty: the run that is to create the filter has not committed anything yet, or was \
+                 interrupted; run it again, or remove the file",
             ),
-            StoreError::OverJournal { .. } => {
-                f.write_str("is the journal of a filter: name another file")
-            }
             StoreError::Orphaned { .. } => f.write_str(
-                "journal has changes of a filter that is not here any more: bring that filter back beside it, \
-                 or remove the journal to begin anew",
+                "is the journal of a filter that is missing (found by its name): restore the filter, or remove \
+                 the journal to create a new one",
             ),
             StoreError::Busy { .. } => f.write_str("another process is writing it"),
             StoreError::Load { source, .. } => source.fmt(f),
-            StoreError::Damaged { offset, what, .. } => write!(
-                f,
-                "journal is damaged at byte {offset}: {what}; restore the filter and its journal \
-                 together, or remove the journal to go back to the last snapshot"
-            ),
+            StoreError::Damaged { offset, what, .. } => {
+                write!(f, "is damaged at byte {offset}: {what}; restore it from a copy")
+            }
             StoreError::Foreign { .. } => f.write_str(
-                "journal belongs to another filter than the one beside it: restore that filter, or \
-                 remove the journal",
+                "is the journal of another filter than the one beside it: restore that filter, or remove \
+                 the journal",
             ),
             StoreError::Replay { offset, source, .. } => {
-                write!(f, "the change at byte {offset} of the journal cannot be repeated: {source}")
+                write!(f, "the change at byte {offset} of its log cannot be repeated: {source}")
             }
             StoreError::Folder { source, .. } => folder_reason(source, f),
             StoreError::Unsynced { source, .. } => {
                 write!(f, "written, but it is not certain that it outlasts a power cut: {source}")
             }
-            StoreError::JournalLeft { source, .. } => write!(
-                f,
-                "the filter was replaced, but not this journal of the one before: remove it, or do it again: \
-                 {source}"
-            ),
             StoreError::Replaced { .. } => f.write_str(
-                "was removed or replaced while the filter was open for writing: what was not committed \
-                 before is lost; leave a filter, its .journal and its .lock alone while it is written",
+                "was removed or replaced while it was open for writing: what was not committed before is lost; \
+                 do not move a filter while it is written",
             ),
-            StoreError::TooMuchProgress { found, .. } => {
-                let most = Progress::MOST_BYTES;
-                write!(f, "the program's progress takes {found} bytes, and {most} at most are kept")
-            }
+            StoreError::RunTooLarge { found, .. } => write!(
+                f,
+                "what a run needs to be resumed takes {found} bytes, but at most {} are kept",
+                Run::MOST_BYTES
+            ),
             StoreError::Broken { .. } => f.write_str(
                 "an earlier write failed and could not be undone; what was committed before is safe: \
                  open the filter again",
@@ -267,8 +235,7 @@ impl Error for StoreError {
         match self {
             Self::Io { source, .. }
             | Self::Folder { source, .. }
-            | Self::Unsynced { source, .. }
-            | Self::JournalLeft { source, .. } => Some(source),
+            | Self::Unsynced { source, .. } => Some(source),
             Self::Load { source, .. } => Some(source),
             Self::Replay { source, .. } => Some(source),
             _ => None,

@@ -2,10 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::StoreError;
-use crate::files::folder_of;
+
+/// Symbolic links that are followed.
+const MOST_LINKS: usize = 40;
 
 /// The folder of a file, open: what is renamed, made or removed in it is on the disk once it is synced. It is opened
 /// before that is done, so that nothing is done in a folder that cannot be opened.
@@ -20,10 +23,10 @@ use crate::files::folder_of;
 /// assert!(Folder::of(&place.path().join("missing/output")).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Folder {
     /// None where folders cannot be opened as files are.
-    file: Option<File>,
+    file: Option<Arc<File>>,
 }
 
 impl Folder {
@@ -37,7 +40,7 @@ impl Folder {
     pub fn of(path: &Path) -> Result<Self, StoreError> {
         let opened = open(folder_of(path));
         let failed = |source| StoreError::Folder { path: path.to_owned(), source };
-        Ok(Self { file: opened.map_err(failed)? })
+        Ok(Self { file: opened.map_err(failed)?.map(Arc::new) })
     }
 
     /// Waits until all names in it are on the disk. Not where the file system has no such thing: some answer that
@@ -49,7 +52,7 @@ impl Folder {
     ///
     /// See the example of [`Folder`].
     pub fn sync(&self) -> io::Result<()> {
-        match self.file.as_ref().map_or(Ok(()), File::sync_all) {
+        match self.file.as_ref().map_or(Ok(()), |file| file.sync_all()) {
             // EINVAL; and ENOSYS, ENOTSUP.
             Err(error) if is_unknown(error.kind()) => Ok(()),
             synced => synced,
@@ -67,6 +70,30 @@ fn open(folder: &Path) -> io::Result<Option<File>> {
         File::open(folder.join(".")).map(Some)
     } else {
         fs::metadata(folder).map(|_| None)
+    }
+}
+
+/// The file that a name leads to, also if it is not there yet.
+pub(crate) fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(found) = fs::canonicalize(&target) {
+            return Ok(found);
+        }
+        match fs::read_link(&target) {
+            Ok(next) => target = folder_of(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    let source = io::Error::other("too many symbolic links");
+    Err(StoreError::io(path, "follow", source))
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

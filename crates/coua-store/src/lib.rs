@@ -1,32 +1,22 @@
 //! A Coua filter that lives in a file.
 //!
-//! The file is opened by mapping it, so that a few changes to a filter of gigabytes cost a few
-//! pages. Changes go to a journal beside it, and a new snapshot replaces the file in one step when
-//! the journal has grown; a large one is made by a thread, while the work goes on. One process writes
-//! at a time; any number read, and see the last commit.
+//! Everything that was committed lies in the one file that the user named: a snapshot of the filter, and a
+//! log of what was committed since (docs/format.md). It can be moved, copied and backed up like any file.
 //!
-//! ```text
-//! seen.coua                the snapshot (docs/format.md); never changed, only replaced
-//! seen.coua.journal        what was committed since (docs/journal.md)
-//! seen.coua.lock           held by the writer
-//! seen.coua.next           space for the next snapshot, while a writer is at work, and then its bytes
-//! seen.coua.journal.next   the next journal, while it is written
-//! ```
-//!
-//! Under these names nothing else may be: what is no filter's is left alone, and the filter is refused.
-//!
-//! The filter is the snapshot *and* its journal: move or copy them together, or first make one file of
-//! them with [`Store::commit_snapshot`].
+//! The snapshot is mapped, so that a few changes to a filter of gigabytes cost a few pages. A commit appends
+//! to the log; when that has grown, a new snapshot replaces the file in one step, and a large one is made by
+//! a thread while the work goes on. One process writes at a time and holds a lock on the file; any number
+//! read, and see the last commit.
 //!
 //! ```
 //! use coua::CuckooFilter;
-//! use coua_store::{Progress, Store};
+//! use coua_store::Store;
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("seen.coua");
 //! let mut store = Store::create(&path, CuckooFilter::new)?;
 //! store.insert_unique("a")?;
-//! store.commit(&Progress::default())?;
+//! store.commit()?;
 //!
 //! assert!(Store::read(&path)?.filter.contains("a"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,29 +25,29 @@
 #![forbid(unsafe_code)]
 
 mod access;
-mod ahead;
-mod beside;
+mod available_memory;
+mod background;
 mod change;
+mod changes;
 mod commit;
 mod damage;
 mod disk;
 mod error;
 mod fields;
-mod files;
 mod folder;
-mod journal;
-mod left;
+mod legacy;
 mod lock;
 mod log;
-mod next;
 mod open;
 mod options;
-mod progress;
+mod place;
+mod prefetch;
 mod residency;
-mod room;
+mod runs;
+mod snapshot;
 mod state;
 mod store;
-mod turn;
+mod temporary;
 mod view;
 
 #[cfg(test)]
@@ -66,10 +56,10 @@ mod faults;
 pub use access::Access;
 pub use damage::Damage;
 pub use error::{Reason, StoreError};
-pub use files::{journal_of, names_of};
 pub use folder::Folder;
 pub use lock::{Lock, Wait};
 pub use options::Options;
-pub use progress::{Moved, Place, Progress, Role};
+pub use place::{Moved, Place, Role};
+pub use runs::{Run, Runs};
 pub use store::Store;
 pub use view::View;

@@ -1,151 +1,212 @@
 //! One writer at a time.
 //!
-//! The filter's own file is replaced, so writers lock an empty file beside it (`seen.coua.lock`). It
-//! is removed at the end; a crash leaves it behind, unlocked and harmless. Readers take no lock. What is
-//! not empty is no lock, and stays.
+//! Writers lock the filter's own file. A new snapshot replaces that file, so who has waited for the lock
+//! looks whether the name still leads to the file, and waits for the next one otherwise. A filter that does
+//! not exist yet has an empty file as its placeholder. Readers take no lock.
 
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::mem;
+use std::path::{Path, PathBuf};
+
+use coua::LoadError;
+use coua::window::Generations;
 
 use crate::error::StoreError;
-use crate::files::{Files, resolved};
-use crate::folder::Folder;
-use crate::left;
+use crate::folder::{Folder, resolved};
 
-/// What to do while another process is writing.
+/// What to do while another process writes the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Wait {
-    /// Wait until it has finished or died.
+    /// Wait until it has finished.
     #[default]
     UntilFree,
-    /// Fail at once with [`StoreError::Busy`].
+    /// Give up with [`StoreError::Busy`].
     No,
 }
 
-/// The right to write a filter file. It ends when this is dropped, or with the process.
+/// Whether a filter must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    IsAnError,
+    GetsAPlaceholder,
+}
+
+/// The right to write a filter, until dropped. A placeholder to which nothing was committed goes with it.
 ///
 /// ```
 /// use coua_store::{Lock, StoreError, Wait};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
-/// let first = Lock::take(&path, Wait::No)?;
+/// let lock = Lock::take(&path, Wait::UntilFree)?;
 /// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError::Busy { .. })));
-/// drop(first);
-/// Lock::take(&path, Wait::No)?;
+/// drop(lock);
+/// assert!(!path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Lock {
-    /// Holds the lock while it is open.
     file: File,
-    /// Of the filter that is locked, with symbolic links resolved.
-    files: Files,
-    /// Open before anything is done in it.
+    path: PathBuf,
     folder: Folder,
+    /// This process has made the file, and nothing is in it.
+    is_placeholder: bool,
 }
 
 impl Lock {
-    /// Locks the filter file at `path`, which need not exist. Symbolic links are followed.
+    /// Takes the right to write the filter at `path`, which need not exist.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Busy`] if another process has the lock and `wait` says not to wait;
-    /// [`StoreError::Occupied`] if something else has the lock's name;
-    /// [`StoreError::Folder`] if there is no such folder, or it cannot be read;
-    /// [`StoreError::Io`] if it cannot be written or its file system has no locks.
-    ///
-    /// ```
-    /// use coua_store::{Lock, Wait};
-    /// let folder = tempfile::tempdir()?;
-    /// let lock = Lock::take(&folder.path().join("seen.coua"), Wait::UntilFree)?;
-    /// assert!(folder.path().join("seen.coua.lock").exists());
-    /// drop(lock);
-    /// assert!(!folder.path().join("seen.coua.lock").exists());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`StoreError`] if another process has it and `wait` says not to wait, or the file cannot be opened
+    /// for writing.
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        let files = Files::of(&resolved(path)?);
-        let folder = Folder::of(&files.snapshot)?;
-        let failed = |source| StoreError::io(&files.lock, "lock", source);
+        Self::take_or(path, wait, Missing::GetsAPlaceholder)
+    }
+
+    /// [`take`](Self::take) for a filter that must exist.
+    ///
+    /// # Errors
+    ///
+    /// As that, and if there is no file.
+    pub fn take_existing(path: &Path, wait: Wait) -> Result<Self, StoreError> {
+        Self::take_or(path, wait, Missing::IsAnError)
+    }
+
+    fn take_or(path: &Path, wait: Wait, missing: Missing) -> Result<Self, StoreError> {
+        let path = resolved(path)?;
+        let folder = Folder::of(&path)?;
         loop {
-            left::check_lock(&files.lock)?;
-            let file =
-                File::options().create(true).append(true).open(&files.lock).map_err(failed)?;
-            match file.try_lock() {
+            let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
+            let lock = Self { file, path: path.clone(), folder: folder.clone(), is_placeholder };
+            match lock.file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) if wait == Wait::No => {
-                    return Err(StoreError::Busy { path: files.snapshot });
+                Err(TryLockError::WouldBlock) if wait == Wait::No => return Err(lock.give_up(None)),
+                Err(TryLockError::WouldBlock) => {
+                    if let Err(error) = lock.file.lock() {
+                        return Err(lock.give_up(Some(error)));
+                    }
                 }
-                Err(TryLockError::WouldBlock) => file.lock().map_err(failed)?,
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Err(TryLockError::Error(error)) => return Err(lock.give_up(Some(error))),
             }
-            if is_at(&file, &files.lock) {
-                return Ok(Self { file, files, folder });
+            if lock.is_held() {
+                return Ok(lock);
             }
-            // The one before removed it while this one waited: it locks nothing any more.
+            // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
+            lock.let_go();
         }
     }
 
-    /// Complains if somebody has removed the lock: then it locks nothing any more.
-    pub(crate) fn check_name(&self) -> Result<(), StoreError> {
-        StoreError::unless_at(&self.file, &self.files.lock)
+    /// Without the lock it was not this process's placeholder.
+    fn let_go(mut self) {
+        self.is_placeholder = false;
     }
 
-    /// The names of the filter's files.
-    pub(crate) fn files(&self) -> &Files {
-        &self.files
+    fn give_up(self, error: Option<io::Error>) -> StoreError {
+        let path = self.path.clone();
+        self.let_go();
+        match error {
+            None => StoreError::Busy { path },
+            Some(source) => StoreError::io(&path, "lock", source),
+        }
     }
 
-    /// The folder that they are in.
+    /// Whether the name leads to the file that is locked.
+    pub(crate) fn is_held(&self) -> bool {
+        is_at(&self.file, &self.path)
+    }
+
+    /// Complains if somebody who does not heed the lock has removed or replaced the file: what is written
+    /// then is nowhere.
+    pub(crate) fn check_held(&self) -> Result<(), StoreError> {
+        if self.is_held() { Ok(()) } else { Err(StoreError::Replaced { path: self.path.clone() }) }
+    }
+
+    /// The file that has the name.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The filter file, with symbolic links resolved.
+    pub(crate) fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// The folder that it is in.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Complains if something else than a filter, an empty file or nothing is there: that must not be replaced
-    /// by a filter.
+    /// The lock is that of a file which has just got the name. Returns the one before.
+    pub(crate) fn go_over_to(&mut self, file: File) -> File {
+        self.is_placeholder = false;
+        mem::replace(&mut self.file, file)
+    }
+
+    /// The filter file, with symbolic links resolved.
+    pub fn target(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there is no filter yet.
+    pub fn is_new(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.len() == 0)
+    }
+
+    /// Whether what has the name may be replaced by a filter: another filter, or an empty file.
     ///
     /// # Errors
     ///
-    /// As those of a reader; [`StoreError::OverJournal`] if it is the journal of a filter.
-    ///
-    /// ```
-    /// # use coua_store::{Lock, Wait};
-    /// # let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("table.csv");
-    /// std::fs::write(&path, "a,b")?;
-    /// let lock = Lock::take(&path, Wait::No)?;
-    /// assert!(lock.check_replaceable().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`StoreError`]: what stands there.
     pub fn check_replaceable(&self) -> Result<(), StoreError> {
-        left::check_replaceable(&self.files.snapshot)
-    }
-
-    /// The filter file that is locked, with symbolic links resolved.
-    ///
-    /// ```
-    /// # use coua_store::{Lock, Wait};
-    /// # let folder = tempfile::tempdir()?;
-    /// let lock = Lock::take(&folder.path().join("seen.coua"), Wait::No)?;
-    /// assert!(lock.target().ends_with("seen.coua"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn target(&self) -> &Path {
-        &self.files.snapshot
+        if self.is_new() {
+            return Ok(());
+        }
+        match Generations::snapshot_bytes(&self.file) {
+            Err(source @ LoadError::NotAFilter) => {
+                Err(StoreError::Load { path: self.path.clone(), source })
+            }
+            Err(LoadError::Io(source)) => Err(StoreError::io(&self.path, "read", source)),
+            // A damaged one too.
+            _ => Ok(()),
+        }
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
         // Removed before it is unlocked, so that whoever has waited for it notices.
-        if left::check_lock(&self.files.lock).is_ok() {
-            fs::remove_file(&self.files.lock).ok();
+        if self.is_placeholder && self.is_new() && self.is_held() {
+            fs::remove_file(&self.path).ok();
         }
     }
 }
 
-/// Whether an open file is the one with this name.
+/// The file, and whether it was made here; none if it came or went meanwhile.
+fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    let opened = match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(StoreError::NotRegular { path: path.to_owned() });
+        }
+        Ok(_) => options.open(path).map(|file| (file, false)),
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound && missing == Missing::GetsAPlaceholder =>
+        {
+            options.create_new(true).open(path).map(|file| (file, true))
+        }
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(None),
+        Err(source) => Err(StoreError::io(path, "open for writing", source)),
+    }
+}
+
+/// Whether a name leads to a file that is open.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let same = |held: io::Result<Metadata>, named: io::Result<Metadata>| {
         Some(inode_of(&held.ok()?) == inode_of(&named.ok()?))
@@ -153,13 +214,8 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     same(file.metadata(), fs::metadata(path)).unwrap_or(false)
 }
 
-/// Which file has this name; none if there is none.
-pub(crate) fn inode_at(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|metadata| inode_of(&metadata))
-}
-
-/// Device and inode: which file it is, whatever its names. Zero where the system does not tell.
-pub(crate) fn inode_of(metadata: &Metadata) -> (u64, u64) {
+/// Device and inode, which tell two files apart that are there at the same time.
+fn inode_of(metadata: &Metadata) -> (u64, u64) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -195,7 +251,26 @@ mod tests {
             }
         });
         assert_eq!(fs::read_to_string(&counter).unwrap(), "400");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the lock is gone");
+        assert!(!path.exists(), "the placeholder is gone");
+        let missing = Lock::take_existing(&path, Wait::No);
+        assert!(matches!(missing, Err(StoreError::Io { .. })), "{missing:?}");
+    }
+
+    #[test]
+    fn who_has_waited_gets_the_file_that_has_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, next) = (folder.path().join("seen.coua"), folder.path().join("next"));
+        fs::write(&path, "old").unwrap();
+        let lock = Lock::take(&path, Wait::No).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Lock::take(&path, Wait::UntilFree).unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            fs::write(&next, "new").unwrap();
+            fs::rename(&next, &path).unwrap();
+            drop(lock);
+            assert!(waiting.join().unwrap().is_held());
+        });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
 
     #[cfg(unix)]
@@ -211,5 +286,6 @@ mod tests {
             drop(lock);
             fs::write(&path, "").unwrap();
         }
+        assert!(path.exists(), "an empty file of the user's stays");
     }
 }

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use coua::Generations;
+use coua::window::Generations;
 
+use crate::access::Touch;
 use crate::error::StoreError;
-use crate::files::{Files, JournalUse, resolved};
-use crate::journal::{self, Identity};
-use crate::left::{self, Left};
+use crate::folder::resolved;
+use crate::legacy::Journal;
 use crate::lock::Lock;
 use crate::options::Options;
-use crate::progress::Progress;
-use crate::state::{Rest, State};
+use crate::runs::Runs;
+use crate::state::State;
 use crate::store::Store;
+use crate::temporary;
 use crate::view::View;
 
 impl Options {
@@ -33,12 +34,9 @@ impl Options {
     /// assert!(!view.filter.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read(&self, path: &Path) -> Result<View, StoreError> {
-        let files = Files::of(&resolved(path)?);
-        match State::of(self, &files, JournalUse::Read)? {
-            Some(state) => Ok(state.view),
-            None => Err(missing(&files)),
-        }
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
+        let path = resolved(path.as_ref())?;
+        State::while_written(self, &path).map(|state| state.view)
     }
 
     /// Opens the filter at `path` for writing.
@@ -59,8 +57,9 @@ impl Options {
     /// assert!(CuckooFilter::read(&path)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write(&self, path: &Path) -> Result<Store, StoreError> {
-        self.write_locked(Lock::take(path, self.wait)?, None::<fn() -> Generations>)
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        let lock = Lock::take_existing(path.as_ref(), self.wait)?;
+        self.write_locked(lock, None::<fn() -> Generations>)
     }
 
     /// Opens the filter at `path` for writing; if there is none, `build` makes it. It is written with
@@ -84,10 +83,10 @@ impl Options {
     /// ```
     pub fn create<F: Into<Generations>>(
         &self,
-        path: &Path,
+        path: impl AsRef<Path>,
         build: impl FnOnce() -> F,
     ) -> Result<Store, StoreError> {
-        self.write_locked(Lock::take(path, self.wait)?, Some(build))
+        self.write_locked(Lock::take(path.as_ref(), self.wait)?, Some(build))
     }
 
     /// [`write`](Self::write), or [`create`](Self::create) if there is a `build`, under a lock that
@@ -112,34 +111,36 @@ impl Options {
         lock: Lock,
         build: Option<B>,
     ) -> Result<Store, StoreError> {
-        let files = lock.files();
-        self.clear(files)?;
-        match (State::of(self, files, JournalUse::Append)?, build) {
-            (Some(state), _) => Store::go_on(self, lock, state),
-            (None, Some(build)) => {
-                State::check_nothing_lost(files)?;
+        temporary::clear(lock.target());
+        match build {
+            Some(build) if lock.is_new() => {
+                Journal::check_absent(lock.target())?;
                 Store::begin(self, lock, build().into())
             }
-            (None, None) => Err(missing(files)),
+            _ => {
+                let state = State::of(self, lock.file(), lock.path(), Touch::Change)?;
+                self.remove_taken_over(&lock, &state)?;
+                Store::resume(self, lock, state)
+            }
         }
     }
 
-    /// Puts `filter` in the place of whatever filter is in the file, with how far a program is that goes on
-    /// with it, under a lock that was taken before; of what was there no more is looked at than whether it
+    /// Puts `filter`, with these runs, in the place of whatever filter is in the file, under a lock that was
+    /// taken before; of what was there no more is looked at than whether it
     /// [may be replaced](Lock::check_replaceable).
     ///
     /// # Errors
     ///
     /// [`StoreError`] if it may not, or the disk refused: then what was there is as it was. Except after
-    /// [`StoreError::Unsynced`], when the filter is there; and after [`StoreError::JournalLeft`].
+    /// [`StoreError::Unsynced`], when the filter is there.
     ///
     /// ```
     /// use coua::CuckooFilter;
-    /// use coua_store::{Lock, Options, Progress, Wait};
+    /// use coua_store::{Lock, Options, Runs, Wait};
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
     /// let lock = Lock::take(&path, Wait::UntilFree)?;
-    /// Options::new().replace(lock, CuckooFilter::new(), &Progress::default())?;
+    /// Options::new().replace(lock, CuckooFilter::new(), Runs::default())?;
     /// assert!(CuckooFilter::read(&path)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -147,51 +148,33 @@ impl Options {
         &self,
         lock: Lock,
         filter: F,
-        progress: &Progress,
+        runs: Runs,
     ) -> Result<(), StoreError> {
-        let filter = filter.into();
-        let files = lock.files();
         lock.check_replaceable()?;
-        self.clear(files)?;
-        if !files.snapshot.exists() {
-            State::check_nothing_lost(files)?;
+        temporary::clear(lock.target());
+        let (path, folder) = (lock.path().clone(), lock.folder().clone());
+        // Readers that find both know by this that the journal is not of the new filter.
+        let superseded = Journal::name_beside(&path)?;
+        let mut store = Store::begin(self, lock, filter.into())?;
+        (store.runs, store.superseded) = (runs, superseded);
+        store.commit()?;
+        if superseded.is_some() {
+            let journal = Journal::path_beside(&path);
+            let removed = self.disk.remove(&journal).and_then(|()| self.disk.sync_folder(&folder));
+            // The next writer tries again.
+            removed.ok();
         }
-        let old = match left::at(&files.journal, &journal::MAGIC)? {
-            Left::Nothing => Some((Identity::default(), Rest::Nothing)),
-            Left::Blank | Left::Begun => match State::journal_of(files) {
-                Ok(old) => Some(old),
-                // It may be whole: that cannot be told.
-                Err(error @ (StoreError::Io { .. } | StoreError::NotRegular { .. })) => {
-                    return Err(error);
-                }
-                Err(_) => None,
-            },
-        };
-        if let Some((_, Rest::Nothing)) = old {
-            // It holds nothing that a crash must leave.
-            self.remove(&files.journal, &journal::MAGIC)?;
-        }
-        let mut store = Store::begin(self, lock, filter)?;
-        let Some((snapshot, rest)) = old else { return store.finish_over_ruins(progress) };
-        store.follow(snapshot, rest)?;
-        store.finish_at(progress).map(drop)
+        Ok(())
     }
 
-    /// Removes files that a crash may have left.
-    fn clear(&self, files: &Files) -> Result<(), StoreError> {
-        self.remove(&files.next_snapshot, &left::SNAPSHOT)?;
-        self.remove(&files.next_journal, &journal::MAGIC)
-    }
-
-    /// Removes a file that a writer has left, if there is one.
-    fn remove(&self, path: &Path, magic: &[u8]) -> Result<(), StoreError> {
-        if left::at(path, magic)? == Left::Nothing {
+    /// Removes a journal that the log has taken over, which a crash has left.
+    fn remove_taken_over(&self, lock: &Lock, state: &State) -> Result<(), StoreError> {
+        if state.taken_over.is_none() || state.taken_over != Journal::name_beside(lock.target())? {
             return Ok(());
         }
-        self.disk.remove(path).map_err(|source| StoreError::io(path, "remove", source))
+        let journal = Journal::path_beside(lock.target());
+        let removed = self.disk.remove(&journal);
+        let removed = removed.and_then(|()| self.disk.sync_folder(lock.folder()));
+        removed.map_err(|source| StoreError::io(&journal, "remove", source))
     }
-}
-
-fn missing(files: &Files) -> StoreError {
-    StoreError::io(&files.snapshot, "open", std::io::ErrorKind::NotFound.into())
 }

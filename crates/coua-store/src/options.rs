@@ -3,34 +3,33 @@
 use std::sync::Arc;
 
 use crate::access::Access;
-use crate::beside::{Crew, Threads};
+use crate::available_memory;
+use crate::background::{Spawn, Threads};
 use crate::disk::{Disk, FileSystem};
 use crate::lock::Wait;
-use crate::room;
 
 /// Bytes of changes kept in memory.
 const PIECE: usize = 1 << 20;
-/// Journals up to this many bytes are kept beside any snapshot, however small.
-const LEAST_JOURNAL: u64 = 1 << 20;
+/// Logs of up to this many bytes may follow any snapshot, however small.
+const LEAST_LOG: u64 = 1 << 20;
 
-/// Bytes from which on a snapshot is written beside the work. A smaller one is on the disk in the time that
+/// Bytes from which on a snapshot is written in the background. A smaller one is on the disk in the time that
 /// the commits of the program take anyway, which write as much: records of some seconds, eight bytes each.
-const LEAST_BESIDE: u64 = 16 << 20;
+const LEAST_BACKGROUND: u64 = 16 << 20;
 
-/// Bytes of journal that the work need not wait for, however small the filter: opening repeats them in
-/// some seconds.
-const LEAST_PATIENCE: u64 = 256 << 20;
+/// Bytes of log for which no commit waits, however small the filter: opening repeats them in some seconds.
+const LEAST_WAIT: u64 = 256 << 20;
 
 /// How to open a filter file.
 ///
 /// ```
 /// use coua::CuckooFilter;
-/// use coua_store::{Options, Progress};
+/// use coua_store::Options;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
 /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
 /// store.insert("a")?;
-/// store.commit(&Progress::default())?;
+/// store.commit()?;
 /// assert!(Options::new().read(&path)?.filter.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -41,17 +40,17 @@ pub struct Options {
     pub(crate) wait: Wait,
     pub(crate) access: Access,
     pub(crate) expected: Option<u64>,
-    pub(crate) most_journal: Option<u64>,
-    pub(crate) beside_from: u64,
-    /// While a snapshot is made, a journal may become as large as this, or as the filter.
-    pub(crate) patience: u64,
-    /// Changes are handed to the journal in pieces of about this many bytes, which bounds the memory
+    pub(crate) max_log: Option<u64>,
+    pub(crate) background_from: u64,
+    /// While a snapshot is made, the log may become as large as this, or as the filter.
+    pub(crate) most_waiting: u64,
+    /// Changes are appended to the log in pieces of about this many bytes, which bounds the memory
     /// for those that are not committed yet.
     pub(crate) piece: usize,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) crew: Arc<dyn Crew>,
+    pub(crate) spawn: Arc<dyn Spawn>,
     /// Memory that there is; none if that is not known.
-    pub(crate) room: fn() -> Option<u64>,
+    pub(crate) available_memory: fn() -> Option<u64>,
 }
 
 impl Default for Options {
@@ -61,13 +60,13 @@ impl Default for Options {
             wait: Wait::default(),
             access: Access::default(),
             expected: None,
-            most_journal: None,
-            beside_from: LEAST_BESIDE,
-            patience: LEAST_PATIENCE,
+            max_log: None,
+            background_from: LEAST_BACKGROUND,
+            most_waiting: LEAST_WAIT,
             piece: PIECE,
             disk: Arc::new(FileSystem),
-            crew: Arc::new(Threads),
-            room: room::available,
+            spawn: Arc::new(Threads),
+            available_memory: available_memory::available,
         }
     }
 }
@@ -150,27 +149,27 @@ impl Options {
         self
     }
 
-    /// Bytes of journal beyond which a commit sees to a new snapshot. Default: a quarter of the
-    /// snapshot, and at least 1 MiB. While the snapshot is being made the journal grows on, but not beyond
-    /// the size of the filter and 256 MiB: then the work has to wait.
+    /// Bytes of log beyond which a commit sees to a new snapshot. Default: a quarter of the
+    /// snapshot, and at least 1 MiB. While the snapshot is being made the log grows on, but not beyond
+    /// the size of the filter and 256 MiB: then commits wait.
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::{Options, Progress};
+    /// # use coua_store::Options;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Options::new().most_journal(0).create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().max_log(0).create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
-    /// store.commit(&Progress::default())?;
+    /// store.commit()?;
     /// assert!(CuckooFilter::read(&path)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn most_journal(mut self, bytes: u64) -> Self {
-        self.most_journal = Some(bytes);
+    pub fn max_log(mut self, bytes: u64) -> Self {
+        self.max_log = Some(bytes);
         self
     }
 
-    /// Bytes of a filter from which on a new snapshot is made by a thread while the work goes on, if
+    /// Bytes of a filter from which on a new snapshot is made by a thread in the background, if
     /// there is memory for a second filter. Default: 16 MiB.
     ///
     /// ```
@@ -179,12 +178,12 @@ impl Options {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
     /// // No thread: a commit waits for its snapshot, however large.
-    /// let store = Options::new().beside_from(u64::MAX).create(&path, CuckooFilter::new)?;
+    /// let store = Options::new().background_from(u64::MAX).create(&path, CuckooFilter::new)?;
     /// # store.finish()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn beside_from(mut self, bytes: u64) -> Self {
-        self.beside_from = bytes;
+    pub fn background_from(mut self, bytes: u64) -> Self {
+        self.background_from = bytes;
         self
     }
 
@@ -193,8 +192,8 @@ impl Options {
         Self { expected: None, ..self.clone() }
     }
 
-    /// Bytes of journal that may stand beside a snapshot.
-    pub(crate) fn journal_limit(&self, snapshot_bytes: u64) -> u64 {
-        self.most_journal.unwrap_or_else(|| (snapshot_bytes / 4).max(LEAST_JOURNAL))
+    /// Bytes of log that may follow a snapshot.
+    pub(crate) fn log_limit(&self, snapshot_bytes: u64) -> u64 {
+        self.max_log.unwrap_or_else(|| (snapshot_bytes / 4).max(LEAST_LOG))
     }
 }

@@ -1,24 +1,30 @@
 //! Asking without writing.
 
 use std::fs::File;
-use std::io::Seek;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coua::{Generations, KeyHash, Layout, LoadError};
+use coua::window::Generations;
+use coua::{KeyHash, Layout, LoadError};
 
 use crate::access::{Access, Touch, Way};
-use crate::ahead;
-use crate::progress::Progress;
+use crate::prefetch;
 use crate::residency::{self, Missing};
+use crate::runs::Runs;
 
 /// The last committed state, to be asked.
 #[derive(Debug)]
 pub struct View {
     /// The filter. Changes to it stay in memory.
     pub filter: Generations,
-    /// What was committed with it last, if anything was since the file was made.
-    pub progress: Option<Progress>,
-    /// Bytes at the end of the journal that do not count: of a commit that was interrupted, or is being
+    /// The runs that it remembers.
+    pub runs: Runs,
+    /// Bytes of the snapshot.
+    pub snapshot_bytes: u64,
+    /// Bytes of what was committed since the snapshot.
+    pub log_bytes: u64,
+    /// Commits in the log.
+    pub transactions: u64,
+    /// Bytes at the end of the file that do not count: of a commit that was interrupted, or is being
     /// written.
     pub uncommitted: u64,
     pub(crate) memory: Memory,
@@ -68,17 +74,16 @@ impl Memory {
     /// has will be made to.
     pub(crate) fn bring_in(
         &mut self,
-        mut snapshot: &File,
+        snapshot: &File,
         key: Option<[u8; 16]>,
         keys: u64,
         logged: u64,
     ) -> Result<Generations, LoadError> {
-        snapshot.rewind()?;
         if self.way(keys, logged) != Way::Load {
-            let filter = Generations::map_file(snapshot, key)?;
+            let filter = Generations::map_file(snapshot, self.bytes, key)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
-            if filter.mould().layout() == Layout::Windows {
+            if filter.template().layout() == Layout::Overlapping {
                 // Those are read, whatever is asked for.
                 return Ok(filter);
             }
@@ -87,9 +92,8 @@ impl Memory {
                 self.fetch_all_if(way);
                 return Ok(filter);
             }
-            snapshot.rewind()?;
         }
-        Generations::read_file(snapshot, key)
+        Generations::read_file(snapshot, self.bytes, key)
     }
 
     fn way(&self, keys: u64, logged: u64) -> Way {
@@ -133,7 +137,7 @@ impl Memory {
             None => {}
         }
         if self.is_fetched() {
-            ahead::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
+            prefetch::fetch(hashes, |keys| drop(filter.contains_batch(keys)));
         }
     }
 
@@ -146,12 +150,18 @@ impl Memory {
     pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
         let found = filter.generations().rev().find(|one| one.number == generation);
         if let Some(one) = found.filter(|_| self.is_fetched()) {
-            ahead::fetch(hashes, |keys| one.filter.contains_hash_batch(keys, &mut Vec::new()));
+            prefetch::fetch(hashes, |keys| drop(one.filter.contains_batch(keys)));
         }
     }
 }
 
 impl View {
+    pub(crate) fn new(filter: Generations, memory: Memory) -> Self {
+        let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
+        let runs = Runs::default();
+        Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory }
+    }
+
     /// The filter, to be asked about these keys: what they need of a mapped filter is fetched together,
     /// and after very many of them it is read into memory, where answers are faster.
     ///
@@ -165,7 +175,7 @@ impl View {
     /// # store.finish()?;
     /// let mut view = Store::read(&path)?;
     /// let hash = view.filter.hasher().hash(b"a");
-    /// assert!(view.asked(&[hash]).contains_hash(hash));
+    /// assert!(view.asked(&[hash]).contains(hash));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
@@ -207,7 +217,7 @@ mod tests {
     /// Held twice, once as what was read and once as what it grew out of, they would take twice the memory.
     #[test]
     fn windows_do_not_count_as_mapped() {
-        for layout in [Layout::Buckets, Layout::Windows] {
+        for layout in [Layout::Buckets, Layout::Overlapping] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("seen.coua");
             let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);

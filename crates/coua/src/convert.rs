@@ -18,9 +18,9 @@ pub enum Conversion {
     Rate(f64),
     /// A coarser copy that remembers this many bits of the hash, 8..=64.
     HashBits(u32),
-    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
+    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (overlapping: 2).
     Layout {
-        /// Disjoint buckets or overlapping windows.
+        /// Disjoint buckets or overlapping buckets.
         layout: Layout,
         /// Slots of a bucket.
         slots_per_bucket: u32,
@@ -134,7 +134,7 @@ impl CuckooFilter {
         for (hash, entry) in other.overflow().iter().filter(|(_, entry)| entry.overflowed > 0) {
             match if_present {
                 IfPresent::AddCopy => self.insert_copies(hash, entry.overflowed)?,
-                IfPresent::Skip => self.insert_unique_hash(hash).map(drop)?,
+                IfPresent::Skip => self.insert_unique(hash).map(drop)?,
             }
         }
         if if_present == IfPresent::AddCopy {
@@ -153,7 +153,7 @@ impl CuckooFilter {
             if has_bucketful || self.overflow_copies(&probe) > 0 {
                 return self.add_extra_copies(&probe, left);
             }
-            self.insert_hash(hash)?;
+            self.insert(hash)?;
             left -= 1;
         }
         Ok(())

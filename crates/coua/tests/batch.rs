@@ -26,16 +26,16 @@ impl Pair {
     fn insert(&mut self, keys: &[KeyHash]) {
         let mut left = keys;
         while !left.is_empty() {
-            let (done, full) = match self.batched.insert_hash_batch(left) {
+            let (done, full) = match self.batched.insert_batch(left) {
                 Ok(()) => (left.len(), None),
                 Err(stopped) => (stopped.done, Some(stopped.full)),
             };
             for &key in &left[..done] {
-                assert_eq!(self.single.insert_hash(key), Ok(()));
+                assert_eq!(self.single.insert(key), Ok(()));
             }
             left = &left[done..];
             if let Some(full) = full {
-                assert_eq!(self.single.insert_hash(left[0]), Err(full));
+                assert_eq!(self.single.insert(left[0]), Err(full));
                 left = &left[1..];
                 self.refused += 1;
             }
@@ -46,14 +46,16 @@ impl Pair {
         let mut left = keys;
         let mut outcomes = Vec::new();
         while !left.is_empty() {
-            let full = self.batched.insert_unique_hash_batch(left, &mut outcomes).err();
-            assert_eq!(outcomes.len(), full.map_or(left.len(), |stopped| stopped.done));
-            for (&key, &outcome) in left.iter().zip(&outcomes) {
-                assert_eq!(self.single.insert_unique_hash(key), Ok(outcome));
+            let full = self.batched.insert_unique_batch_into(left, &mut outcomes).err();
+            let done = full.map_or(left.len(), |stopped| stopped.done);
+            assert_eq!(outcomes.len(), left.len());
+            assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));
+            for (&key, &outcome) in left[..done].iter().zip(&outcomes) {
+                assert_eq!(self.single.insert_unique(key), Ok(outcome));
             }
-            left = &left[outcomes.len()..];
+            left = &left[done..];
             if let Some(stopped) = full {
-                assert_eq!(self.single.insert_unique_hash(left[0]), Err(stopped.full));
+                assert_eq!(self.single.insert_unique(left[0]), Err(stopped.full));
                 left = &left[1..];
                 self.refused += 1;
             }
@@ -61,22 +63,20 @@ impl Pair {
     }
 
     fn remove(&mut self, keys: &[KeyHash]) {
-        let mut removed = Vec::new();
-        self.batched.remove_hash_batch(keys, &mut removed);
+        let removed = self.batched.remove_batch(keys);
         assert_eq!(removed.len(), keys.len());
         for (&key, &removed) in keys.iter().zip(&removed) {
-            assert_eq!(self.single.remove_hash(key), removed);
+            assert_eq!(self.single.remove(key), removed);
         }
     }
 
     fn look(&self, keys: &[KeyHash]) {
-        let (mut present, mut counts) = (Vec::new(), Vec::new());
-        self.batched.contains_hash_batch(keys, &mut present);
-        self.batched.count_hash_batch(keys, &mut counts);
+        let present = self.batched.contains_batch(keys);
+        let counts = self.batched.count_batch(keys);
         assert_eq!((present.len(), counts.len()), (keys.len(), keys.len()));
         for (at, &key) in keys.iter().enumerate() {
-            assert_eq!(self.single.contains_hash(key), present[at]);
-            assert_eq!(self.single.count_hash(key), counts[at]);
+            assert_eq!(self.single.contains(key), present[at]);
+            assert_eq!(self.single.count(key), counts[at]);
         }
     }
 
@@ -208,12 +208,10 @@ fn batches_of_keys_are_single_keys() {
 #[test]
 fn empty_batches_do_nothing() {
     let mut filter = CuckooFilter::new();
-    let (mut answers, mut counts, mut outcomes) = (vec![true], vec![3], vec![Insertion::Inserted]);
-    filter.insert_hash_batch(&[]).unwrap();
-    filter.insert_unique_hash_batch(&[], &mut outcomes).unwrap();
-    filter.remove_hash_batch(&[], &mut answers);
-    assert!(answers.is_empty());
-    filter.contains_batch::<&str>(&[], &mut answers);
-    filter.count_hash_batch(&[], &mut counts);
-    assert!(outcomes.is_empty() && answers.is_empty() && counts.is_empty() && filter.is_empty());
+    let mut outcomes = vec![Insertion::Inserted];
+    let none: [&str; 0] = [];
+    filter.insert_batch(&none).unwrap();
+    filter.insert_unique_batch_into(&none, &mut outcomes).unwrap();
+    assert!(filter.remove_batch(&none).is_empty() && filter.contains_batch(&none).is_empty());
+    assert!(outcomes.is_empty() && filter.count_batch(&none).is_empty() && filter.is_empty());
 }

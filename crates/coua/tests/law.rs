@@ -20,11 +20,11 @@ fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
     let queries = queries.max((25.0 / exact) as u64);
     let random = &mut Random::new(0xfeed);
     let mut wrong = 0;
-    let (mut hashes, mut answers) = (Vec::new(), Vec::new());
+    let mut hashes = Vec::new();
     for _ in 0..queries.div_ceil(4096) {
         hashes.clear();
         hashes.extend((0..4096).map(|_| random.hash()));
-        filter.contains_hash_batch(&hashes, &mut answers);
+        let answers = filter.contains_batch(&hashes);
         wrong += answers.iter().filter(|&&present| present).count() as u64;
     }
     let asked = (queries.div_ceil(4096) * 4096) as f64;
@@ -46,7 +46,7 @@ fn fill(filter: &mut CuckooFilter, random: &mut Random, items: u64) {
     let mut left = items;
     while left > 0 {
         let hashes = random.hashes(left.min(10_000) as usize);
-        filter.insert_hash_batch(&hashes).expect("room for what was planned");
+        filter.insert_batch(&hashes).expect("room for what was planned");
         left -= hashes.len() as u64;
     }
 }
@@ -142,7 +142,7 @@ fn the_rate_holds_up_to_max_items() {
         check_rate(&filter, 400_000, "max_items");
         // Items in one cell beyond a bucket's worth cost no slot; with one slot that is every second.
         let hashes = Random::new(4).hashes(2_000);
-        assert!(filter.insert_hash_batch(&hashes).is_err());
+        assert!(filter.insert_batch(&hashes).is_err());
         let builder = builder.rate(1e-4);
         let mut beyond = builder.when_full(WhenFull::ExceedRate).build().unwrap();
         fill(&mut beyond, &mut Random::new(3), 150_000);
@@ -192,7 +192,7 @@ fn wrongly_dropped_items_are_as_many_as_expected() {
         let mut dropped = 0;
         let mut outcomes = Vec::new();
         for _ in 0..items / 1_000 {
-            filter.insert_unique_hash_batch(&random.hashes(1_000), &mut outcomes).unwrap();
+            filter.insert_unique_batch_into(&random.hashes(1_000), &mut outcomes).unwrap();
             dropped += outcomes.iter().filter(|&&o| o == Insertion::AlreadyPresent).count();
         }
         let expected = (items as f64).powi(2) / f64::from(bits + 1).exp2();
@@ -226,7 +226,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     // Slots of 6 bits and less are planned less full.
     if items >= 1_000_000 && plan.slot_bits > 6 {
         let load = match (layout, slots) {
-            (Layout::Windows, _) => 0.93,
+            (Layout::Overlapping, _) => 0.93,
             (_, 1) => 0.46,
             (_, 2) => 0.84,
             (_, 4) => 0.95,
@@ -276,7 +276,7 @@ fn a_filter_for_many_items_takes_them() {
         }
     }
     check_capacity(100_000_000, 1e-3, Layout::Buckets, 4);
-    check_capacity(100_000_000, 1e-2, Layout::Windows, 2);
+    check_capacity(100_000_000, 1e-2, Layout::Overlapping, 2);
     check_capacity(100_000_000, 1e-6, Layout::Buckets, 8);
 }
 

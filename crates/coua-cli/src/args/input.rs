@@ -12,7 +12,7 @@ use crate::output::Opening;
 use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
 use clap::{Args, ValueEnum};
-use coua::Generations;
+use coua::window::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use crate::args::input::TimeSource;
 use crate::clock::{self, Now, TimeFormat};
 use crate::message::Failure;
 use clap::Args;
-use coua::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, Window};
 use serde::Serialize;
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.

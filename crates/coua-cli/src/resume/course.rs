@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::message::{self, Failure};
 use crate::output::Settled;
 use crate::record::Format;
-use coua::Generations;
+use coua::window::Generations;
 use coua_store::Progress;
 use serde::Serialize;
 

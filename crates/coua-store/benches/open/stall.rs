@@ -54,16 +54,16 @@ pub(crate) fn stalled(arguments: &[String]) {
     let (path, count) = (Path::new(path), (items / PARTS).max(1));
     let mut store = Options::new().access(Access::Load).beside_from(from).write(path).unwrap();
     let (mut works, mut commits) = (Vec::new(), Vec::new());
-    let (mut seen, mut journal, mut removed) = (0, 0, Vec::new());
+    let (mut seen, mut journal) = (0, 0);
     let start = Instant::now();
     for round in 0u64.. {
         let (first, before) = (items + round / 2 * count, written(path));
         let begin = Instant::now();
         hashes(first, count, |block| {
             if round % 2 == 0 {
-                store.insert_hash_batch(block).unwrap();
+                store.insert_batch(block).unwrap();
             } else {
-                store.remove_hash_batch(block, &mut removed);
+                store.remove_batch(block);
             }
         });
         let worked = Instant::now();

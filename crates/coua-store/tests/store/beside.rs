@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use coua::{CuckooFilter, Generations};
+use coua::CuckooFilter;
+use coua::window::Generations;
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, progress};

@@ -1,211 +1,299 @@
-//! The bytes of a journal, written by `docs/journal.md` alone.
+//! The bytes of a log, and those of a journal of the two-file form, written by `docs/format.md` alone.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coua::{CuckooFilter, KeyHash};
-use coua_store::{Lock, Options, Place, Progress, Role, Store, Wait};
+use coua_store::{Damage, Lock, Options, Place, Role, Run, Runs, Store, StoreError, Wait};
 
-use crate::samples::{bytes_of, progress};
-use crate::text::{frame, header, header_of, no_places, numbers, run, small, whole_checksum};
+use crate::samples::bytes_of;
+use crate::text::{
+    checksum, entry, frame, journal_header, numbers, progress, run, sized, small, state,
+    whole_checksum,
+};
 
 const HASHES: [u64; 3] = [1 << 63, 7 << 50, u64::MAX];
 
-/// A filter with a commit of every kind of change.
-fn write(path: &Path) {
-    let [a, b, c] = HASHES.map(KeyHash::from_u64);
-    let build = || CuckooFilter::with_capacity(100, 0.01).unwrap();
-    let mut store = Store::create(path, build).unwrap();
-    store.commit(&progress(1)).unwrap();
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    store.insert_unique_hash_batch(&[a, b, a], &mut outcomes).unwrap();
-    store.remove_hash_batch(&[c, b], &mut removed);
-    store.insert_hash_batch(&[c, a]).unwrap();
-    let place = Place {
-        role: Role::Output,
-        path: "out".into(),
-        inode: (1, 2),
-        size: 3,
-        offset: 4,
-        tail: 5,
-    };
-    let input = Place { role: Role::Input, ..place.clone() };
-    store
-        .commit(&Progress { records: 2, note: b"note".to_vec(), places: vec![input, place] })
-        .unwrap();
-    store.commit(&progress(3)).unwrap();
+fn build() -> CuckooFilter {
+    CuckooFilter::with_capacity(100, 0.01).unwrap()
+}
+
+fn place(role: Role, path: &str, offset: u64) -> Place {
+    let mut place = Place::start(role, Path::new(path));
+    (place.offset, place.records, place.note) = (offset, 2, 3);
+    (place.head, place.tail) = (4, 5);
+    place
 }
 
 #[test]
-fn a_journal_has_the_bytes_of_the_text() {
+fn a_log_has_the_bytes_of_the_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    write(&path);
+    let [a, b, c] = HASHES.map(KeyHash::from_u64);
+    let mut store = Store::create(&path, build).unwrap();
+    store.commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
+    assert!(snapshot == bytes_of(&build()), "nothing follows");
+    store.insert_unique_batch(&[a, b, a]).unwrap();
+    let removed = store.remove_batch(&[c, b]);
+    store.insert_batch(&[c, a]).unwrap();
+    let places = vec![place(Role::Input, "in", 1), place(Role::Output, "out", 0)];
+    let new = Run { job: b"job".to_vec(), records: 9, places, ..Run::default() };
+    let number = store.runs_mut().add(new.clone());
+    store.runs_mut().add(Run::default());
+    store.commit().unwrap();
+    let run_now = store.runs_mut().get_mut(number).unwrap();
+    (run_now.has_ended, run_now.records, run_now.state) = (true, 10, b"state".to_vec());
+    run_now.places[1].offset = 77;
+    store.runs_mut().remove(number + 1);
+    store.commit().unwrap();
+    drop(store);
     let [a, b, c] = HASHES;
     let changes = [run(1, &[a, b]), run(2, &[b]), run(1, &[c, a])].concat();
-    let places = |role| [small(&[role, 3]), b"out".to_vec(), numbers(&[1, 2, 3, 4, 5])].concat();
-    let front = [numbers(&[2]), small(&[4]), b"note".to_vec(), small(&[2])].concat();
-    let with_places = [front, places(1), places(2)].concat();
-    let expected = [
-        header(&snapshot),
-        frame(2, 0, &snapshot, &no_places(1)),
-        frame(1, 1, &snapshot, &changes),
-        frame(2, 2, &snapshot, &with_places),
-        frame(2, 3, &snapshot, &no_places(3)),
+    let position = |offset| numbers(&[offset, 2, 3, 4, 5]);
+    let first = [
+        sized(b"job"),
+        state(0, 9, b""),
+        small(&[2]),
+        [small(&[1]), sized(b"in"), position(1)].concat(),
+        [small(&[2]), sized(b"out"), position(0)].concat(),
     ];
-    assert!(fs::read(path.with_extension("coua.journal")).unwrap() == expected.concat());
+    let set = [
+        entry(1, 1, &[&first.concat()]),
+        entry(1, 2, &[&sized(b""), &state(0, 0, b""), &small(&[0])]),
+    ];
+    let advance =
+        [entry(3, 2, &[]), entry(2, 1, &[&state(1, 10, b"state"), &small(&[1, 1]), &position(77)])];
+    let expected = [
+        snapshot.clone(),
+        frame(1, 0, &snapshot, &changes),
+        frame(4, 1, &snapshot, &set.concat()),
+        frame(2, 2, &snapshot, &[]),
+        frame(4, 3, &snapshot, &advance.concat()),
+        frame(2, 4, &snapshot, &[]),
+    ];
+    assert!(fs::read(&path).unwrap() == expected.concat());
+    let view = Store::read(&path).unwrap();
+    assert_eq!((view.transactions, view.runs.len(), view.uncommitted), (2, 1, 0));
+    assert_eq!(view.snapshot_bytes + view.log_bytes, expected.concat().len() as u64);
+    // A new snapshot has the runs as they are.
+    Store::open(&path).unwrap().commit_snapshot().unwrap();
+    let rewritten = fs::read(&path).unwrap();
+    let snapshot = bytes_of(&view.filter);
+    assert!(rewritten.starts_with(&snapshot));
+    assert_eq!(Store::read(&path).unwrap().runs, view.runs);
 }
 
-/// A journal of four commits after a snapshot, and that of a checkpoint behind it.
-struct Sample {
+#[test]
+fn frames_of_kinds_to_come_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let snapshot = bytes_of(&build());
+    for kind in [0, 6, 3] {
+        fs::write(&path, [&snapshot[..], &frame(kind, 0, &snapshot, &[])].concat()).unwrap();
+        let error = Store::read(&path).unwrap_err();
+        let is_named = matches!(error, StoreError::Damaged { what: Damage::Kind { found }, .. } if found == kind);
+        assert!(is_named || kind == 3, "{error}");
+    }
+}
+
+/// A filter in two files: the snapshot, two changes that are committed, and one that is not.
+struct Pair {
+    folder: tempfile::TempDir,
     snapshot: Vec<u8>,
+    /// Without what is not committed.
     journal: Vec<u8>,
-    /// The state of the journal.
+    /// The filter's bytes as they were committed.
     committed: Vec<u8>,
+    /// The snapshot that a checkpoint names.
     next: Vec<u8>,
 }
 
-impl Sample {
-    fn new(path: &Path) -> Self {
-        write(path);
-        let mut filter = Store::read(path).unwrap().filter;
+impl Pair {
+    fn new(version: u8) -> Self {
+        let [a, b, c] = HASHES;
+        let mut filter = build();
+        let snapshot = bytes_of(&filter);
+        let note = b"{\"job\":{}}";
+        let journal = [
+            journal_header(version, &snapshot),
+            frame(1, 0, &snapshot, &run(1, &[a, b])),
+            frame(1, 1, &snapshot, &run(1, &[c])),
+            frame(2, 2, &snapshot, &progress(7, note, Some("in"))),
+        ];
+        filter.insert_batch(&HASHES.map(KeyHash::from_u64)).unwrap();
         let committed = bytes_of(&filter);
         filter.insert_unique("one more").unwrap();
-        let journal = fs::read(path.with_extension("coua.journal")).unwrap();
-        Self { snapshot: fs::read(path).unwrap(), journal, committed, next: bytes_of(&filter) }
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, snapshot, journal: journal.concat(), committed, next: bytes_of(&filter) }
     }
 
-    /// The same journal as version 1 has it.
-    fn of_version_1(mut self) -> Self {
-        self.journal.splice(..64, header_of(1, &self.snapshot));
-        self
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("seen.coua")
     }
 
-    /// With a checkpoint that names the next snapshot, and a field of version 2.
-    fn with_checkpoint(&self, from: &[u64], changes: &[u8]) -> Vec<u8> {
-        let Self { snapshot, journal, next, .. } = self;
-        let named = numbers(&[whole_checksum(next), next.len() as u64]);
-        let payload = [named, numbers(from), no_places(9)].concat();
-        if changes.is_empty() {
-            return [&journal[..], &frame(3, 4, snapshot, &payload)].concat();
+    fn journal_path(&self) -> PathBuf {
+        self.folder.path().join("seen.coua.journal")
+    }
+
+    fn put(&self, snapshot: &[u8], journal: &[u8]) {
+        fs::write(self.path(), snapshot).unwrap();
+        fs::write(self.journal_path(), journal).unwrap();
+    }
+
+    /// The same journal, ended by a checkpoint of the next snapshot.
+    fn with_checkpoint(&self, from: &[u64], changes: &[u64]) -> Vec<u8> {
+        let mut out = self.journal.clone();
+        let mut sequence = 3;
+        if !changes.is_empty() {
+            out.extend(frame(1, sequence, &self.snapshot, &run(1, changes)));
+            sequence += 1;
         }
-        let changes = frame(1, 4, snapshot, changes);
-        [&journal[..], &changes, &frame(3, 5, snapshot, &payload)].concat()
+        let named = numbers(&[whole_checksum(&self.next), self.next.len() as u64]);
+        let payload = [named, numbers(from), progress(8, b"note", Some("in"))].concat();
+        [out, frame(3, sequence, &self.snapshot, &payload)].concat()
     }
-}
 
-/// Reading, rules 1 and 2.
-#[test]
-fn a_checkpoint_counts_if_its_snapshot_came() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let old = Sample::new(&folder.path().join("old.coua")).of_version_1();
-    let new = Sample::new(&path);
-    let all = new.journal.len() as u64;
-    for (sample, from) in [(old, &[][..]), (new, &[all])] {
-        let journal = sample.with_checkpoint(from, &[]);
-        let Sample { snapshot, committed, next, .. } = &sample;
-        for (snapshot, state, records) in [(snapshot, committed, 3), (next, next, 9)] {
-            for open in [0, 1, 1] {
-                if open == 0 {
-                    fs::write(&path, snapshot).unwrap();
-                    fs::write(path.with_extension("coua.journal"), &journal).unwrap();
-                } else {
-                    Store::open(&path).unwrap().commit(&progress(records)).unwrap();
-                }
-                let view = Store::read(&path).unwrap();
-                assert!(bytes_of(&view.filter) == *state);
-                assert_eq!(view.progress, Some(progress(records)));
+    /// What is read, and what the first commit makes of it.
+    fn is_taken_over(&self, bytes: &[u8], records: u64) {
+        for open in 0..3 {
+            if open > 0 {
+                let mut store = Store::open(self.path()).unwrap();
+                store.runs_mut().add(Run::default());
+                store.commit().unwrap();
             }
+            let view = Store::read(self.path()).unwrap();
+            assert!(bytes_of(&view.filter) == bytes, "open {open}");
+            assert_eq!(view.runs.get(1).map(|run| run.records), Some(records));
+            assert_eq!(view.runs.len(), 1 + open);
+            assert_eq!(self.journal_path().exists(), open == 0);
         }
-        // Behind a checkpoint there is never anything.
-        fs::write(&path, snapshot).unwrap();
-        let longer = [journal, frame(2, 5, snapshot, &no_places(4))].concat();
-        fs::write(path.with_extension("coua.journal"), longer).unwrap();
-        assert!(Store::read(&path).unwrap_err().to_string().contains("after a checkpoint"));
     }
 }
 
-/// Version 1 goes on as version 1, up to the next snapshot.
 #[test]
-fn version_1_is_read_and_continued() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let sample = Sample::new(&path).of_version_1();
-    let journal = path.with_extension("coua.journal");
-    fs::write(&journal, &sample.journal).unwrap();
-    let mut store = Store::open(&path).unwrap();
-    assert!(bytes_of(store.filter()) == sample.committed);
-    store.insert_hash_batch(&[KeyHash::from_u64(5)]).unwrap();
-    store.commit(&progress(4)).unwrap();
-    let more = [
-        frame(1, 4, &sample.snapshot, &run(1, &[5])),
-        frame(2, 5, &sample.snapshot, &no_places(4)),
-    ];
-    assert!(fs::read(&journal).unwrap() == [sample.journal, more.concat()].concat());
-    store.commit_snapshot(&progress(5)).unwrap();
-    assert_eq!(fs::read(&journal).unwrap()[8], 2);
+fn two_files_are_read_and_become_one() {
+    for version in [1, 2] {
+        let pair = Pair::new(version);
+        let interrupted = frame(1, 3, &pair.snapshot, &run(1, &[5]));
+        pair.put(&pair.snapshot, &[&pair.journal[..], &interrupted].concat());
+        pair.is_taken_over(&pair.committed, 7);
+        // A small filter that ends is a snapshot and its runs alone.
+        Store::open(pair.path()).unwrap().commit_snapshot().unwrap();
+        assert!(fs::read(pair.path()).unwrap().starts_with(&pair.committed));
+    }
 }
 
-/// What the next snapshot lacks stands behind a place in the journal.
 #[test]
-fn the_end_of_a_journal_goes_on_behind_the_next_snapshot() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let sample = Sample::new(&path);
-    let journal_path = path.with_extension("coua.journal");
-    // The second commit: what follows is 3, without changes, and the checkpoint's own.
-    let from =
-        sample.journal.len() as u64 - frame(2, 3, &sample.snapshot, &no_places(3)).len() as u64;
-    let changes = run(1, &[5, 6]);
-    let journal = sample.with_checkpoint(&[from], &changes);
-    fs::write(&journal_path, &journal).unwrap();
-    assert!(bytes_of(&Store::read(&path).unwrap().filter) == sample.committed, "it did not come");
-    fs::write(&path, &sample.next).unwrap();
-    let mut filter = CuckooFilter::from_bytes(&sample.next).unwrap();
-    filter.insert_hash_batch(&[5, 6].map(KeyHash::from_u64)).unwrap();
-    for _ in 0..2 {
-        let view = Store::read(&path).unwrap();
-        assert!(bytes_of(&view.filter) == bytes_of(&filter));
-        assert_eq!(view.progress, Some(progress(9)));
-        let mut store = Store::open(&path).unwrap();
-        assert!(bytes_of(store.filter()) == bytes_of(&filter));
-        // Looking writes nothing.
-        store.commit(&progress(9)).unwrap();
-        assert!(fs::read(&journal_path).unwrap() == journal);
-    }
-    // A writer carries the end into the next journal.
-    Store::open(&path).unwrap().commit(&progress(10)).unwrap();
-    let next = &sample.next;
+fn the_first_commit_has_the_bytes_of_the_text() {
+    let pair = Pair::new(2);
+    pair.put(&pair.snapshot, &pair.journal);
+    let mut store = Store::open(pair.path()).unwrap();
+    store.insert_batch(&[KeyHash::from_u64(5)]).unwrap();
+    store.commit().unwrap();
+    let [a, b, c] = HASHES;
+    let name = checksum(&pair.journal[..64]);
+    let none = checksum(b"");
+    let position = numbers(&[14, 0, 0, none, 15]);
+    let job = entry(
+        1,
+        1,
+        &[&sized(b"{\"job\":{}}"), &state(0, 7, b""), &small(&[1, 1]), &sized(b"in"), &position],
+    );
+    let snapshot = &pair.snapshot;
     let expected = [
-        header(next),
-        frame(2, 0, next, &no_places(3)),
-        frame(1, 1, next, &changes),
-        frame(2, 2, next, &no_places(9)),
-        frame(2, 3, next, &no_places(10)),
+        snapshot.clone(),
+        frame(5, 0, snapshot, &numbers(&[name])),
+        frame(1, 1, snapshot, &run(1, &[a, b])),
+        frame(1, 2, snapshot, &run(1, &[c])),
+        frame(4, 3, snapshot, &job),
+        frame(2, 4, snapshot, &[]),
+        frame(1, 5, snapshot, &run(1, &[5])),
+        frame(2, 6, snapshot, &[]),
     ];
-    assert!(fs::read(&journal_path).unwrap() == expected.concat());
-    assert!(bytes_of(&Store::read(&path).unwrap().filter) == bytes_of(&filter));
-    // A place within a transaction, or beside a frame, is none.
-    for wrong in [from + 1, from - 56, journal.len() as u64, 0, u64::MAX] {
-        fs::write(&journal_path, sample.with_checkpoint(&[wrong], &changes)).unwrap();
-        let message = Store::read(&path).unwrap_err().to_string();
-        assert!(message.contains(&format!("from field holds {wrong},")), "{message}");
+    assert!(fs::read(pair.path()).unwrap() == expected.concat());
+}
+
+/// A checkpoint counts if its snapshot came.
+#[test]
+fn checkpoints_of_two_files_are_read() {
+    for (version, from) in [(1, vec![]), (2, vec![Pair::new(2).journal.len() as u64])] {
+        let pair = Pair::new(version);
+        let journal = pair.with_checkpoint(&from, &[]);
+        pair.put(&pair.snapshot, &journal);
+        pair.is_taken_over(&pair.committed, 7);
+        pair.put(&pair.next, &journal);
+        pair.is_taken_over(&pair.next, 8);
+        let longer = [&journal[..], &frame(2, 4, &pair.snapshot, &progress(9, b"", None))].concat();
+        pair.put(&pair.snapshot, &longer);
+        let error = Store::read(pair.path()).unwrap_err().to_string();
+        assert!(error.contains("after a checkpoint"), "{error}");
     }
 }
 
-/// A filter that replaces one whose journal has an end that is not in its snapshot: whole either way.
+/// What the next snapshot lacks begins at a place in the journal.
 #[test]
-fn what_is_replaced_keeps_its_end_until_then() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let sample = Sample::new(&path);
-    let journal = sample.with_checkpoint(&[64], &run(1, &[5, 6]));
-    fs::write(path.with_extension("coua.journal"), journal).unwrap();
-    fs::write(&path, &sample.next).unwrap();
-    let lock = Lock::take(&path, Wait::No).unwrap();
-    Options::new().replace(lock, CuckooFilter::new(), &Progress::default()).unwrap();
-    assert!(CuckooFilter::read(&path).unwrap().is_empty());
-    assert!(!path.with_extension("coua.journal").exists());
+fn the_end_of_a_journal_follows_the_next_snapshot() {
+    let pair = Pair::new(2);
+    let from = pair.journal.len() as u64;
+    let changes = [5, 6];
+    pair.put(&pair.next, &pair.with_checkpoint(&[from], &changes));
+    let mut filter = CuckooFilter::from_bytes(&pair.next).unwrap();
+    filter.insert_batch(&changes.map(KeyHash::from_u64)).unwrap();
+    pair.is_taken_over(&bytes_of(&filter), 8);
+    for wrong in [from + 1, from - 56, 0, u64::MAX] {
+        pair.put(&pair.next, &pair.with_checkpoint(&[wrong], &changes));
+        let error = Store::read(pair.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("from field holds {wrong},")), "{error}");
+    }
+}
+
+/// A journal that a crash has left beside the file that took it over, and one of another filter.
+#[test]
+fn journals_of_others_are_told_apart() {
+    let pair = Pair::new(2);
+    pair.put(&pair.snapshot, &pair.journal);
+    pair.is_taken_over(&pair.committed, 7);
+    // It came back, as if it had never been removed.
+    fs::write(pair.journal_path(), &pair.journal).unwrap();
+    assert!(bytes_of(&Store::read(pair.path()).unwrap().filter) == pair.committed);
+    drop(Store::open(pair.path()).unwrap());
+    assert!(!pair.journal_path().exists());
+    // A log of its own, beside the journal of another filter: that is nobody's concern.
+    let commit = frame(2, 0, &pair.next, &progress(1, b"", None));
+    let other = [journal_header(2, &pair.next), commit].concat();
+    fs::write(pair.journal_path(), &other).unwrap();
+    Store::open(pair.path()).unwrap().finish().unwrap();
+    assert_eq!(fs::read(pair.journal_path()).unwrap(), other);
+    // Without a log it may be the journal that belongs to it.
+    pair.put(&pair.snapshot, &other);
+    for refused in [Store::read(pair.path()).map(drop), Store::open(pair.path()).map(drop)] {
+        assert!(matches!(refused, Err(StoreError::Foreign { .. })), "{refused:?}");
+    }
+    fs::remove_file(pair.path()).unwrap();
+    let refused = Store::create(pair.path(), build).map(drop);
+    assert!(matches!(refused, Err(StoreError::Orphaned { .. })), "{refused:?}");
+    assert!(!pair.path().exists() && fs::read(pair.journal_path()).unwrap() == other);
+    // What does not begin like a journal is none.
+    pair.put(&pair.snapshot, b"somebody's notes");
+    Store::open(pair.path()).unwrap().commit_snapshot().unwrap();
+    assert_eq!(fs::read(pair.journal_path()).unwrap(), b"somebody's notes");
+}
+
+#[test]
+fn a_filter_replaces_both_files() {
+    let pair = Pair::new(2);
+    let ruin = [&pair.journal[..100], b"ruined", &pair.journal[106..]].concat();
+    for journal in [&pair.journal, &ruin] {
+        pair.put(&pair.snapshot, journal);
+        let lock = Lock::take(&pair.path(), Wait::No).unwrap();
+        Options::new().replace(lock, build(), Runs::default()).unwrap();
+        assert!(!pair.journal_path().exists());
+        // Had it stayed, it would be passed over.
+        fs::write(pair.journal_path(), journal).unwrap();
+        let view = Store::read(pair.path()).unwrap();
+        assert!(view.filter.is_empty() && view.runs.is_empty());
+        drop(Store::open(pair.path()).unwrap());
+        assert!(!pair.journal_path().exists());
+    }
 }

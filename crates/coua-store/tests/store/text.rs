@@ -1,8 +1,9 @@
-//! A journal's parts, written by `docs/journal.md` alone; the fuzz target `journal` writes by them too.
+//! Parts of a file, written by `docs/format.md`, sections 9 and 10, alone; the fuzz target `log` writes by them
+//! too.
 
 use coua::KeyHasher;
 
-fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
 }
 
@@ -16,17 +17,9 @@ pub(crate) fn small(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Section 1.
-pub(crate) fn header(snapshot: &[u8]) -> Vec<u8> {
-    header_of(2, snapshot)
-}
-
-pub(crate) fn header_of(version: u8, snapshot: &[u8]) -> Vec<u8> {
-    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[version, 0, 0, 0, 64, 0, 0, 0]].concat();
-    out.extend(numbers(&[whole_checksum(snapshot), snapshot.len() as u64, 0, 0, 0]));
-    let sum = checksum(&out);
-    out.extend(numbers(&[sum]));
-    out
+/// A length of four bytes, and the bytes.
+pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
+    [&small(&[bytes.len() as u32]), bytes].concat()
 }
 
 /// The last bytes of the trailer: this, and the end mark.
@@ -35,7 +28,7 @@ pub(crate) fn whole_checksum(snapshot: &[u8]) -> u64 {
     u64::from_le_bytes(snapshot[begin..begin + 8].try_into().unwrap())
 }
 
-/// Section 2.
+/// A frame of the log that follows this snapshot.
 pub(crate) fn frame(kind: u32, sequence: u64, snapshot: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = [&b"FRAM"[..], &small(&[kind])].concat();
     let length = payload.len() as u64;
@@ -50,7 +43,31 @@ pub(crate) fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
     [small(&[change, hashes.len() as u32]), numbers(hashes)].concat()
 }
 
-/// The payload of a commit, without a note.
-pub(crate) fn no_places(records: u64) -> Vec<u8> {
-    [numbers(&[records]), small(&[0, 0])].concat()
+/// An entry of a frame of runs.
+pub(crate) fn entry(what: u32, number: u64, rest: &[&[u8]]) -> Vec<u8> {
+    [&small(&[what])[..], &numbers(&[number]), &rest.concat()].concat()
+}
+
+/// The state of a run.
+pub(crate) fn state(ended: u32, records: u64, own: &[u8]) -> Vec<u8> {
+    [small(&[ended]), numbers(&[records]), sized(own)].concat()
+}
+
+/// The header of a journal of the two-file form.
+pub(crate) fn journal_header(version: u8, snapshot: &[u8]) -> Vec<u8> {
+    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[version, 0, 0, 0, 64, 0, 0, 0]].concat();
+    out.extend(numbers(&[whole_checksum(snapshot), snapshot.len() as u64, 0, 0, 0]));
+    let sum = checksum(&out);
+    out.extend(numbers(&[sum]));
+    out
+}
+
+/// The payload of a journal's commit: a note, and an input if there is one.
+pub(crate) fn progress(records: u64, note: &[u8], input: Option<&str>) -> Vec<u8> {
+    let mut out = [numbers(&[records]), sized(note)].concat();
+    out.extend(small(&[u32::from(input.is_some())]));
+    if let Some(path) = input {
+        out.extend([small(&[1]), sized(path.as_bytes()), numbers(&[11, 12, 13, 14, 15])].concat());
+    }
+    out
 }

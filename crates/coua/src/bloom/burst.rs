@@ -8,8 +8,6 @@ pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
 use crate::{Insertion, KeyHash};
 
-/// Keys hashed together.
-pub(super) const BURST: usize = 512;
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;
 
@@ -30,7 +28,7 @@ pub(super) struct Insert<'a>(pub(super) &'a mut [Block], pub(super) KeyHash);
 pub(super) struct InsertMany<'a> {
     pub(super) blocks: &'a mut [Block],
     pub(super) hashes: &'a [KeyHash],
-    pub(super) outcome: &'a mut [Insertion],
+    pub(super) outcomes: &'a mut [Insertion],
 }
 
 impl Compiled for Look<'_> {
@@ -74,7 +72,7 @@ impl Compiled for InsertMany<'_> {
     fn run(self) {
         ask(self.blocks, self.hashes.iter().take(AHEAD));
         let mut ahead = self.hashes.iter().skip(AHEAD);
-        for (hash, outcome) in self.hashes.iter().zip(self.outcome) {
+        for (hash, outcome) in self.hashes.iter().zip(self.outcomes) {
             ask(self.blocks, ahead.next());
             *outcome = Insert(self.blocks, *hash).run();
         }

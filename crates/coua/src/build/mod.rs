@@ -16,9 +16,8 @@ mod sort;
 use crate::builder::CuckooFilterBuilder;
 use crate::cuckoo::{CuckooFilter, Policy};
 use crate::error::{BatchFull, BuildError};
-use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::Geometry;
-use crate::kernel::IfPresent;
+use crate::hash::{Key, KeyHasher};
+use crate::kernel::{Geometry, IfPresent};
 use keys::{Keys, Unhashed};
 use shards::{Shards, Unfit};
 use sort::Block;
@@ -60,25 +59,9 @@ impl CuckooFilterBuilder {
     /// assert!(filter.contains("item 7"));
     /// # Ok::<(), coua::BuildError>(())
     /// ```
-    pub fn build_from<K: AsRef<[u8]> + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
+    pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
         self.build_with(&Unhashed { keys, hasher }, IfPresent::AddCopy)
-    }
-
-    /// [`build_from`](Self::build_from) for keys that are hashed already.
-    ///
-    /// # Errors
-    ///
-    /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let filter = CuckooFilter::builder().build_from_hashes(&[KeyHash::from_u64(1)])?;
-    /// assert!(filter.contains_hash(KeyHash::from_u64(1)));
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(&hashes, IfPresent::AddCopy)
     }
 
     /// [`build_from`](Self::build_from) as a set, in which repeats count once: the same, byte for byte, as
@@ -87,34 +70,9 @@ impl CuckooFilterBuilder {
     /// # Errors
     ///
     /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().build_unique_from(&["a", "b", "a"])?;
-    /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_unique_from<K: AsRef<[u8]> + Sync>(
-        self,
-        keys: &[K],
-    ) -> Result<CuckooFilter, BuildError> {
+    pub fn build_unique_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
         self.build_with(&Unhashed { keys, hasher }, IfPresent::Skip)
-    }
-
-    /// [`build_unique_from`](Self::build_unique_from) for keys that are hashed already.
-    ///
-    /// # Errors
-    ///
-    /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let filter = CuckooFilter::builder().build_unique_from_hashes(&[KeyHash::from_u64(1); 3])?;
-    /// assert_eq!(filter.len(), 1);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_unique_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(&hashes, IfPresent::Skip)
     }
 
     /// Not generic: so it is compiled once, and not for every kind of key of every program.

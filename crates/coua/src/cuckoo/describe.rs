@@ -9,116 +9,62 @@ use crate::sizing;
 
 impl CuckooFilter {
     /// Items stored, every copy counted.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().len(), 0);
-    /// ```
     pub fn len(&self) -> u64 {
         u64::try_from(u128::from(self.stored) + self.overflow.extra()).unwrap_or(u64::MAX)
     }
 
     /// Whether no item is stored.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::new().is_empty());
-    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Items the memory taken so far is planned for; a growing filter takes more when it needs it.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::with_capacity(500, 0.01)?.capacity() >= 500);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn capacity(&self) -> u64 {
         let load = sizing::design_load(&self.geometry);
         ((self.slots() as f64 * load) as u64).min(self.policy.max_items)
     }
 
     /// Items up to which the stated rate holds; `u64::MAX` if there is no limit.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::with_capacity(500, 0.01)?.max_items(), 500);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn max_items(&self) -> u64 {
         self.policy.max_items
     }
 
     /// What happens when an item finds no room.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().when_full(), coua::WhenFull::Grow);
-    /// ```
     pub fn when_full(&self) -> WhenFull {
         self.policy.when_full
     }
 
     /// Places for fingerprints, over all segments.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::with_capacity(500, 0.01)?.slots() >= 500);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn slots(&self) -> u64 {
         self.table.len() as u64 * self.geometry.segment_slots()
     }
 
     /// Segments: independent runs of buckets.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::with_capacity(500, 0.01)?.segments(), 1);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn segments(&self) -> usize {
         self.table.len()
     }
 
     /// Bits of a slot in the segments that were split most. O(segments).
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::with_capacity(500, 0.01)?.slot_bits(), 10);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn slot_bits(&self) -> u32 {
         self.levels[usize::from(self.table.deepest_level())].codec().slot_bits()
     }
 
     /// Slots of a bucket.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().slots_per_bucket(), 4);
-    /// ```
     pub fn slots_per_bucket(&self) -> u32 {
         self.geometry.slots_per_bucket
     }
 
-    /// Disjoint buckets or overlapping windows.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().layout(), coua::Layout::Buckets);
-    /// ```
+    /// Disjoint buckets or overlapping buckets.
     pub fn layout(&self) -> Layout {
         self.geometry.layout
     }
 
     /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::new();
-    /// assert!(!filter.contains_hash(filter.hasher().hash(b"a")));
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Slots in use, 0..=1.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().load(), 0.0);
-    /// ```
     pub fn load(&self) -> f64 {
         // A mapped file may lie about the first.
         self.stored.saturating_sub(self.overflow.overflowed()) as f64 / self.slots() as f64
@@ -126,38 +72,21 @@ impl CuckooFilter {
 
     /// Bits of every key's hash that the filter remembers. The false-positive rate with n items is
     /// n / 2^`hash_bits`.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().hash_bits(), 64.0);
-    /// ```
     pub fn hash_bits(&self) -> f64 {
         self.geometry.cells().log2()
     }
 
     /// Probability that `contains` is true for a key that is absent, with the items stored now.
-    ///
-    /// ```
-    /// assert_eq!(coua::CuckooFilter::new().false_positive_rate(), 0.0);
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         (self.stored as f64 / self.geometry.cells()).min(1.0)
     }
 
     /// Whether the filter can be rebuilt to any size: it was made without a rate, or to grow.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::new().is_resizable());
-    /// ```
     pub fn is_resizable(&self) -> bool {
         matches!(self.geometry.resolution, Resolution::Prefix { .. })
     }
 
     /// Bytes of memory: table, directory, overflow table, and this value itself.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::with_capacity(1_000_000, 0.001)?.memory_bytes() < 1_750_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.levels.capacity() * size_of::<LevelGeometry>()
@@ -168,14 +97,6 @@ impl CuckooFilter {
 
     /// The part of [`memory_bytes`](Self::memory_bytes) that the process's allocator knows nothing of:
     /// tables of 2 MiB or more are mappings. O(number of mappings), at most some hundreds.
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// assert_eq!(CuckooFilter::with_capacity(100_000, 0.001)?.mapped_bytes(), 0);
-    /// let large = CuckooFilter::with_capacity(10_000_000, 0.001)?;
-    /// assert!((16_000_000..large.memory_bytes()).contains(&large.mapped_bytes()));
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn mapped_bytes(&self) -> usize {
         self.table.mapped_bytes()
     }

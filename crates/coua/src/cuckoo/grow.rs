@@ -250,7 +250,7 @@ mod tests {
             let builder = CuckooFilter::builder().hash_bits(hash_bits).capacity(capacity);
             let mut filter = builder.build().unwrap();
             for n in 0..400_000 {
-                filter.insert_hash(mix(n)).unwrap();
+                filter.insert(mix(n)).unwrap();
                 if n % 100 == 0 && !filter.is_small() {
                     let mut segments = 0..filter.segments() as u32;
                     let may_rebuild = segments.any(|segment| filter.is_last_level(segment));
@@ -270,7 +270,7 @@ mod tests {
         let builder = CuckooFilter::builder().capacity(50_000).hash_bits(40).max_evictions(10_000);
         let mut filter = builder.build().unwrap();
         let mix = |n: u64| KeyHash::from_u64(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        (0..filter.capacity()).for_each(|n| filter.insert_hash(mix(n)).unwrap());
+        (0..filter.capacity()).for_each(|n| filter.insert(mix(n)).unwrap());
         let crowd = || (1 << 40..).map(mix).take(300_000);
         for hash in crowd() {
             filter.restore_overflow(hash, OverflowEntry { extra: 0, overflowed: 1 });
@@ -279,6 +279,6 @@ mod tests {
         filter.reinsert_overflowed(0, 0);
         // One by one it would take an hour.
         assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", begin.elapsed());
-        assert!(crowd().all(|hash| filter.contains_hash(hash)));
+        assert!(crowd().all(|hash| filter.contains(hash)));
     }
 }

@@ -215,21 +215,21 @@ mod tests {
         let enough = filter.overflow_limit() as usize + 500;
         let same: Vec<_> = colliding(&filter.clone()).take(enough).collect();
         let mut same = same.into_iter();
-        let refused = same.find(|hash| filter.insert_hash(*hash).is_err()).unwrap();
+        let refused = same.find(|hash| filter.insert(*hash).is_err()).unwrap();
         let slots = filter.slots();
         // The segment has more items now than a few keys that collide.
         let others = (0..).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1);
         let others = others.map(KeyHash::from_u64);
-        others.take(slots as usize / 7).for_each(|hash| filter.insert_hash(hash).unwrap());
+        others.take(slots as usize / 7).for_each(|hash| filter.insert(hash).unwrap());
         assert_eq!(filter.slots(), slots);
         // More than the limit, which rises with the slots: so it may be after compaction.
         let elsewhere = filter.representative(&filter.locate(KeyHash::from_u64(u64::MAX)));
         filter.note_overflow(elsewhere, OverflowEntry { extra: 0, overflowed: 10_000 });
         filter.stored += 10_000;
-        filter.insert_hash(refused).unwrap();
-        assert!(filter.slots() > slots && filter.contains_hash(refused));
+        filter.insert(refused).unwrap();
+        assert!(filter.slots() > slots && filter.contains(refused));
         let slots = filter.slots();
-        assert!(same.any(|hash| filter.insert_hash(hash).is_err()));
+        assert!(same.any(|hash| filter.insert(hash).is_err()));
         assert_eq!(filter.slots(), slots, "a few keys that collide buy no memory");
     }
 }

@@ -20,10 +20,9 @@ mod remove;
 mod shards;
 mod split;
 
-use crate::KeyHash;
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
-use crate::hash::KeyHasher;
+use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::{Geometry, IfPresent, LevelGeometry, Levels, Probe, UniformTable};
 use crate::table::{Directory, Segment, Table};
 
@@ -96,13 +95,6 @@ impl CuckooFilter {
     /// # Panics
     ///
     /// If there is no memory for that.
-    ///
-    /// ```
-    /// let mut seen = coua::CuckooFilter::new();
-    /// assert_eq!(seen.insert_unique("a")?, coua::Insertion::Inserted);
-    /// assert_eq!(seen.insert_unique("a")?, coua::Insertion::AlreadyPresent);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn new() -> Self {
         Self::builder().build().expect("the default filter needs 100 KiB of memory")
     }
@@ -115,74 +107,27 @@ impl CuckooFilter {
     ///
     /// If `rate` is no probability between 0 and 1 or too small for a 64-bit hash, or memory is
     /// lacking.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::with_capacity(65_536, 0.01)?;
-    /// assert!(filter.memory_bytes() < 90_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
         Self::builder().capacity(items).rate(rate).build()
     }
 
     /// Describes a filter in detail.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().capacity(1000).max_items(1_000_000).rate(1e-4).build()?;
-    /// assert_eq!(filter.max_items(), 1_000_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn builder() -> CuckooFilterBuilder {
         CuckooFilterBuilder::default()
     }
 
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1): two memory accesses.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// assert!(!filter.contains("a"));
-    /// ```
     #[inline]
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// assert!(!CuckooFilter::new().contains_hash(KeyHash::from_u64(0)));
-    /// ```
-    #[inline]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_located(hash)
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        self.contains_located(key.hash_with(self.hasher))
     }
 
     /// How many copies of the key are stored: never fewer than were inserted and not removed, more
     /// only by the copies of a false positive. O(1), or O(log k) as said of [the type](Self).
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.count("a"), 2);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     #[inline]
-    pub fn count<K: AsRef<[u8]>>(&self, key: K) -> u64 {
-        self.count_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`count`](Self::count) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// assert_eq!(CuckooFilter::new().count_hash(KeyHash::from_u64(0)), 0);
-    /// ```
-    #[inline]
-    pub fn count_hash(&self, hash: KeyHash) -> u64 {
-        self.count_at(&self.locate(hash))
+    pub fn count<K: Key>(&self, key: K) -> u64 {
+        self.count_at(&self.locate(key.hash_with(self.hasher)))
     }
 
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
@@ -193,32 +138,9 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// [`Full`] if there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.len(), 1);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     #[inline]
-    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<(), Full> {
-        self.insert_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert`](Self::insert) for a key that is hashed already.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if there is no room.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// CuckooFilter::new().insert_hash(KeyHash::from_u64(0))?;
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.insert_one(hash, IfPresent::AddCopy).map(drop)
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::AddCopy).map(drop)
     }
 
     /// Adds the key if it is absent, and says which. O(1) expected.
@@ -226,73 +148,21 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, Insertion};
-    /// # let mut filter = CuckooFilter::new();
-    /// assert_eq!(filter.insert_unique("a")?, Insertion::Inserted);
-    /// assert_eq!(filter.insert_unique("a")?, Insertion::AlreadyPresent);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     #[inline]
-    pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
-        self.insert_unique_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert_unique`](Self::insert_unique) for a key that is hashed already.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if it is absent and there is no room.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, Insertion, KeyHash};
-    /// let inserted = CuckooFilter::new().insert_unique_hash(KeyHash::from_u64(0))?;
-    /// assert_eq!(inserted, Insertion::Inserted);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    #[inline]
-    pub fn insert_unique_hash(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
-        self.insert_one(hash, IfPresent::Skip)
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::Skip)
     }
 
     /// Takes one copy of the key away; false if there is none. O(1).
     ///
     /// A key that was never inserted is, with the false-positive rate's probability, taken for a
     /// stranger whose copy then goes.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// assert!(filter.remove("a"));
-    /// assert!(!filter.remove("a"));
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     #[inline]
-    pub fn remove<K: AsRef<[u8]>>(&mut self, key: K) -> bool {
-        self.remove_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`remove`](Self::remove) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// assert!(!CuckooFilter::new().remove_hash(KeyHash::from_u64(0)));
-    /// ```
-    #[inline]
-    pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        self.remove_one(hash)
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        self.remove_one(key.hash_with(self.hasher))
     }
 
     /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back. O(bytes).
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn clear(&mut self) {
         self.table.iter_mut().for_each(|mut segment| segment.clear());
         self.overflow = OverflowTable::default();

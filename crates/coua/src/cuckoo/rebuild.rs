@@ -59,13 +59,6 @@ impl CuckooFilter {
     ///
     /// [`Full`] if `max_items` or the limit of memory would be exceeded, the size is fixed and too small,
     /// or memory lacks.
-    ///
-    /// ```
-    /// let mut filter = coua::CuckooFilter::new();
-    /// filter.reserve(1_000_000)?;
-    /// assert!(filter.capacity() >= 1_000_000);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let items = self.stored.saturating_add(additional);
         if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
@@ -93,16 +86,6 @@ impl CuckooFilter {
     /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if it would
     /// have more bytes, or the items' hashes are so unevenly spread that they would not fit into it. Copies of a
     /// key have only two buckets: where most keys have several, the filter stays larger.
-    ///
-    /// ```
-    /// let mut filter = coua::CuckooFilter::new();
-    /// for key in 0..100_000u32 { filter.insert(key.to_le_bytes())?; }
-    /// for key in 1_000..100_000u32 { filter.remove(key.to_le_bytes()); }
-    /// let before = filter.memory_bytes();
-    /// filter.compact();
-    /// assert!(filter.memory_bytes() < before / 4);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn compact(&mut self) {
         let mut last = None;
         // In quarters of the items, for copies that need more slots.

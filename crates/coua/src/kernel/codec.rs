@@ -78,7 +78,7 @@ impl SlotCodec {
     pub(crate) fn new(layout: Layout, slots: u32, fingerprint_bits: u32) -> Option<Self> {
         let (tag_bits, stride) = match layout {
             Layout::Buckets => (1, slots),
-            Layout::Windows => (2, 1),
+            Layout::Overlapping => (2, 1),
         };
         let slot_bits = fingerprint_bits + tag_bits;
         if fingerprint_bits < MIN_FINGERPRINT_BITS || slot_bits > MAX_SLOT_BITS {
@@ -89,7 +89,7 @@ impl SlotCodec {
                 Encoding::Narrow
             }
             Layout::Buckets => Encoding::Wide,
-            Layout::Windows => Encoding::WideOverlapping,
+            Layout::Overlapping => Encoding::WideOverlapping,
         };
         let lane_bits = if encoding == Encoding::Wide { LOAD_BITS / slots } else { slot_bits };
         debug_assert!(encoding != Encoding::Wide || lane_bits > LOW_BITS);
@@ -113,7 +113,7 @@ impl SlotCodec {
             ones,
             high: ones << (lane_bits - 1),
             low: (ones << (lane_bits - 1)) - ones,
-            positions: if layout == Layout::Windows { POSITION << slot_bits } else { 0 },
+            positions: if layout == Layout::Overlapping { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })
     }
@@ -326,7 +326,7 @@ pub(super) mod tests {
 
     pub(in crate::kernel) fn all_codecs() -> impl Iterator<Item = (Layout, SlotCodec)> {
         let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        disjoint.into_iter().chain([(Layout::Windows, 2)]).flat_map(|(layout, slots)| {
+        disjoint.into_iter().chain([(Layout::Overlapping, 2)]).flat_map(|(layout, slots)| {
             (3..=56).filter_map(move |bits| Some((layout, SlotCodec::new(layout, slots, bits)?)))
         })
     }
@@ -368,11 +368,11 @@ pub(super) mod tests {
         };
         for (layout, codec) in all_codecs() {
             let buckets = 9;
-            let slots = if layout == Layout::Windows { 10 } else { 9 * codec.slots as usize };
+            let slots = if layout == Layout::Overlapping { 10 } else { 9 * codec.slots as usize };
             let bytes = (codec.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
             let mut table = Table::new(0, bytes).unwrap();
             let segment = &mut table.segment_mut(0);
-            let stride = if layout == Layout::Windows { 1 } else { codec.slots as usize };
+            let stride = if layout == Layout::Overlapping { 1 } else { codec.slots as usize };
             let mut plain = vec![0u64; slots];
             // Few values, which differ in their lowest or highest bits only.
             let top = 1 << (codec.slot_bits - 1);

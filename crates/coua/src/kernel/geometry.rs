@@ -50,7 +50,7 @@ impl Geometry {
     pub(crate) fn segment_slots(&self) -> u64 {
         match self.layout {
             Layout::Buckets => self.buckets * u64::from(self.slots_per_bucket),
-            Layout::Windows => self.buckets + 1,
+            Layout::Overlapping => self.buckets + 1,
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let mut all = Vec::new();
         for buckets in BUCKETS {
             for base_depth in [0, 1, 5, 20] {
-                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Windows, 2)] {
+                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Overlapping, 2)] {
                     let geometry = |low_bits, resolution| Geometry {
                         layout,
                         slots_per_bucket,

@@ -6,9 +6,9 @@
 pub enum Layout {
     /// Disjoint buckets of 1, 2, 4 or 8 slots: the fewest evictions, the default.
     Buckets,
-    /// Overlapping windows of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
+    /// Overlapping buckets of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
     /// about one bit an item smaller at the same rate, more evictions per insert.
-    Windows,
+    Overlapping,
 }
 
 /// Widest slot that one unaligned 8-byte load can hold at any bit offset.

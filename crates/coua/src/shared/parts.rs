@@ -26,15 +26,6 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`ConvertError`] if memory is lacking.
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, SharedCuckooFilter};
-    /// let mut plain = CuckooFilter::new();
-    /// plain.insert("a")?;
-    /// let seen = SharedCuckooFilter::from_filter(&plain)?;
-    /// assert!(seen.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_filter(filter: &CuckooFilter) -> Result<Self, ConvertError> {
         match deeper(filter) {
             None => Self::cut(filter, wished_bits()),
@@ -125,14 +116,12 @@ mod tests {
         let growing = || SharedCuckooFilter::new().into_filter();
         for empty in [fixed(), growing()] {
             let mut alone = empty.try_clone().unwrap();
-            let mut expected = Vec::new();
-            alone.insert_unique_batch(&keys, &mut expected).unwrap();
+            let expected = alone.insert_unique_batch(&keys).unwrap();
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
                 let shared = SharedCuckooFilter::cut(&empty, bits).unwrap();
                 assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry().base_depth));
-                let mut outcomes = Vec::new();
-                shared.insert_unique_batch(&keys, &mut outcomes).unwrap();
+                let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }

@@ -31,7 +31,7 @@ pub(crate) struct Loads {
 
 pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
     let (fixed, growing, split) = match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => (0.93, 0.89, 0.92),
+        (Layout::Overlapping, _) => (0.93, 0.89, 0.92),
         (Layout::Buckets, 8) => (0.97, 0.94, 0.97),
         (Layout::Buckets, 4) => (0.95, 0.92, 0.95),
         (Layout::Buckets, 2) => (0.84, 0.80, 0.83),
@@ -63,7 +63,7 @@ pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
 pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> {
     let supported = match layout {
         Layout::Buckets => matches!(slots, 1 | 2 | 4 | 8),
-        Layout::Windows => slots == 2,
+        Layout::Overlapping => slots == 2,
     };
     if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
 }
@@ -87,7 +87,7 @@ fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32,
 fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
     match layout {
         Layout::Buckets => slots.div_ceil(u64::from(slots_per_bucket)),
-        Layout::Windows => (slots - 1).max(1),
+        Layout::Overlapping => (slots - 1).max(1),
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     // A representative has at most 63 bits after the prefix.
     let (base_depth, buckets) = dimensions(&like, items, bits.saturating_sub(63)..=bits);
     // What the widest slot cannot hold of the hash must be told by the place.
-    let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
+    let tag_bits = if like.layout == Layout::Overlapping { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
     let least = (1u128 << (bits - base_depth)).div_ceil(widest) as u64;
     Geometry { buckets: buckets.max(least), base_depth, low_bits: LOW_BITS, ..like }
@@ -248,14 +248,6 @@ impl CuckooPlan {
     /// # Errors
     ///
     /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Buckets, 4)?;
-    /// assert!(plan.bits_per_item() < 13.8);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_rate(
         items: u64,
         rate: f64,
@@ -279,14 +271,6 @@ impl CuckooPlan {
     ///
     /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
     /// any memory holds.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_hash_bits(1_000_000, 64, Layout::Buckets, 4)?;
-    /// assert_eq!(plan.rate, 1e6 / 64f64.exp2());
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_hash_bits(
         items: u64,
         hash_bits: u32,
@@ -315,13 +299,6 @@ impl CuckooPlan {
     }
 
     /// Bits of memory for each item.
-    ///
-    /// ```
-    /// # use coua::{Layout, sizing::CuckooPlan};
-    /// let windows = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Windows, 2)?;
-    /// assert!(windows.bits_per_item() < 13.0);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn bits_per_item(&self) -> f64 {
         8.0 * self.bytes as f64 / self.items.max(1) as f64
     }

@@ -96,11 +96,14 @@ impl fmt::Display for LoadError {
                 "filter format version {found} is not known (versions {VERSION} and \
                  {GENERATIONS_VERSION} are): it was written by a newer coua, or is damaged"
             ),
-            Self::Length { expected, found } => write!(
+            Self::Length { expected, found } if found > expected => write!(
                 f,
-                "filter is {found} bytes long but must be {expected}: it was cut or something was \
-                 appended"
+                "filter ends at byte {expected} of {found}: what follows is the log of a filter in use, \
+                 which coua-store reads (or `coua compact` takes into the filter), or was appended"
             ),
+            Self::Length { expected, found } => {
+                write!(f, "filter is {found} bytes long but must be {expected}: it was cut")
+            }
             Self::Checksum { part } => {
                 write!(f, "filter is damaged: the checksum of its {part} does not fit")
             }

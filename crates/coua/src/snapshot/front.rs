@@ -70,6 +70,13 @@ impl Front {
     }
 }
 
+/// The length of the snapshot that begins here, as its header says; all but the header may be missing.
+pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
+    let mut head = Vec::new();
+    input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    Ok(header_of(&head)?.places.end)
+}
+
 pub(super) fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let begun = bytes.len().min(8);

@@ -124,7 +124,7 @@ impl Header {
         out.u32(0);
         out.u64(seed);
         out.u64(0);
-        out.u32(u32::from(self.geometry.layout == Layout::Windows));
+        out.u32(u32::from(self.geometry.layout == Layout::Overlapping));
         out.u32(self.geometry.slots_per_bucket);
         out.u64(self.geometry.buckets);
         out.u32(self.geometry.base_depth);
@@ -308,7 +308,7 @@ impl Reader<'_> {
     fn geometry(&mut self) -> Result<Geometry, LoadError> {
         let layout = match self.u32() {
             0 => Layout::Buckets,
-            1 => Layout::Windows,
+            1 => Layout::Overlapping,
             found => {
                 return Err(LoadError::Field { name: "layout", found: u64::from(found) });
             }

@@ -3,8 +3,9 @@
 //! What stands beside the segments is read and checked as in `load`, so that places, counts and the
 //! overflow table agree with each other. The segments are mapped, and not looked at: nothing that the
 //! operations do with a slot may depend on its value being sound. The bounds hold by geometry:
-//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint bucket lie in
-//! the segment. In a window a value's position bit could point beside it, so windows are read instead.
+//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
+//! bucket lie in the segment. In overlapping buckets a value's position bit could point out of the segment, so
+//! files with those are read instead.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -42,24 +43,11 @@ impl CuckooFilter {
     /// [`save_atomically`](Self::save_atomically) does, is safe: this filter goes on with the old one.
     ///
     /// Where mapping is not possible (a pipe, a file system or platform without it, overlapping
-    /// windows) the file is read.
+    /// buckets) the file is read.
     ///
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut seen = CuckooFilter::new();
-    /// seen.insert("a")?;
-    /// seen.save_atomically(&path)?;
-    /// let mut mapped = CuckooFilter::map(&path)?;
-    /// assert!(mapped.remove("a"));
-    /// assert!(CuckooFilter::map(&path)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn map(path: &Path) -> Result<Self, LoadError> {
         Self::map_file(&File::open(path)?, None)
     }
@@ -69,11 +57,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// # let path = std::path::Path::new("/no/such/file");
-    /// assert!(coua::CuckooFilter::map_with_key(path, [7; 16]).is_err());
-    /// ```
     pub fn map_with_key(path: &Path, key: [u8; 16]) -> Result<Self, LoadError> {
         Self::map_file(&File::open(path)?, Some(key))
     }
@@ -84,15 +67,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::CuckooFilter::map_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -129,17 +103,14 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// As [`read`](Self::read), but no key is needed.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::CuckooFilter::verify(&std::fs::File::open(&path)?)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn verify(file: &File) -> Result<(), LoadError> {
-        let mut input = BufReader::with_capacity(CHECK_STEP, file);
-        let front = Front::read(&mut input, file.metadata()?.len())?;
+        Self::verify_part(file, file.metadata()?.len())
+    }
+
+    /// [`verify`](Self::verify) for a snapshot in the next `bytes` bytes.
+    pub(crate) fn verify_part(file: &File, bytes: u64) -> Result<(), LoadError> {
+        let mut input = BufReader::with_capacity(CHECK_STEP, file.take(bytes));
+        let front = Front::read(&mut input, bytes)?;
         let mut piece = vec![0; CHECK_STEP];
         for (number, row) in (0..).zip(&front.rows) {
             let mut left = front.segment_bytes(row);
@@ -163,7 +134,7 @@ impl CuckooFilter {
 fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadError> {
     let (geometry, places) = (front.header.geometry, front.header.places);
     let slots = geometry.segment_slots();
-    if cfg!(miri) || geometry.layout == Layout::Windows || slots >= MOST_SLOTS {
+    if cfg!(miri) || geometry.layout == Layout::Overlapping || slots >= MOST_SLOTS {
         return Ok(None);
     }
     let bytes = begin + places.first_segment..begin + places.overflow;

@@ -20,6 +20,7 @@ use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
+pub(crate) use front::snapshot_end;
 pub(crate) use header::GENERATIONS_VERSION;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -41,14 +42,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::new();
-    /// let mut bytes = Vec::new();
-    /// filter.write_to(&mut bytes)?;
-    /// assert!(coua::CuckooFilter::from_bytes(&bytes)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.write_from(0, out)
     }

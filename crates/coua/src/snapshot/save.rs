@@ -21,14 +21,6 @@ impl CuckooFilter {
     /// Those of the file system; then the old file is as it was, unless it is the very last step that failed, the
     /// sync of the folder: then the new one is there, but may not outlast a power cut. Anything but a regular file
     /// at `path` is refused, and a folder that cannot be opened.
-    ///
-    /// ```
-    /// let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// assert!(coua::CuckooFilter::read(&path)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),

@@ -42,7 +42,7 @@ impl Check<'_> {
     }
 }
 
-/// Slot by slot, as windows need it.
+/// Slot by slot, as overlapping buckets need it.
 #[inline(always)]
 fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
     let (codec, low_part) = (level.codec(), level.low_part());
@@ -74,8 +74,8 @@ mod tests {
             (Layout::Buckets, 4, 23),
             (Layout::Buckets, 4, 50),
             (Layout::Buckets, 8, 40),
-            (Layout::Windows, 2, 24),
-            (Layout::Windows, 2, 56),
+            (Layout::Overlapping, 2, 24),
+            (Layout::Overlapping, 2, 56),
         ];
         for (layout, slots, bits) in encodings {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
@@ -98,7 +98,7 @@ mod tests {
                 }
             }
             assert!(0 < sound && sound < 4 * bytes, "{layout:?} {slots} {bits}: {sound}");
-            if layout == Layout::Windows {
+            if layout == Layout::Overlapping {
                 // A position that in the first slot leads out of the segment, with an item or without.
                 for value in [0, 4] {
                     let first = level.codec().read(segment, 0);

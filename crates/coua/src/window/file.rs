@@ -1,23 +1,23 @@
 //! Generations as bytes.
 //!
 //! ```text
-//! header | mould | generation | ... | table | trailer
+//! header | template | generation | ... | table | trailer
 //! ```
 //!
-//! Mould and generations are filters as they are in files of their own, each at a multiple of 4096. A
+//! Template and generations are filters as they are in files of their own, each at a multiple of 4096. A
 //! filter that never forgets is written as a file of its own. `docs/format.md`, section 7, is the
 //! normative text.
 
 use std::fs::File;
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-use crate::snapshot::LoadError;
+use crate::snapshot::{LoadError, snapshot_end};
 use crate::window::Generations;
-use crate::window::header::{Header, MOULD, PAGE, Row, trailer};
-use crate::window::read::{is_generations, load, map, walk};
+use crate::window::header::{Header, PAGE, Row, TEMPLATE, trailer};
+use crate::window::read::{generations_bytes, is_generations, load, map, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -26,22 +26,15 @@ impl Generations {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let mut bytes = Vec::new();
-    /// coua::Generations::default().write_to(&mut bytes)?;
-    /// assert!(coua::Generations::from_bytes(&bytes, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        let Some(aging) = &self.aging else { return self.mould().write_to(out) };
+        let Some(aging) = &self.aging else { return self.template().write_to(out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
         let mut out = Counted { out, at: 0, sum: Xxh3::new() };
         out.write_all(&header)?;
         let mut table = Vec::new();
         let live = self.live.iter().map(|live| (live.number, &live.filter));
-        for (number, filter) in [(MOULD, &aging.mould)].into_iter().chain(live) {
+        for (number, filter) in [(TEMPLATE, &aging.template)].into_iter().chain(live) {
             out.pad()?;
             let offset = out.at;
             out.sum = Xxh3::new();
@@ -56,74 +49,66 @@ impl Generations {
         out.flush()
     }
 
-    /// Reads a snapshot from a file that is open and stands at its beginning, and checks every byte;
-    /// `key` is the secret `SipHash` key, if it has one. O(bytes). From a pipe only filters that never
-    /// forget can be read: where the others' table begins, their end says.
+    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
+    /// section 9). Reads the header alone, or that of each generation.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not looked at.
+    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            generations_bytes(&mut file)
+        } else {
+            snapshot_end(&mut file)
+        }
+    }
+
+    /// Reads the snapshot in the first `bytes` bytes of a regular file, and checks every byte; `key` is the
+    /// secret `SipHash` key, if it has one. O(bytes).
     ///
     /// # Errors
     ///
     /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::Generations::read_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::read_file(file, key).map(Self::from);
+    pub fn read_file(
+        mut file: &File,
+        bytes: u64,
+        key: Option<[u8; 16]>,
+    ) -> Result<Self, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            return load(&mut file, bytes, key);
         }
-        load(&mut file, metadata.len(), key)
+        CuckooFilter::read_part(file.take(bytes), bytes, key).map(Self::from)
     }
 
     /// As [`read_file`](Self::read_file), but what can be mapped is used where it lies, each generation as
-    /// [`CuckooFilter::map`] does: opening costs what stands beside the segments, and damage in those is
+    /// [`CuckooFilter::map`] does: opening costs the bytes outside the segments, and damage in those is
     /// left to [`verify`](Self::verify). O(segments + side tables).
     ///
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::Generations::map_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::map_file(file, key).map(Self::from);
+    pub fn map_file(mut file: &File, bytes: u64, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            return map(file, bytes, key);
         }
-        map(file, metadata.len(), key)
+        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
     }
 
-    /// Looks at every byte of a snapshot that is open and stands at its beginning, in little memory beside
-    /// that of the side tables, and without the key. O(bytes). It must be a regular file.
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
+    /// besides that of the side tables, and without the key. O(bytes).
     ///
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file), for what is damaged; not for what was forged.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// coua::Generations::verify(&std::fs::File::open(&path)?)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn verify(mut file: &File) -> Result<(), LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_generations(&mut file)? {
-            return CuckooFilter::verify(file);
+    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
+        file.rewind()?;
+        if !is_generations(&mut file)? {
+            return CuckooFilter::verify_part(file, bytes);
         }
-        walk(&mut file, metadata.len(), |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
+        walk(&mut file, bytes, |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
             .map(drop)
     }
 
@@ -132,10 +117,6 @@ impl Generations {
     /// # Errors
     ///
     /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// assert!(coua::Generations::from_bytes(b"not a filter", None).is_err());
-    /// ```
     pub fn from_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, LoadError> {
         let mut input = Cursor::new(bytes);
         if is_generations(&mut input)? {

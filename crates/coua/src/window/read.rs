@@ -7,11 +7,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-use crate::snapshot::{LoadError, Part};
+use crate::snapshot::{LoadError, Part, snapshot_end};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
-    END_MAGIC, HEADER_BYTES, Header, MAGIC, MOULD, PAGE, ROW_BYTES, Row, TRAILER_BYTES, VERSION,
+    END_MAGIC, HEADER_BYTES, Header, MAGIC, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION,
     trailer, u64_at,
 };
 
@@ -22,6 +22,26 @@ pub(super) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
     input.by_ref().take(MAGIC.len() as u64 + 2).read_to_end(&mut begin)?;
     input.rewind()?;
     Ok(begin.strip_prefix(&MAGIC) == Some(&VERSION.to_le_bytes()))
+}
+
+/// The length of a file of generations, from the headers of its parts.
+pub(super) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    if head.len() < HEADER_BYTES {
+        let (expected, found) = (HEADER_BYTES as u64, head.len() as u64);
+        return Err(LoadError::Length { expected, found });
+    }
+    let parts = Header::decode(&head)?.parts;
+    let mut at = PAGE;
+    for _ in 0..parts {
+        input.seek(SeekFrom::Start(at))?;
+        let end = at.checked_add(snapshot_end(input)?);
+        let next = end.and_then(|end| end.checked_next_multiple_of(PAGE));
+        at = next.ok_or(LoadError::Field { name: "part length", found: at })?;
+    }
+    let end = at.checked_add(parts * ROW_BYTES + TRAILER_BYTES);
+    end.ok_or(LoadError::Field { name: "part length", found: at })
 }
 
 pub(super) fn load(
@@ -68,9 +88,9 @@ struct Assembly(Option<Generations>);
 impl Assembly {
     fn add(&mut self, header: &Header, row: &Row, filter: CuckooFilter) -> Result<(), LoadError> {
         match &mut self.0 {
-            None if row.number == MOULD && filter.is_empty() => {
+            None if row.number == TEMPLATE && filter.is_empty() => {
                 let (window, clock) = (header.window, header.time);
-                let aging = Aging { window, clock, mould: filter, forgotten: 0, outdated: 0 };
+                let aging = Aging { window, clock, template: filter, forgotten: 0, outdated: 0 };
                 self.0 = Some(Generations { live: Vec::new(), aging: Some(aging) });
             }
             Some(made) if made.fits(row.number, &filter) => {
@@ -89,15 +109,15 @@ impl Assembly {
 impl Generations {
     /// Whether a filter can be the next generation.
     fn fits(&self, number: u64, filter: &CuckooFilter) -> bool {
-        let (mould, last) = (self.mould(), self.live.last().map(|live| live.number));
+        let (template, last) = (self.template(), self.live.last().map(|live| live.number));
         last.is_none_or(|last| last < number)
             && self.remembers(number)
-            && filter.hasher() == mould.hasher()
-            && filter.policy() == mould.policy()
-            && filter.layout() == mould.layout()
-            && filter.slots_per_bucket() == mould.slots_per_bucket()
-            && filter.geometry().resolves(mould.geometry())
-            && mould.geometry().resolves(filter.geometry())
+            && filter.hasher() == template.hasher()
+            && filter.policy() == template.policy()
+            && filter.layout() == template.layout()
+            && filter.slots_per_bucket() == template.slots_per_bucket()
+            && filter.geometry().resolves(template.geometry())
+            && template.geometry().resolves(filter.geometry())
     }
 }
 

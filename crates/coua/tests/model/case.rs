@@ -52,7 +52,7 @@ impl Case {
             (Layout::Buckets, 2),
             (Layout::Buckets, 4),
             (Layout::Buckets, 8),
-            (Layout::Windows, 2),
+            (Layout::Overlapping, 2),
         ]);
         let most = [2_000, 60_000, 1_000_000][size as usize];
         let capacity = match size {

@@ -43,9 +43,8 @@ fn assert_loads(filter: &CuckooFilter, after: &str) {
 /// Every operation once or a few times; only panics and endless work are wrong.
 fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     let hashes = random.hashes(100);
-    let (mut answers, mut counts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
-    filter.contains_hash_batch(&hashes, &mut answers);
-    filter.count_hash_batch(&hashes, &mut counts);
+    filter.contains_batch(&hashes);
+    filter.count_batch(&hashes);
     assert!(format!("{filter:?}").len() < 1000);
     assert_loads(&filter, "loaded");
     if let Ok(copy) = filter.try_clone() {
@@ -55,26 +54,26 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }
-    let _refused = filter.insert_hash_batch(&hashes);
-    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
+    let _refused = filter.insert_batch(&hashes);
+    let _refused = filter.insert_unique_batch(&hashes);
     for &hash in &hashes {
         for _ in 0..3 {
-            let _refused = filter.insert_hash(hash);
+            let _refused = filter.insert(hash);
         }
     }
     assert_loads(&filter, "inserted");
-    filter.remove_hash_batch(&hashes, &mut answers);
+    filter.remove_batch(&hashes);
     let _refused = filter.reserve(1_000);
     assert_loads(&filter, "reserved");
     filter.compact();
     for &hash in &hashes[..50] {
-        while filter.count_hash(hash) < 1_000 && filter.remove_hash(hash) {}
+        while filter.count(hash) < 1_000 && filter.remove(hash) {}
     }
-    let _refused = filter.insert_hash_batch(&hashes);
+    let _refused = filter.insert_batch(&hashes);
     assert_loads(&filter, "removed and inserted");
     filter.clear();
     assert!(filter.is_empty());
@@ -261,7 +260,7 @@ fn homeless_copies_that_no_filter_has_are_refused() {
 fn slots_that_no_hash_leads_to() {
     let random = &mut Random::new(5);
     let mut loaded = 0;
-    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Windows, 2)] {
+    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Overlapping, 2)] {
         for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let filter = builder.hash_bits(bits).capacity(items).build().unwrap();

@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use coua::{CuckooFilter, KeyHash, KeyHasher, LoadError, Part};
+use coua::snapshot::Part;
+use coua::{CuckooFilter, KeyHash, KeyHasher, LoadError};
 
 use crate::counting::{ENDLESS, measured, measured_load};
 use crate::forge::{FIELDS, Forgery, HEADER};
@@ -16,7 +17,7 @@ use crate::samples::{bytes_of, samples, segmented};
 /// A filter of a few megabytes, whose segments have been split.
 fn large() -> CuckooFilter {
     let mut filter = CuckooFilter::new();
-    filter.insert_hash_batch(&Random::new(7).hashes(600_000)).expect("it grows");
+    filter.insert_batch(&Random::new(7).hashes(600_000)).expect("it grows");
     filter
 }
 
@@ -34,21 +35,19 @@ fn map(path: &Path) -> CuckooFilter {
 fn use_it(filter: &mut CuckooFilter, seed: u64) {
     let random = &mut Random::new(seed);
     let hashes = random.hashes(2_000);
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    let _full = filter.insert_hash_batch(&hashes);
-    filter.remove_hash_batch(&hashes[..700], &mut removed);
-    let _full = filter.insert_unique_hash_batch(&hashes[500..], &mut outcomes);
+    let _full = filter.insert_batch(&hashes);
+    filter.remove_batch(&hashes[..700]);
+    let _full = filter.insert_unique_batch(&hashes[500..]);
     for &hash in &hashes[..20] {
         for _ in 0..5 {
-            let _full = filter.insert_hash(hash);
+            let _full = filter.insert(hash);
         }
     }
 }
 
 fn answers(filter: &CuckooFilter, hashes: &[KeyHash]) -> (Vec<bool>, Vec<u64>) {
-    let (mut present, mut counts) = (Vec::new(), Vec::new());
-    filter.contains_hash_batch(hashes, &mut present);
-    filter.count_hash_batch(hashes, &mut counts);
+    let present = filter.contains_batch(hashes);
+    let counts = filter.count_batch(hashes);
     (present, counts)
 }
 
@@ -81,8 +80,8 @@ fn a_mapped_filter_grows() {
     let mut original = large();
     let file = saved(&bytes_of(&original));
     let (mut mapped, more) = (map(file.path()), Random::new(8).hashes(900_000));
-    mapped.insert_hash_batch(&more).unwrap();
-    original.insert_hash_batch(&more).unwrap();
+    mapped.insert_batch(&more).unwrap();
+    original.insert_batch(&more).unwrap();
     assert!(mapped.segments() > map(file.path()).segments());
     assert!(bytes_of(&mapped) == bytes_of(&original));
     assert!(bytes_of(&mapped.try_clone().unwrap()) == bytes_of(&original));
@@ -213,15 +212,14 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     let hashes = Random::new(9).hashes(100);
     let before = answers(&filter, &hashes);
     for &hash in &hashes {
-        let _full = filter.insert_hash(hash);
+        let _full = filter.insert(hash);
     }
     assert_eq!(before.0.len(), 100);
-    let _full = filter.insert_hash_batch(&hashes);
+    let _full = filter.insert_batch(&hashes);
     for &hash in &hashes {
-        while filter.remove_hash(hash) {}
+        while filter.remove(hash) {}
     }
-    let mut removed = Vec::new();
-    filter.remove_hash_batch(&Random::new(5).hashes(20_000), &mut removed);
+    filter.remove_batch(&Random::new(5).hashes(20_000));
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= 4096);
     assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());

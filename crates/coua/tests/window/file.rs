@@ -1,9 +1,11 @@
 //! Generations as files: written by `docs/format.md` alone, damaged, forged.
 
 use std::fs;
-use std::io::{Seek, Write};
+use std::io::Write;
 
-use coua::{Clock, CuckooFilter, Generations, KeyHasher, LoadError, Part, When, Window};
+use coua::snapshot::Part;
+use coua::window::{Clock, Generations, When, Window};
+use coua::{CuckooFilter, KeyHasher, LoadError};
 
 use crate::forge::{Forgery, write};
 use crate::plain::{bytes_of, hash};
@@ -20,7 +22,7 @@ fn bytes_of_filter(filter: &CuckooFilter) -> Vec<u8> {
 
 fn with(keys: &[u64]) -> Vec<u8> {
     let mut filter = mould();
-    filter.insert_hash_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
+    filter.insert_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
     bytes_of_filter(&filter)
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
     let mut made = Generations::new(window, mould());
     let hashes = [1, 2, 3, 4].map(hash);
-    made.insert_hash_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234]), &mut ()).unwrap();
+    made.logged(&mut ()).insert_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
     made
 }
 
@@ -47,9 +49,8 @@ fn a_file_has_the_bytes_of_the_text() {
 fn refused(forgery: &Forgery) -> LoadError {
     let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());
     file.write_all(&bytes).unwrap();
-    file.rewind().unwrap();
     let error = Generations::from_bytes(&bytes, None).unwrap_err();
-    let mapping = Generations::map_file(&file, None).unwrap_err();
+    let mapping = Generations::map_file(&file, bytes.len() as u64, None).unwrap_err();
     assert_eq!(mapping.to_string(), error.to_string());
     error
 }
@@ -139,15 +140,20 @@ fn every_flipped_byte_and_every_prefix_is_refused() {
         if at % 7 == 0 || at > bytes.len() - 200 || at < 200 {
             for damaged in [&flipped, &bytes[..at]] {
                 fs::write(&path, damaged).unwrap();
-                assert!(Generations::verify(&fs::File::open(&path).unwrap()).is_err(), "{at}");
+                let file = fs::File::open(&path).unwrap();
+                assert!(Generations::verify(&file, damaged.len() as u64).is_err(), "{at}");
             }
         }
     }
     assert!(Generations::from_bytes(&[&bytes[..], b"\0"].concat(), None).is_err());
-    fs::write(&path, &bytes).unwrap();
-    Generations::verify(&fs::File::open(&path).unwrap()).unwrap();
+    // A log may follow.
+    fs::write(&path, [&bytes[..], b"log"].concat()).unwrap();
+    let (file, length) = (fs::File::open(&path).unwrap(), bytes.len() as u64);
+    assert_eq!(Generations::snapshot_bytes(&file).unwrap(), length);
+    Generations::verify(&file, length).unwrap();
     for read in [Generations::read_file, Generations::map_file] {
-        assert!(bytes_of(&read(&fs::File::open(&path).unwrap(), None).unwrap()) == bytes);
+        assert!(bytes_of(&read(&file, length, None).unwrap()) == bytes);
+        assert!(read(&file, length + 3, None).is_err());
     }
 }
 
@@ -184,8 +190,7 @@ fn the_fixture_is_read_and_written_alike() {
     let bytes = fs::read(path).unwrap();
     let read = Generations::from_bytes(&bytes, None).unwrap();
     assert!(bytes_of(&read) == bytes);
-    let mut counts = Vec::new();
-    read.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
+    let counts = read.count_batch(&[1, 2, 3, 4, 5].map(hash));
     assert_eq!(counts, [1, 1, 1, 1, 0]);
     assert!(bytes_of(&made()) == bytes);
 }
@@ -196,7 +201,7 @@ fn any_clock_can_be_written_and_read() {
     for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
         let window = Window::new(clock, 60_000, 6).unwrap();
         let mut seen = Generations::new(window, CuckooFilter::new());
-        seen.turn(20_001);
+        seen.set_clock(20_001);
         let expected = if clock == Clock::Count { 20_001 } else { 20_000 };
         assert_eq!(seen.clock(), expected);
         assert_eq!(Generations::from_bytes(&bytes_of(&seen), None).unwrap().clock(), expected);

@@ -14,8 +14,8 @@ use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use compare::Peer;
-use coua::Clock;
 use coua::sizing::CuckooPlan;
+use coua::window::Clock;
 use serde::Serialize;
 use shape::{Generations, Planned, Shape};
 use std::path::PathBuf;
@@ -60,11 +60,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
     memory: Option<u64>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
     #[arg(long, value_name = "N")]
     slots_per_bucket: Option<u32>,
 
-    /// Disjoint buckets or overlapping windows
+    /// Disjoint or overlapping buckets
     #[arg(long, value_name = "LAYOUT", default_value = "buckets")]
     layout: LayoutName,
 
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         layout: args.layout.into(),
         slots: args.slots_per_bucket.unwrap_or(match args.layout {
             LayoutName::Buckets => 4,
-            LayoutName::Windows => 2,
+            LayoutName::Overlapping => 2,
         }),
         window,
     };

@@ -4,7 +4,8 @@ use super::Args;
 use crate::message::Failure;
 use crate::stats::text::{grouped, size};
 use coua::sizing::CuckooPlan;
-use coua::{BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Layout, Window};
+use coua::window::{Clock, Window};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
 
 /// How a filter lies in memory.
 #[derive(Clone, Copy, Debug)]

@@ -176,7 +176,7 @@ mod tests {
                 filter.reserve(capacity).unwrap();
                 for number in 0..capacity {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 for parent in (0..filter.segments() as u32).filter_map(|it| filter.parent(it)) {
                     let [mut plain, mut halves] =

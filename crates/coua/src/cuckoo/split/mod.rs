@@ -93,7 +93,7 @@ mod tests {
     fn filters() -> impl Iterator<Item = CuckooFilter> {
         let encodings = [(1, 0.01), (2, 0.01), (4, 0.01), (4, 1e-9), (8, 1e-4), (8, 1e-12)];
         let encodings = encodings.map(|(slots, rate)| (Layout::Buckets, slots, rate));
-        let windows = [0.01, 1e-9].map(|rate| (Layout::Windows, 2, rate));
+        let windows = [0.01, 1e-9].map(|rate| (Layout::Overlapping, 2, rate));
         encodings.into_iter().chain(windows).flat_map(|(layout, slots, rate)| {
             [false, true].map(|is_lower| {
                 let builder = CuckooFilter::builder().max_items(1_000_000).rate(rate);
@@ -107,7 +107,7 @@ mod tests {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     KeyHash::from_u64((hash ^ (hash >> 31)) & lower)
                 });
-                filter.insert_hash_batch(&hashes.collect::<Vec<_>>()).unwrap();
+                filter.insert_batch(&hashes.collect::<Vec<_>>()).unwrap();
                 filter
             })
         })
@@ -159,7 +159,7 @@ mod tests {
             let deepest = usize::from(filter.table.deepest_level());
             assert_eq!((filter.levels.len(), filter.levels.capacity()), (deepest + 2, deepest + 2));
             let hash = KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            filter.insert_hash(hash).unwrap();
+            filter.insert(hash).unwrap();
         }
         assert!(filter.table.deepest_level() > 1 && filter.memory_bytes() > before);
         let bytes = filter.memory_bytes();
@@ -220,7 +220,7 @@ mod tests {
             (4, Layout::Buckets, 38),
             (8, Layout::Buckets, 38),
             (2, Layout::Buckets, 38),
-            (2, Layout::Windows, 38),
+            (2, Layout::Overlapping, 38),
         ] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots_per_bucket);
             let builder = builder.hash_bits(bits);
@@ -239,15 +239,15 @@ mod tests {
         filter.reserve(2_000_000).unwrap();
         let (slots, items) = (filter.slots(), 1_800_000);
         let seed = KeyHasher::default();
-        let hashes: Vec<_> = (0..items).map(|number| seed.hash_u64(number)).collect();
-        filter.insert_hash_batch(&hashes).unwrap();
+        let hashes: Vec<_> = (0..items).map(|number| seed.hash(number)).collect();
+        filter.insert_batch(&hashes).unwrap();
         let segments = filter.table.len() as u32;
         let begun = Instant::now();
         for index in 0..segments {
             filter.split(index).unwrap();
         }
         let spent = begun.elapsed();
-        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)), "{filter:?}");
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{filter:?}");
         spent.as_secs_f64() * 1e9 / slots as f64
     }
 }

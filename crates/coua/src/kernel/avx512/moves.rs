@@ -153,7 +153,7 @@ mod tests {
     fn groups_find_the_moves_of_single_chains() {
         let (mut free, mut evicting) = (0, 0);
         let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        for (layout, slots) in layouts.into_iter().chain([(Layout::Windows, 2)]) {
+        for (layout, slots) in layouts.into_iter().chain([(Layout::Overlapping, 2)]) {
             for rate in [0.3, 0.01, 1e-4, 1e-9, 1e-12] {
                 let filter = CuckooFilter::builder()
                     .capacity(60_000)
@@ -164,7 +164,7 @@ mod tests {
                 let mut filter = filter.build().unwrap();
                 for number in 0..60_000u64 {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 let table = filter.uniform_table().unwrap();
                 for group in chains(&filter).as_chunks::<GROUP>().0 {

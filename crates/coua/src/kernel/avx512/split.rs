@@ -218,7 +218,7 @@ mod tests {
     /// Filters that have grown, in every encoding.
     fn grown() -> Vec<CuckooFilter> {
         let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        let layouts = layouts.into_iter().chain([(Layout::Windows, 2)]);
+        let layouts = layouts.into_iter().chain([(Layout::Overlapping, 2)]);
         let rates = [0.3, 0.01, 1e-4, 1e-9, 1e-12];
         layouts
             .flat_map(|layout| rates.map(|rate| (layout, rate)))
@@ -227,7 +227,7 @@ mod tests {
                 let mut filter = builder.layout(layout).slots_per_bucket(slots).build().unwrap();
                 for number in 0..50_000u64 {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert_hash(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 filter
             })

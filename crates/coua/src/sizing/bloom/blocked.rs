@@ -33,14 +33,6 @@ impl BlockedBloomPlan {
     ///
     /// [`BloomBuildError::Rate`] unless 0 < `rate` < 1, [`BloomBuildError::OutOfReach`] if 2^32
     /// blocks are too few.
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BlockedBloomPlan;
-    /// let plan = BlockedBloomPlan::for_rate(1_000_000, 0.01)?;
-    /// assert_eq!(plan.bytes(), 1_316_160); // 10.5 bits per key
-    /// assert!(plan.false_positive_rate(1_000_000) <= 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn for_rate(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         check_rate(rate)?;
         let items = items.max(1);
@@ -68,12 +60,6 @@ impl BlockedBloomPlan {
     ///
     /// [`BloomBuildError::NoBits`] if `blocks` is 0, [`BloomBuildError::TooLarge`] beyond
     /// [`MAX_BLOCKS`].
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BlockedBloomPlan;
-    /// assert_eq!(BlockedBloomPlan::new(32)?.bytes(), 1024);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn new(blocks: u64) -> Result<Self, BloomBuildError> {
         match blocks {
             0 => Err(BloomBuildError::NoBits),
@@ -83,23 +69,11 @@ impl BlockedBloomPlan {
     }
 
     /// Blocks of 256 bits.
-    ///
-    /// ```
-    /// let plan = coua::sizing::bloom::BlockedBloomPlan::for_rate(1_000, 0.01)?;
-    /// assert!(plan.blocks() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn blocks(self) -> u64 {
         self.blocks
     }
 
     /// Bytes of the filter.
-    ///
-    /// ```
-    /// let plan = coua::sizing::bloom::BlockedBloomPlan::for_rate(1_000, 0.01)?;
-    /// assert!(plan.bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn bytes(self) -> u64 {
         self.blocks * (BITS_PER_BLOCK / 8)
     }
@@ -107,13 +81,6 @@ impl BlockedBloomPlan {
     /// The false-positive rate, 0..=1, expected once the filter holds `items` distinct keys.
     /// O(1): at most about 800 steps. For fewer than about ten blocks it is somewhat too high, never
     /// too low.
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BlockedBloomPlan;
-    /// let rate = BlockedBloomPlan::new(1_000)?.false_positive_rate(20_000);
-    /// assert!((rate - 0.0040).abs() < 0.0001);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(self, items: u64) -> f64 {
         let mean = items as f64 / self.blocks as f64;
         (block_mixture(mean) + rate_of_low_bits(mean)).min(1.0)

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::frame::{END_BYTES, HEAD_BYTES, Head, Kind, MAGIC};
+use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
@@ -57,7 +57,7 @@ impl Looks {
             let place = at + begin as u64;
             match self.committed {
                 Some(end) => self.goes_on |= place >= end,
-                None if head.kind != Kind::Changes => {
+                None if head.kind.commits() => {
                     self.committed = Some(place + HEAD_BYTES + head.payload_bytes + END_BYTES);
                 }
                 None => {}

@@ -1,4 +1,4 @@
-//! How much memory there is for a snapshot that is made beside the work.
+//! How much memory there is for a snapshot that is made in the background.
 
 use sysinfo::{MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 

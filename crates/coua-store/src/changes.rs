@@ -1,11 +1,12 @@
-//! Changes of a filter, as the journal keeps them.
+//! Changes of a filter, as the log keeps them.
 
-use coua::{BatchFull, Change, Generations, KeyHash, Ledger, Window};
+use coua::window::{Change, ChangeLog, Generations, Window};
+use coua::{BatchFull, KeyHash};
 
 use crate::fields::{Fields, put_u32, put_u64};
 use crate::view::Memory;
 
-// What a run is (docs/journal.md).
+// What a run is (docs/format.md, section 9).
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
 /// The one number of such a run is where the clock stands from here on.
@@ -16,9 +17,9 @@ const GENERATION: u32 = 4;
 /// Hashes in one run of changes at most.
 const MOST_IN_RUN: usize = 1 << 16;
 
-/// Changes that are not in the journal yet.
+/// Changes that are not in the log yet.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct Changes {
     bytes: Vec<u8>,
     /// The kind of the last run, and where its count stands.
     run: Option<(Change, usize)>,
@@ -26,7 +27,7 @@ pub(crate) struct Log {
     generation: Option<u64>,
 }
 
-impl Log {
+impl Changes {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -72,23 +73,23 @@ impl Log {
     }
 }
 
-/// What a filter does, on its way into the log.
+/// What a filter does, on its way into the changes to commit.
 pub(crate) struct Notes<'a> {
     /// None if nothing is to be noted.
-    pub(crate) log: Option<&'a mut Log>,
+    pub(crate) changes: Option<&'a mut Changes>,
     /// Without a window nothing is said of generations.
     pub(crate) window: Option<Window>,
 }
 
-impl Ledger for Notes<'_> {
-    fn turned(&mut self, clock: u64) {
-        if let Some(log) = &mut self.log {
-            log.push_number(TURN, clock);
+impl ChangeLog for Notes<'_> {
+    fn clock_set(&mut self, clock: u64) {
+        if let Some(changes) = &mut self.changes {
+            changes.push_number(TURN, clock);
         }
     }
 
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash) {
-        let Some(log) = &mut self.log else { return };
+        let Some(log) = &mut self.changes else { return };
         if self.window.is_some() && log.generation != Some(generation) {
             log.push_number(GENERATION, generation);
             log.generation = Some(generation);
@@ -125,14 +126,16 @@ pub(crate) fn repeat(
         }
         match (kind, &hashes[..], generation) {
             (INSERT, _, Some(generation)) => {
-                let done = filter.repeat(Change::Insert, generation, &hashes);
+                let done = filter.replay(Change::Insert, generation, &hashes);
                 done.map_err(Unrepeatable::Full)?;
             }
             (REMOVE, _, Some(generation)) => {
-                let done = filter.repeat(Change::Remove, generation, &hashes);
+                let done = filter.replay(Change::Remove, generation, &hashes);
                 done.map_err(Unrepeatable::Full)?;
             }
-            (TURN, [clock], _) if filter.can_turn(clock.to_u64()) => filter.turn(clock.to_u64()),
+            (TURN, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
+                filter.set_clock(clock.to_u64())
+            }
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
                 generation = Some(number.to_u64());
             }

@@ -16,12 +16,40 @@ pub(crate) const MOST_PAYLOAD: u64 = 64 << 20;
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Changes, valid once they are committed.
+    /// Changes of the filter, valid once they are committed.
     Changes,
-    /// Commits the changes before it, with the progress.
+    /// Commits the frames before it.
     Commit,
-    /// As a commit, if the snapshot that it names has replaced the one of this journal.
+    /// In journals of the two-file form alone: a commit if the snapshot that it names has replaced the
+    /// journal's.
     Checkpoint,
+    /// Changes of the runs that the filter remembers, valid once they are committed.
+    Runs,
+    /// Names the journal of the two-file form that this log has taken over.
+    TakeOver,
+}
+
+impl Kind {
+    const ALL: [(u32, Self); 5] = [
+        (1, Self::Changes),
+        (2, Self::Commit),
+        (3, Self::Checkpoint),
+        (4, Self::Runs),
+        (5, Self::TakeOver),
+    ];
+
+    /// Whether it ends a transaction.
+    pub(super) fn commits(self) -> bool {
+        matches!(self, Self::Commit | Self::Checkpoint)
+    }
+
+    fn number(self) -> u32 {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or(0, |(number, _)| *number)
+    }
+
+    fn of(number: u32) -> Option<Self> {
+        Self::ALL.iter().find(|(found, _)| *found == number).map(|(_, kind)| *kind)
+    }
 }
 
 /// The head of a frame.
@@ -29,7 +57,7 @@ pub(crate) enum Kind {
 pub(crate) struct Head {
     pub(crate) kind: Kind,
     pub(crate) sequence: u64,
-    /// The checksum of the snapshot to which the journal belongs.
+    /// The checksum of the snapshot that the frame follows.
     pub(crate) snapshot: u64,
     pub(crate) payload_bytes: u64,
     payload_sum: u64,
@@ -51,14 +79,7 @@ impl Head {
     ) {
         let begin = out.len();
         out.extend_from_slice(&MAGIC);
-        put_u32(
-            out,
-            match kind {
-                Kind::Changes => 1,
-                Kind::Commit => 2,
-                Kind::Checkpoint => 3,
-            },
-        );
+        put_u32(out, kind.number());
         for number in [sequence, snapshot, payload.len() as u64, xxh3_64(payload)] {
             put_u64(out, number);
         }
@@ -75,13 +96,9 @@ impl Head {
             return None;
         }
         let mut fields = Fields::new(&covered[4..]);
-        let kind = match fields.u32()? {
-            1 => Kind::Changes,
-            2 => Kind::Commit,
-            3 => Kind::Checkpoint,
-            found => {
-                return Some(Err(Damage::Field { name: "frame kind", found: u64::from(found) }));
-            }
+        let number = fields.u32()?;
+        let Some(kind) = Kind::of(number) else {
+            return Some(Err(Damage::Kind { found: number }));
         };
         let head = Self {
             kind,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use coua::{CuckooFilter, Generations, KeyHash, LoadError, OutOfMemory, When};
+use coua::window::{Generations, When};
+use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
 use super::{Crew, Signals, Work};
@@ -30,9 +31,9 @@ fn bytes_of(filter: &Generations) -> Vec<u8> {
 /// A filter that grows in the course of some rounds.
 fn make() -> CuckooFilter {
     let mut filter = CuckooFilter::builder().capacity(700).hash_bits(50).build().unwrap();
-    filter.insert_hash_batch(&hashes(1_000_000)).unwrap();
+    filter.insert_batch(&hashes(1_000_000)).unwrap();
     for round in 2_000_000..2_000_010 {
-        filter.insert_hash_batch(&hashes(round)).unwrap();
+        filter.insert_batch(&hashes(round)).unwrap();
     }
     filter
 }
@@ -81,11 +82,11 @@ impl Bench {
 
     fn change(&mut self, store: &mut Store) {
         self.round += 1;
-        let (hashes, mut removed) = (hashes(self.round), Vec::new());
-        store.insert_hash_batch(&hashes).unwrap();
-        store.remove_hash_batch(&hashes[..9], &mut removed);
-        self.plain.insert_hash_batch(&hashes, When::Now, &mut ()).unwrap();
-        self.plain.remove_hash_batch(&hashes[..9], &mut removed, &mut ());
+        let hashes = hashes(self.round);
+        store.insert_batch(&hashes).unwrap();
+        store.remove_batch(&hashes[..9]);
+        self.plain.insert_batch(&hashes).unwrap();
+        self.plain.remove_batch(&hashes[..9]);
     }
 
     /// A round, committed.
@@ -243,10 +244,9 @@ fn the_same_bytes_shorten_the_journal() {
     let mut store = bench.open();
     store.commit(&bench.progress()).unwrap();
     let (inode, more) = (inode_at(&bench.path()), &hashes(77)[..9]);
-    let mut removed = Vec::new();
     while !bench.held.is_at_work() {
-        store.insert_hash_batch(more).unwrap();
-        store.remove_hash_batch(more, &mut removed);
+        store.insert_batch(more).unwrap();
+        store.remove_batch(more);
         bench.round += 1;
         store.commit(&bench.progress()).unwrap();
         assert!(bench.round < 1_000, "it never begins");
@@ -326,11 +326,11 @@ fn damage_is_not_written_on() {
             break;
         }
         assert!(commits < 1_000, "it never begins");
-        store.insert_hash_batch(&hashes(5)).unwrap();
+        store.insert_batch(&hashes(5)).unwrap();
         store.commit(&Progress { records: 5, ..Progress::default() }).unwrap();
     }
     bench.held.release();
-    store.insert_hash_batch(&hashes(6)).unwrap();
+    store.insert_batch(&hashes(6)).unwrap();
     let error = store.commit(&Progress { records: 6, ..Progress::default() }).unwrap_err();
     assert!(matches!(error, StoreError::Load { .. }), "{error}");
     assert!(error.to_string().contains("segment 0"), "{error}");

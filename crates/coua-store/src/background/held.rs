@@ -1,4 +1,4 @@
-//! A crew that works when the test says so.
+//! Background work that is done when the test says so.
 
 use std::io;
 use std::mem;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Crew, Signals, Work};
+use super::{Signals, Spawn, Work};
 
 /// Work begins when it is released, or stopped.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Held {
     done: Arc<AtomicUsize>,
 }
 
-impl Crew for Held {
+impl Spawn for Held {
     fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()> {
         let (released, signals) = (Arc::new(AtomicBool::new(false)), signals.clone());
         let (gate, done) = (released.clone(), self.done.clone());

@@ -1,0 +1,297 @@
+//! The next snapshot, made by a thread while the work goes on.
+//!
+//! All that it is to hold is on the disk already: the present snapshot, and the log up to a commit. So
+//! the thread makes it from these, and shares nothing with the filter in memory
+//! (`docs/decisions/0012-background-snapshots.md`).
+//!
+//! The thread is given open files, and touches no name: who gives up on it removes the name, and
+//! what it may still write then is nowhere.
+
+#[cfg(test)]
+pub(crate) mod held;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+
+use coua::window::Generations;
+
+use crate::access::Touch;
+use crate::error::StoreError;
+use crate::lock::is_at;
+use crate::log::{Base, Log, Mark, Scan, Transaction};
+use crate::options::Options;
+use crate::runs::Runs;
+use crate::snapshot::{Next, Pace, put_state, write_snapshot};
+use crate::state::{apply, view_of};
+use crate::store::{Need, Store};
+
+/// Bytes of log that a commit copies itself, in less time than it waits for the disk.
+const CLOSE: u64 = 1 << 20;
+
+/// Who does the work: the seam at which tests hold it.
+pub(crate) trait Spawn: Debug + Send + Sync {
+    /// Has the work done by somebody else.
+    fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()>;
+}
+
+pub(crate) type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread for each work.
+#[derive(Debug)]
+pub(crate) struct Threads;
+
+impl Spawn for Threads {
+    fn start(&self, work: Work, _signals: &Arc<Signals>) -> io::Result<()> {
+        thread::Builder::new().name("coua-snapshot".to_owned()).spawn(work).map(drop)
+    }
+}
+
+/// What the store tells the thread.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    stop: AtomicBool,
+    /// Where the last commit ends.
+    committed: AtomicU64,
+}
+
+impl Signals {
+    /// Nobody wants the snapshot any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The thread at work, as the store sees it.
+#[derive(Debug)]
+pub(crate) struct Background {
+    signals: Arc<Signals>,
+    path: PathBuf,
+    made: Receiver<Result<Made, StoreError>>,
+}
+
+/// The next file, on the disk and without its name.
+#[derive(Debug)]
+pub(crate) struct Made {
+    next: Next,
+    log: Log,
+    /// It has the frames of the present log up to here.
+    copied: Mark,
+}
+
+impl Background {
+    /// Tells of a commit.
+    pub(crate) fn tell(&self, committed: Mark) {
+        self.signals.committed.store(committed.at, Ordering::Relaxed);
+    }
+}
+
+impl Store {
+    /// Whether a new snapshot is written in the background: not one that takes less time than a commit.
+    pub(crate) fn works_in_background(&self) -> bool {
+        self.log.base().bytes > 0 && self.largest() >= self.options.background_from
+    }
+
+    /// Bytes of the present snapshot, or of the next one if that will be larger.
+    pub(crate) fn largest(&self) -> u64 {
+        self.log.base().bytes.max(self.filter.memory_bytes() as u64)
+    }
+
+    /// Whether a new snapshot is to be begun in the background.
+    pub(crate) fn is_due(&self) -> bool {
+        self.background.is_none()
+            && self.is_at_limit(self.changes.bytes())
+            && self.works_in_background()
+    }
+
+    /// Whether there is memory for it: the thread has a filter of its own.
+    pub(crate) fn has_memory_for_background(&self) -> bool {
+        let Some(available) = (self.options.available_memory)() else { return true };
+        let present = self.log.base().bytes;
+        let growth = self.largest() - present;
+        let own = self.options.access.own_bytes(present, self.log.bytes() / 8);
+        // A quarter is left to others.
+        own.saturating_add(growth) <= available / 4 * 3
+    }
+
+    /// Begins to make the next snapshot, which will have what is committed now.
+    pub(crate) fn start_background(&mut self) -> Result<(), StoreError> {
+        self.take_space()?;
+        let Some(next) = self.next.take() else { return Ok(()) };
+        let path = next.path.clone();
+        let started = self.start_task(next);
+        if started.is_err() {
+            self.options.disk.remove(&path).ok();
+        }
+        started
+    }
+
+    fn start_task(&mut self, next: Next) -> Result<(), StoreError> {
+        let (path, until) = (self.lock.path().clone(), self.log.committed());
+        // With a position of its own.
+        let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
+        if !self.lock.is_held() || !is_at(&file, &path) {
+            return Err(StoreError::Replaced { path });
+        }
+        let committed = AtomicU64::new(until.at);
+        let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
+        let (next_path, options) = (next.path.clone(), self.options.for_all());
+        let (base, runs) = (self.log.base(), self.committed_runs.clone());
+        let task = Task {
+            options,
+            file,
+            path: path.clone(),
+            base,
+            until,
+            runs,
+            next,
+            signals: signals.clone(),
+        };
+        let (sender, made) = channel();
+        // If nobody listens any more, what was made goes away here.
+        let work = Box::new(move || drop(sender.send(task.run())));
+        let started = self.options.spawn.start(work, &signals);
+        started
+            .map_err(|source| StoreError::io(&path, "start the background snapshot of", source))?;
+        self.background = Some(Background { signals, path: next_path, made });
+        Ok(())
+    }
+
+    /// The next file, if it has been made. What went wrong is said once; without memory for it, the snapshot is
+    /// written at once.
+    pub(crate) fn made(&mut self) -> Result<Option<Made>, StoreError> {
+        let Some(background) = &self.background else { return Ok(None) };
+        let made = match background.made.try_recv() {
+            Err(TryRecvError::Empty) => return Ok(None),
+            Ok(made) => made,
+            Err(TryRecvError::Disconnected) => {
+                let source = io::Error::other("its thread has ended early");
+                Err(StoreError::io(self.lock.path(), "write a new snapshot of", source))
+            }
+        };
+        if let (Err(_), Some(background)) = (&made, self.background.take()) {
+            self.options.disk.remove(&background.path).ok();
+        }
+        match made {
+            Err(error) if error.lacks_memory() => {
+                self.outgrow();
+                Ok(None)
+            }
+            made => made.map(Some),
+        }
+    }
+
+    /// Commits, and goes over to a file that was made in the background.
+    pub(crate) fn go_over_to(&mut self, made: Made) -> Result<(), StoreError> {
+        let Made { next, mut log, copied } = made;
+        let disk = self.options.disk.clone();
+        let to = next.target(&*disk);
+        let (changes, runs) = (mem::take(&mut self.changes), self.run_changes());
+        let ready = Scan::new(self.lock.file(), self.lock.path(), self.log.base())
+            .and_then(|present| log.copy(to, &present, copied, self.log.written().at))
+            .and_then(|_| log.put(to, Transaction { changes: changes.bytes(), runs: &runs }))
+            .and_then(|()| to.sync())
+            .and_then(|()| self.give_name(&next));
+        if let Err(error) = ready {
+            next.remove(&*disk);
+            // The present file is as it was, and the next commit appends to it.
+            self.changes = changes;
+            return Err(error);
+        }
+        log.settle();
+        self.has_replaced(next.file, log);
+        self.sync_name()?;
+        // The commit is done. Without space the next one will say why.
+        self.reserve().ok();
+        Ok(())
+    }
+
+    /// Gives up on the snapshot that is being made, and waits until its memory and its space are free.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(made) = self.stop_background() {
+            made.recv().ok();
+        }
+    }
+
+    /// Gives up on the snapshot that is being made. Its thread ends by itself, and what it may still write has no
+    /// name.
+    pub(crate) fn stop_background(&mut self) -> Option<Receiver<Result<Made, StoreError>>> {
+        let background = self.background.take()?;
+        background.signals.stop.store(true, Ordering::Relaxed);
+        self.options.disk.remove(&background.path).ok();
+        Some(background.made)
+    }
+
+    /// Whether the log with these changes is as large as it should become.
+    pub(crate) fn is_at_limit(&self, changes: &[u8]) -> bool {
+        let limit = self.options.log_limit(self.log.base().bytes);
+        self.need == Need::Log && self.log_with(changes) >= limit
+    }
+}
+
+/// What the thread has to do.
+struct Task {
+    options: Options,
+    file: File,
+    /// For messages alone.
+    path: PathBuf,
+    base: Base,
+    until: Mark,
+    /// As they were committed.
+    runs: Runs,
+    next: Next,
+    signals: Arc<Signals>,
+}
+
+impl Task {
+    fn run(self) -> Result<Made, StoreError> {
+        let disk = &*self.options.disk;
+        let filter = self.filter()?;
+        let to = self.next.target(disk);
+        let mut log = Log::empty(write_snapshot(to, &filter, Pace::Steady(&self.signals))?);
+        drop(filter);
+        put_state(&mut log, to, &self.runs, None)?;
+        let (mut copied, committed) = (self.until, &self.signals.committed);
+        loop {
+            let present = Scan::new(&self.file, &self.path, self.base)?;
+            copied = log.copy(to, &present, copied, committed.load(Ordering::Relaxed))?;
+            to.sync()?;
+            let is_close = committed.load(Ordering::Relaxed) < copied.at + CLOSE;
+            if is_close || self.signals.is_stopped() {
+                return Ok(Made { next: self.next, log, copied });
+            }
+        }
+    }
+
+    /// The filter as it was committed.
+    fn filter(&self) -> Result<Generations, StoreError> {
+        let unreadable = |source| StoreError::Load { path: self.path.clone(), source };
+        self.go_on()?;
+        let logged = self.until.at - self.base.bytes;
+        let view = view_of(&self.options, &self.file, self.base.bytes, Touch::Change, logged);
+        let mut view = view.map_err(unreadable)?;
+        if view.memory.is_mapped {
+            // Damage must not get a new checksum; and what is read in order need not come page by page.
+            Generations::verify(&self.file, self.base.bytes).map_err(unreadable)?;
+        }
+        let scan = Scan::new(&self.file, &self.path, self.base)?;
+        scan.frames(self.base.first(), self.until.at, |frame| {
+            self.go_on()?;
+            apply(&mut view, &self.path, frame)
+        })?;
+        Ok(view.filter)
+    }
+
+    fn go_on(&self) -> Result<(), StoreError> {
+        let given_up = || StoreError::io(&self.path, "write", io::Error::other("given up"));
+        if self.signals.is_stopped() { Err(given_up()) } else { Ok(()) }
+    }
+}

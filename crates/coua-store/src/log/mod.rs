@@ -1,0 +1,47 @@
+//! The log: what was committed since the snapshot, in frames that are there whole or not at all.
+//!
+//! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and the one
+//! that commits them.
+
+mod frame;
+mod scan;
+mod torn;
+mod write;
+
+pub(crate) use frame::{Kind, MOST_PAYLOAD};
+pub(crate) use scan::{Contents, Frame, Scan};
+pub(crate) use write::{Log, Target, Transaction};
+
+/// Where frames begin in a file, and the snapshot that they belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Base {
+    /// Bytes before the first frame: those of the snapshot, or the header of a journal.
+    pub(crate) bytes: u64,
+    /// The whole checksum in the snapshot's trailer.
+    pub(crate) checksum: u64,
+}
+
+impl Base {
+    /// Bytes at the end of a snapshot that begin with its whole checksum (docs/format.md, section 6).
+    pub(crate) const END: usize = 16;
+
+    /// Of a snapshot of so many `bytes` that ends with these.
+    pub(crate) fn of(end: &[u8], bytes: u64) -> Self {
+        let checksum = end.first_chunk().copied().unwrap_or_default();
+        Self { bytes, checksum: u64::from_le_bytes(checksum) }
+    }
+
+    /// Where the first frame stands.
+    pub(crate) fn first(self) -> Mark {
+        Mark { at: self.bytes, sequence: 0 }
+    }
+}
+
+/// A place between two frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Bytes from the beginning of the file.
+    pub(crate) at: u64,
+    /// The number of the frame that follows.
+    pub(crate) sequence: u64,
+}

@@ -1,0 +1,159 @@
+//! Reading frames. The bytes are hostile until checked.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::frame::{END_BYTES, HEAD_BYTES, Head};
+use super::torn::is_torn;
+use super::{Base, Kind, Mark};
+use crate::damage::Damage;
+use crate::error::StoreError;
+
+/// A file of frames that is being read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan<'a> {
+    file: &'a File,
+    path: &'a Path,
+    base: Base,
+    bytes: u64,
+}
+
+/// What a log holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contents {
+    /// Where the last commit ends; what follows does not count.
+    pub(crate) committed: Mark,
+    pub(crate) transactions: u64,
+    /// Bytes after the last commit.
+    pub(crate) uncommitted: u64,
+}
+
+/// A frame that stands at an offset.
+pub(crate) struct Frame<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) begin: Mark,
+    pub(crate) end: Mark,
+    pub(crate) payload: &'a [u8],
+}
+
+/// What stands at an offset.
+enum Found {
+    Frame(Head, Vec<u8>),
+    /// The file ends here, or within a frame.
+    End,
+    Not(Damage),
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(file: &'a File, path: &'a Path, base: Base) -> Result<Self, StoreError> {
+        let metadata = file.metadata();
+        let bytes = metadata.map_err(|source| StoreError::io(path, "read", source))?.len();
+        Ok(Self { file, path, base, bytes })
+    }
+
+    /// Checks every frame up to the last one that is whole, and shows each to `each`.
+    pub(crate) fn contents(
+        &self,
+        mut each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
+    ) -> Result<Contents, StoreError> {
+        let mut at = self.base.first();
+        let (mut committed, mut transactions) = (at, 0);
+        loop {
+            match self.frame_at(at)? {
+                Found::Frame(head, payload) => {
+                    let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
+                    let frame = Frame { kind: head.kind, begin: at, end, payload: &payload };
+                    each(&frame).map_err(|what| self.damaged(at.at, what))?;
+                    at = end;
+                    if head.kind.commits() {
+                        (committed, transactions) = (at, transactions + 1);
+                    }
+                }
+                Found::End => break,
+                Found::Not(what) => {
+                    let torn = is_torn(self.file, at.at, self.bytes);
+                    if torn.map_err(|source| self.failed(source))? {
+                        break;
+                    }
+                    return Err(self.damaged(at.at, what));
+                }
+            }
+        }
+        Ok(Contents { committed, transactions, uncommitted: self.bytes - committed.at })
+    }
+
+    /// Shows every frame between two places to `each`. Returns where the last one ends.
+    pub(crate) fn frames(
+        &self,
+        from: Mark,
+        to: u64,
+        mut each: impl FnMut(&Frame<'_>) -> Result<(), StoreError>,
+    ) -> Result<Mark, StoreError> {
+        let mut at = from;
+        while at.at < to {
+            match self.frame_at(at)? {
+                Found::Frame(head, payload) => {
+                    let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
+                    each(&Frame { kind: head.kind, begin: at, end, payload: &payload })?;
+                    at = end;
+                }
+                // It was there a moment ago.
+                Found::End => return Err(self.damaged(at.at, Damage::Checksum)),
+                Found::Not(what) => return Err(self.damaged(at.at, what)),
+            }
+        }
+        Ok(at)
+    }
+
+    fn frame_at(&self, Mark { at, sequence }: Mark) -> Result<Found, StoreError> {
+        let left = self.bytes.saturating_sub(at);
+        if left < HEAD_BYTES {
+            return Ok(Found::End);
+        }
+        let head = match Head::decode(&self.read(at, HEAD_BYTES)?) {
+            None => return Ok(Found::Not(Damage::Checksum)),
+            Some(Err(what)) => return Err(self.damaged(at, what)),
+            Some(Ok(head)) => head,
+        };
+        let expected = self.base.checksum;
+        if head.snapshot != expected {
+            let what = Damage::Frame { found: head.snapshot, expected };
+            return Err(self.damaged(at, what));
+        }
+        if head.sequence != sequence {
+            let what = Damage::Sequence { found: head.sequence, expected: sequence };
+            return Err(self.damaged(at, what));
+        }
+        if head.frame_bytes() > left {
+            return Ok(Found::End);
+        }
+        let mut rest = self.read(at + HEAD_BYTES, head.payload_bytes + END_BYTES)?;
+        if head.payload(&rest).is_none() {
+            return Ok(Found::Not(Damage::Checksum));
+        }
+        rest.truncate(head.payload_bytes as usize);
+        Ok(Found::Frame(head, rest))
+    }
+
+    /// As many bytes as there are; the length was checked before.
+    fn read(&self, at: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+        let mut input = self.file;
+        let mut bytes = vec![0; length as usize];
+        let read = input.seek(SeekFrom::Start(at)).and_then(|_| input.read_exact(&mut bytes));
+        match read {
+            // A writer took back what it had begun.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            read => read.map_err(|source| self.failed(source))?,
+        }
+        Ok(bytes)
+    }
+
+    fn failed(&self, source: io::Error) -> StoreError {
+        StoreError::io(self.path, "read", source)
+    }
+
+    pub(crate) fn damaged(&self, offset: u64, what: Damage) -> StoreError {
+        StoreError::Damaged { path: self.path.to_owned(), offset, what }
+    }
+}

@@ -1,0 +1,173 @@
+//! Writing the log: append, sync, or take back.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::frame::Head;
+use super::{Base, Contents, Kind, Mark, Scan};
+use crate::disk::Disk;
+use crate::error::StoreError;
+
+/// Bytes that are written at once when frames are copied.
+const STEP: usize = 1 << 20;
+
+/// The log of a file, open for appending.
+#[derive(Debug)]
+pub(crate) struct Log {
+    base: Base,
+    /// Where the last commit ends.
+    committed: Mark,
+    /// Where the next frame begins.
+    written: Mark,
+    /// There may be bytes after the last commit.
+    is_ahead: bool,
+}
+
+/// What one commit makes durable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transaction<'a> {
+    pub(crate) changes: &'a [u8],
+    /// Payloads of frames of runs.
+    pub(crate) runs: &'a [Vec<u8>],
+}
+
+/// The file of a log, and what its steps go through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) file: &'a File,
+    pub(crate) path: &'a PathBuf,
+}
+
+impl Target<'_> {
+    fn failed(&self, doing: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
+        let path = self.path.clone();
+        move |source| StoreError::io(&path, doing, source)
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.disk.sync(self.file).map_err(self.failed("sync"))
+    }
+}
+
+impl Log {
+    /// After a snapshot that nothing follows yet.
+    pub(crate) fn empty(base: Base) -> Self {
+        let first = base.first();
+        Self { base, committed: first, written: first, is_ahead: false }
+    }
+
+    /// After the last commit that was found; what follows it goes with the next commit, or before.
+    pub(crate) fn resume(base: Base, contents: &Contents) -> Self {
+        let committed = contents.committed;
+        Self { base, committed, written: committed, is_ahead: contents.uncommitted > 0 }
+    }
+
+    pub(crate) fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Bytes of all frames, also those that are not committed yet.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.written.at - self.base.bytes
+    }
+
+    pub(crate) fn committed(&self) -> Mark {
+        self.committed
+    }
+
+    pub(crate) fn written(&self) -> Mark {
+        self.written
+    }
+
+    /// Whether there may be bytes after the last commit.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.is_ahead
+    }
+
+    /// Appends a frame that a later commit makes valid.
+    pub(crate) fn append(
+        &mut self,
+        to: Target<'_>,
+        kind: Kind,
+        payload: &[u8],
+    ) -> Result<(), StoreError> {
+        let mut bytes = Vec::new();
+        let mut end = self.written;
+        self.frame(&mut bytes, &mut end, kind, payload);
+        self.write(to, &bytes, end)
+    }
+
+    /// Appends frames of another file, under new numbers. Returns where they end there.
+    pub(crate) fn copy(
+        &mut self,
+        to: Target<'_>,
+        other: &Scan<'_>,
+        from: Mark,
+        until: u64,
+    ) -> Result<Mark, StoreError> {
+        let (mut bytes, mut end) = (Vec::new(), self.written);
+        let read = other.frames(from, until, |frame| {
+            self.frame(&mut bytes, &mut end, frame.kind, frame.payload);
+            if bytes.len() >= STEP {
+                self.write(to, &bytes, end)?;
+                bytes.clear();
+            }
+            Ok(())
+        })?;
+        if !bytes.is_empty() {
+            self.write(to, &bytes, end)?;
+        }
+        Ok(read)
+    }
+
+    /// Appends a transaction, without waiting for the disk.
+    pub(crate) fn put(&mut self, to: Target<'_>, what: Transaction<'_>) -> Result<(), StoreError> {
+        let (mut bytes, mut end) = (Vec::new(), self.written);
+        if !what.changes.is_empty() {
+            self.frame(&mut bytes, &mut end, Kind::Changes, what.changes);
+        }
+        for runs in what.runs {
+            self.frame(&mut bytes, &mut end, Kind::Runs, runs);
+        }
+        self.frame(&mut bytes, &mut end, Kind::Commit, &[]);
+        self.write(to, &bytes, end)
+    }
+
+    /// All that was written is on the disk: it is committed.
+    pub(crate) fn settle(&mut self) {
+        (self.committed, self.is_ahead) = (self.written, false);
+    }
+
+    /// Whether a commit is there that this log does not know of: one that was said to have failed.
+    pub(crate) fn has_another_commit(&self, to: Target<'_>) -> bool {
+        let scan = Scan::new(to.file, to.path, self.base);
+        let contents = scan.and_then(|scan| scan.contents(|_| Ok(())));
+        contents.is_ok_and(|contents| contents.committed.at > self.committed.at)
+    }
+
+    /// Cuts off what follows the last commit.
+    pub(crate) fn take_back(&mut self, to: Target<'_>) -> Result<(), StoreError> {
+        if !self.is_ahead {
+            return Ok(());
+        }
+        to.disk.cut(to.file, self.committed.at).map_err(to.failed("cut"))?;
+        to.sync()?;
+        (self.written, self.is_ahead) = (self.committed, false);
+        Ok(())
+    }
+
+    fn frame(&self, out: &mut Vec<u8>, end: &mut Mark, kind: Kind, payload: &[u8]) {
+        let before = out.len();
+        Head::write(out, kind, end.sequence, self.base.checksum, payload);
+        end.at += (out.len() - before) as u64;
+        end.sequence += 1;
+    }
+
+    fn write(&mut self, to: Target<'_>, bytes: &[u8], end: Mark) -> Result<(), StoreError> {
+        self.is_ahead = true;
+        to.disk.write(to.file, bytes, self.written.at).map_err(to.failed("write"))?;
+        self.written = end;
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Files that are to replace a filter: `.seen.coua.Xk3f9QpZ.tmp` for `seen.coua`. A killed writer leaves its
+//! file, which the next writer of that filter removes.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::folder::folder_of;
+
+/// Random characters of a name.
+const RANDOM: usize = 8;
+const END: &str = ".tmp";
+/// Bytes of the filter's name: file systems allow 255 in all.
+const MOST_NAME: usize = 200;
+/// How a snapshot begins, and what a power cut may leave of one.
+const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+const SECTOR: u64 = 512;
+
+/// Makes one, with the owner and the permissions of the filter that it is to replace.
+pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
+    let (old, begin) = (fs::metadata(target)?, begin_of(target));
+    let mut builder = Builder::new();
+    // For its owner alone until the permissions are those of the filter.
+    let file =
+        builder.prefix(&begin).suffix(END).rand_bytes(RANDOM).tempfile_in(folder_of(target))?;
+    keep_owner(file.as_file(), &old);
+    file.as_file().set_permissions(old.permissions())?;
+    Ok(file)
+}
+
+/// Removes what killed writers of this filter have left. Only its writer may call it.
+pub(crate) fn clear(target: &Path) {
+    let Ok(entries) = fs::read_dir(folder_of(target)) else { return };
+    let begin = begin_of(target);
+    for entry in entries.filter_map(Result::ok) {
+        if is_name(&entry.file_name(), &begin) && is_abandoned(&entry.path()) {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+fn begin_of(target: &Path) -> OsString {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let mut end = name.len().min(MOST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!(".{}.", &name[..end]).into()
+}
+
+fn is_name(name: &OsString, begin: &OsString) -> bool {
+    let (name, begin) = (name.as_encoded_bytes(), begin.as_encoded_bytes());
+    let random = name.strip_prefix(begin).and_then(|rest| rest.strip_suffix(END.as_bytes()));
+    random.is_some_and(|bytes| bytes.len() == RANDOM && bytes.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// Whether it is a file of a writer, and of none that is still at work.
+fn is_abandoned(path: &Path) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
+    let mut begin = Vec::new();
+    let read = file.by_ref().take(SECTOR).read_to_end(&mut begin);
+    let is_ours = begin.starts_with(&MAGIC) || begin.iter().all(|&byte| byte == 0);
+    read.is_ok() && is_ours && file.try_lock().is_ok()
+}
+
+/// Whoever may not give a file to its owner keeps at least the group.
+#[cfg(unix)]
+fn keep_owner(file: &File, old: &Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let Ok(new) = file.metadata() else { return };
+    let is_given = new.uid() == old.uid() || fchown(file, Some(old.uid()), Some(old.gid())).is_ok();
+    if new.gid() != old.gid() && !is_given {
+        fchown(file, None, Some(old.gid())).ok();
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_file: &File, _old: &Metadata) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_writers_of_the_filter_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("seen.coua");
+        fs::write(&target, "").unwrap();
+        let (_, left) = create(&target).unwrap().keep().unwrap();
+        let (at_work, held) = create(&target).unwrap().keep().unwrap();
+        at_work.try_lock().unwrap();
+        let others =
+            [".seen.coua.notes.tmp", ".seen.coua.abcdefgh.tmp", ".seen2.coua.abcdefgh.tmp"];
+        for name in others {
+            fs::write(folder.path().join(name), "somebody's").unwrap();
+        }
+        clear(&target);
+        assert!(!left.exists() && held.exists() && target.exists());
+        assert!(others.iter().all(|name| folder.path().join(name).exists()));
+        drop(at_work);
+        clear(&target);
+        assert!(!held.exists());
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), "\u{e9}".repeat(127)] {
+            let target = folder.path().join(name);
+            fs::write(&target, "").unwrap();
+            let (_, path) = create(&target).unwrap().keep().unwrap();
+            clear(&target);
+            assert!(!path.exists());
+        }
+    }
+}
