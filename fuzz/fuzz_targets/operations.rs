@@ -24,7 +24,7 @@ struct Plan {
     more: u16,
     exactness: Exactness,
     when_full: u8,
-    max_relocations: u8,
+    max_evictions: u8,
     /// Hashes, some made from others by changing low bits.
     pool: Vec<(u64, u8)>,
     operations: Vec<Operation>,
@@ -91,7 +91,7 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
         .slots_per_bucket(slots)
         .capacity(capacity)
         .when_full(when_full)
-        .max_relocations(u32::from(plan.max_relocations));
+        .max_evictions(u32::from(plan.max_evictions));
     let rate = |exponent: u8| 0.9f64.powi(1 + i32::from(exponent));
     let builder = match plan.exactness {
         Exactness::Rate(exponent) => builder.rate(rate(exponent)),

@@ -1,16 +1,16 @@
 //! Describing a filter before it exists.
 
+use crate::cuckoo::{CuckooFilter, Policy, WhenFull};
 use crate::error::BuildError;
-use crate::filter::{CuckooFilter, Policy, WhenFull};
-use crate::geometry::{Geometry, LOW_BITS, Layout};
 use crate::hash::KeyHasher;
+use crate::kernel::{Geometry, LOW_BITS, Layout};
 use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
-/// Steps after which a relocation gives up. Relocations at the planned load take 1 to 3 steps on
-/// average; the longest tail seen at full load is a few hundred.
-const DEFAULT_MAX_RELOCATIONS: u32 = 500;
+/// Steps after which an eviction chain gives up. Chains at the planned load take 1 to 3 steps on average; the
+/// longest seen at full load took a few hundred.
+const DEFAULT_MAX_EVICTIONS: u32 = 500;
 
 /// Describes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
 ///
@@ -31,7 +31,7 @@ pub struct CuckooFilterBuilder {
     hash_bits: Option<u32>,
     slots_per_bucket: Option<u32>,
     layout: Layout,
-    max_relocations: u32,
+    max_evictions: u32,
     pub(crate) hasher: KeyHasher,
     when_full: WhenFull,
     pub(crate) threads: usize,
@@ -46,7 +46,7 @@ impl Default for CuckooFilterBuilder {
             hash_bits: None,
             slots_per_bucket: None,
             layout: Layout::Buckets,
-            max_relocations: DEFAULT_MAX_RELOCATIONS,
+            max_evictions: DEFAULT_MAX_EVICTIONS,
             hasher: KeyHasher::default(),
             when_full: WhenFull::default(),
             threads: 1,
@@ -55,8 +55,8 @@ impl Default for CuckooFilterBuilder {
 }
 
 impl CuckooFilterBuilder {
-    /// More steps than this help nobody: a relocation that long has failed.
-    pub(crate) const MOST_RELOCATIONS: u32 = 10_000;
+    /// More steps than this help nobody: so long a chain has failed.
+    pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
     /// Items that there is room for without growing. Default: 15,000, or as many as there are keys in
     /// [`build_from`](Self::build_from) and its twins.
@@ -101,9 +101,9 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// Steps after which making room for an item is given up, at most 10,000. Default: 500.
-    pub fn max_relocations(mut self, steps: u32) -> Self {
-        self.max_relocations = steps;
+    /// Steps after which an eviction chain gives up ("kicks"), at most 10,000. Default: 500.
+    pub fn max_evictions(mut self, steps: u32) -> Self {
+        self.max_evictions = steps;
         self
     }
 
@@ -142,7 +142,7 @@ impl CuckooFilterBuilder {
         let policy = Policy {
             max_items,
             when_full: self.when_full,
-            max_relocations: self.max_relocations.min(Self::MOST_RELOCATIONS),
+            max_evictions: self.max_evictions.min(Self::MAX_EVICTIONS),
         };
         Ok((geometry, policy))
     }

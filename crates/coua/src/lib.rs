@@ -23,50 +23,35 @@
 //! integers or hashes ([`Key`]). What ends in `_batch` takes many keys, answers each in order, and is
 //! several times faster.
 //!
-//! A key passes each module once, downwards: bytes -> [`KeyHash`] -> geometry (segment, buckets,
-//! fingerprint) -> table (words) -> bucket (slots in a word) -> answer. `ARCHITECTURE.md` has the map.
+//! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words
+//! in memory -> answer. `ARCHITECTURE.md` has the map.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod arch;
 mod batch;
 pub mod bloom;
-mod bucket;
 mod build;
 mod builder;
 mod convert;
-mod describe;
-mod directory;
+mod cuckoo;
 mod error;
-mod filter;
-mod geometry;
-mod growth;
 mod hash;
+mod kernel;
 mod merge;
-mod pair;
-mod parts;
-mod prepared;
-mod rebuild;
-mod relocate;
-mod shapes;
 mod shared;
-mod side;
 pub mod sizing;
 #[cfg(test)]
 mod smoke;
 pub mod snapshot;
-mod split;
 mod table;
-mod ways;
 pub mod window;
 
 pub use builder::CuckooFilterBuilder;
 pub use convert::Conversion;
+pub use cuckoo::{CuckooFilter, WhenFull};
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
-pub use filter::{CuckooFilter, WhenFull};
-pub use geometry::Layout;
 pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher};
+pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};
 #[cfg(feature = "mmap")]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::error::{Full, FullReason, MergeError, OutOfMemory};
-use crate::filter::{CuckooFilter, WhenFull};
+use crate::cuckoo::{CuckooFilter, WhenFull};
+use crate::error::{Full, FullReason, MergeError};
 use crate::hash::Key;
-use crate::prepared::Copies;
+use crate::kernel::IfPresent;
 
 /// Keys that `extend` inserts together.
 const EXTEND_BATCH: usize = 1 << 13;
@@ -31,7 +31,7 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, Copies::Add)
+        self.merge_as(other, IfPresent::AddCopy)
     }
 
     /// Adds the items of `other` that are absent: the union of two sets that were filled by
@@ -52,14 +52,14 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, Copies::Keep)
+        self.merge_as(other, IfPresent::Skip)
     }
 
-    fn merge_as(&mut self, other: &Self, copies: Copies) -> Result<(), MergeError> {
-        if self.hasher != other.hasher {
+    fn merge_as(&mut self, other: &Self, if_present: IfPresent) -> Result<(), MergeError> {
+        if self.hasher() != other.hasher() {
             return Err(MergeError::Hasher);
         }
-        if !other.geometry.resolves(&self.geometry) {
+        if !other.geometry().resolves(self.geometry()) {
             return Err(MergeError::Resolution {
                 into_bits: self.hash_bits(),
                 from_bits: other.hash_bits(),
@@ -68,15 +68,15 @@ impl CuckooFilter {
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
         // With room for them it need not grow on the way; without memory for that it still may.
-        let expected = match copies {
-            Copies::Add => self.stored.saturating_add(other.stored),
-            Copies::Keep => self.stored.max(other.stored),
+        let expected = match if_present {
+            IfPresent::AddCopy => self.stored().saturating_add(other.stored()),
+            IfPresent::Skip => self.stored().max(other.stored()),
         };
-        let most = match self.policy.when_full {
+        let most = match self.policy().when_full {
             WhenFull::ExceedRate => u64::MAX,
-            _ => self.policy.max_items,
+            _ => self.policy().max_items,
         };
-        let more = expected.min(most).saturating_sub(self.stored);
+        let more = expected.min(most).saturating_sub(self.stored());
         match union.reserve(more) {
             // On its way there it would not become what it becomes without the limit.
             Err(full) if full.reason == FullReason::MemoryLimit => {
@@ -84,27 +84,9 @@ impl CuckooFilter {
             }
             Ok(()) | Err(_) => {}
         }
-        union.absorb(other, copies).map_err(MergeError::Full)?;
+        union.absorb(other, if_present).map_err(MergeError::Full)?;
         *self = union;
         Ok(())
-    }
-
-    /// A copy in memory of its own. O(bytes); segments without items are not copied.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfMemory`] if there is not as much memory again.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
-        let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
-        Ok(Self {
-            side: self.side.try_clone()?,
-            stored: self.stored,
-            splits: self.splits,
-            whole: self.whole,
-            memory_limit: self.memory_limit,
-            ..copy
-        })
     }
 }
 

@@ -146,7 +146,7 @@ fn every_batch_size_to_refusal() {
     for size in 1..=1000 {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let builder = builder.max_relocations([500, 20, 1, 0][size % 4]);
+        let builder = builder.max_evictions([500, 20, 1, 0][size % 4]);
         let fixed = builder.clone().capacity(1_500).rate(0.001).when_full(WhenFull::Refuse);
         assert!(run(&fixed, size, 4_000).refused > 0);
         let prefix = builder.capacity(1_500).hash_bits(32).when_full(WhenFull::Refuse);
@@ -161,7 +161,7 @@ fn every_batch_size_in_many_segments() {
         let capacity = 430_000;
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = match at {
-            0 => builder.capacity(capacity).hash_bits(64).max_relocations(3),
+            0 => builder.capacity(capacity).hash_bits(64).max_evictions(3),
             1 => builder.capacity(capacity / 3).hash_bits(50),
             2 => builder.capacity(capacity).hash_bits(30).when_full(WhenFull::Refuse),
             3 => builder.capacity(capacity).hash_bits(40).when_full(WhenFull::Refuse),
@@ -190,9 +190,9 @@ fn every_batch_size_in_many_segments() {
 #[ignore = "slow: run with ./test --all"]
 fn large_filters_to_refusal_and_through_growth() {
     for (layout, slots) in LAYOUTS {
-        for (size, max_relocations) in [(4096, 500), (100_000, 20), (997, 2)] {
+        for (size, max_evictions) in [(4096, 500), (100_000, 20), (997, 2)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let builder = builder.max_relocations(max_relocations);
+            let builder = builder.max_evictions(max_evictions);
             let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
             run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
             run(&builder.capacity(100_000).hash_bits(64), size, 4_000_000);

@@ -173,7 +173,7 @@ fn homeless_keys_up_to_the_limit_and_beyond() {
             let builder = CuckooFilter::builder()
                 .layout(layout)
                 .slots_per_bucket(slots)
-                .max_relocations(steps)
+                .max_evictions(steps)
                 .capacity(300_000);
             let hashes = random.hashes(count);
             for when_full in [WhenFull::Refuse, WhenFull::Grow] {
@@ -293,7 +293,7 @@ fn descriptions() -> impl Strategy<Value = CuckooFilterBuilder> {
                 .layout(layout)
                 .slots_per_bucket(slots)
                 .capacity(capacity)
-                .max_relocations(steps)
+                .max_evictions(steps)
                 .when_full(when_full);
             match rate {
                 Some(rate) => builder.rate(rate),

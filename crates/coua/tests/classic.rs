@@ -87,13 +87,13 @@ fn floods_of_a_few_equal_keys_do_not_grow_the_filter() {
 #[test]
 fn after_inserts_to_refusal_every_earlier_key_is_there() {
     for (layout, slots) in LAYOUTS {
-        for (capacity, max_relocations) in [(1, 500), (100, 0), (5_000, 20), (200_000, 500)] {
+        for (capacity, max_evictions) in [(1, 500), (100, 0), (5_000, 20), (200_000, 500)] {
             let mut filter = CuckooFilter::builder()
                 .capacity(capacity)
                 .hash_bits(36)
                 .layout(layout)
                 .slots_per_bucket(slots)
-                .max_relocations(max_relocations)
+                .max_evictions(max_evictions)
                 .when_full(WhenFull::Refuse)
                 .build()
                 .unwrap();
@@ -108,7 +108,7 @@ fn after_inserts_to_refusal_every_earlier_key_is_there() {
             };
             assert_eq!(full.reason, FullReason::NoRoom);
             assert_eq!(full.items, keys.len() as u64);
-            assert!(keys.len() as u64 >= capacity || max_relocations < 500, "{filter:?}");
+            assert!(keys.len() as u64 >= capacity || max_evictions < 500, "{filter:?}");
             for _ in 0..1000 {
                 let key = random.hash();
                 if filter.insert(key).is_ok() {
@@ -255,7 +255,7 @@ fn counts_beyond_64_bits_saturate_without_a_panic() {
 fn merging_a_large_count_takes_no_time() {
     let build = || {
         let builder = CuckooFilter::builder().capacity(1).hash_bits(8).slots_per_bucket(1);
-        builder.when_full(WhenFull::Refuse).max_relocations(0).build().unwrap()
+        builder.when_full(WhenFull::Refuse).max_evictions(0).build().unwrap()
     };
     let merge_all = move || {
         for key in 0..=255u64 {

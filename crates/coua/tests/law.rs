@@ -217,7 +217,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     let planned = plan.bytes as f64;
     // How many entries the side table has is chance: five standard deviations. A few homeless items
     // come on top.
-    let chance = 5.0 * (plan.side_bytes as f64 / 40.0).sqrt() * 40.0;
+    let chance = 5.0 * (plan.overflow_bytes as f64 / 40.0).sqrt() * 40.0;
     let spare = (0.02 * planned).max(2_000.0).max(chance);
     assert!(
         (used - planned).abs() <= spare,
@@ -233,7 +233,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
             _ => 0.97,
         };
         let ideal = f64::from(plan.slot_bits) / load;
-        let slots = 8.0 * (plan.bytes - plan.side_bytes) as f64 / items as f64;
+        let slots = 8.0 * (plan.bytes - plan.overflow_bytes) as f64 / items as f64;
         assert!((slots / ideal - 1.0).abs() < 0.01, "{slots} {ideal}");
     }
 }

@@ -207,7 +207,7 @@ fn batches_of_copies_are_refused_where_single_calls_are() {
     for (layout, slots) in LAYOUTS {
         let random = &mut Random::new(slots.into());
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut prepared = builder.capacity(400_000).max_relocations(1).build().unwrap();
+        let mut prepared = builder.capacity(400_000).max_evictions(1).build().unwrap();
         let bytes = prepared.memory_bytes();
         prepared.set_memory_limit(Some(bytes as u64 + 2_000));
         let held = random.hashes(500);

@@ -166,7 +166,7 @@ fn a_plan_for_hash_bits_is_what_the_builder_takes() {
                 let rate = items as f64 / f64::from(bits).exp2();
                 assert!((plan.rate / rate.min(1.0) - 1.0).abs() < 1e-9, "{what}");
                 let taken = filter.memory_bytes() as f64;
-                let planned = (plan.bytes - plan.side_bytes) as f64;
+                let planned = (plan.bytes - plan.overflow_bytes) as f64;
                 assert!((taken - planned).abs() <= (0.02 * planned).max(1_000.0), "{what}");
             }
         }
@@ -210,7 +210,7 @@ fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
             // A segment that chance overfills splits; how many do is not planned.
             if filter.segments() == segments {
                 let (taken, planned) =
-                    (filter.memory_bytes() as f64 - empty, plan.side_bytes as f64);
+                    (filter.memory_bytes() as f64 - empty, plan.overflow_bytes as f64);
                 // Five standard deviations of the entries, and a few homeless items.
                 let chance = 40.0 * (5.0 * (planned / 40.0).sqrt() + 0.002 * items as f64);
                 assert!((taken - planned).abs() <= chance, "{taken} {plan:?} {filter:?}");
@@ -232,7 +232,9 @@ fn plans_for_any_number_are_plans_or_errors() {
             for rate in [0.9, 0.3, 0.01, 1e-9] {
                 if let Ok(plan) = CuckooPlan::for_rate(items, rate, layout, slots) {
                     assert!(
-                        plan.rate <= rate && plan.slots >= items && plan.bytes > plan.side_bytes
+                        plan.rate <= rate
+                            && plan.slots >= items
+                            && plan.bytes > plan.overflow_bytes
                     );
                 }
             }

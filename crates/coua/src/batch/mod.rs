@@ -1,78 +1,29 @@
 //! Batches: the same answers and the same bytes as one call after the other, at the speed of memory.
 //!
-//! Two means. Keys are located, and their buckets asked for, long before they are looked at
-//! ([`Lookahead`]). And relocations run interleaved: while one waits for its next bucket, others
-//! move on ([`Inserter`]).
+//! Two means. Keys are located, and their buckets prefetched, long before they are served
+//! ([`Prefetcher`]). And eviction chains run interleaved: while one waits for its next bucket, others
+//! step ([`InsertBatch`]).
 
-mod ahead;
+mod active;
+mod chains;
 mod insert;
-mod look;
-mod outlook;
-mod pending;
+mod lookup;
 mod remove;
-mod restore;
-mod turns;
 
+use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
-use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::prepared::Copies;
-use crate::shapes::{ByLevel, in_best_form};
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-use crate::ways::Ways;
-use ahead::Lookahead;
-use insert::Inserter;
-use look::Looker;
-use remove::Remover;
-use restore::Restorer;
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::{find, find_ways, foresee, look_along_ways};
-
-/// Other processors foresee nothing.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn foresee(
-    _filter: &CuckooFilter,
-    _keys: &LocatedKeys,
-    _copies: Copies,
-    _outlook: &mut Outlook,
-) -> bool {
-    false
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn find(_filter: &CuckooFilter, _keys: &LocatedKeys, _finds: &mut Finds) -> bool {
-    false
-}
-
-/// And take steps one after the other.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn find_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
-    false
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn look_along_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
-    false
-}
-
-pub(crate) use ahead::{LocatedKeys, WIDTH};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use outlook::Slots;
-pub(crate) use outlook::{Finds, Outlook};
+use crate::kernel::{AnyLevel, IfPresent, dispatch};
+use insert::InsertBatch;
+use lookup::Lookup;
+use remove::Remove;
 
 impl CuckooFilter {
-    /// Puts items that are counted already into slots.
-    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        let only = self.only_shape;
-        in_best_form(Restorer { filter: self, hashes }, only);
-    }
-
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); 8 bytes a key
     /// are taken for their hashes, unless they are hashes already. So it is with all batches.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut present = Vec::new();
-        self.contains_hashes(K::hash_all(keys, self.hasher, &mut Vec::new()), &mut present);
+        self.contains_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut present);
         present
     }
 
@@ -80,20 +31,15 @@ impl CuckooFilter {
     pub(crate) fn contains_hashes(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         present.reserve(hashes.len());
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(vectorized) = crate::arch::Vectorized::of(self)
-            && vectorized.can_look()
-        {
-            vectorized.contains(hashes, present);
-            return;
+        if !self.contains_by_vectors(hashes, present) {
+            dispatch(Lookup { filter: self, hashes, present }, self.uniform());
         }
-        in_best_form(Looker { filter: self, hashes, present }, self.only_shape);
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
         let mut counts = Vec::new();
-        self.count_hashes(K::hash_all(keys, self.hasher, &mut Vec::new()), &mut counts);
+        self.count_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut counts);
         counts
     }
 
@@ -101,9 +47,9 @@ impl CuckooFilter {
     pub(crate) fn count_hashes(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
         counts.reserve(hashes.len());
-        let mut ahead = Lookahead::new(self, ByLevel, hashes, 0);
-        while let Some((_, probe)) = ahead.next(self, ByLevel) {
-            counts.push(self.tally(&probe));
+        let mut prefetcher = Prefetcher::new(self, AnyLevel, hashes, 0);
+        while let Some((_, probe)) = prefetcher.next(self, AnyLevel) {
+            counts.push(self.count_at(&probe));
         }
     }
 
@@ -114,7 +60,7 @@ impl CuckooFilter {
     /// [`BatchFull`] at the first key without room: it tells how many are in.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
         let mut space = Vec::new();
-        self.insert_all(K::hash_all(keys, self.hasher, &mut space), Copies::Add, &mut [])
+        self.insert_all(K::hash_all(keys, self.hasher(), &mut space), IfPresent::AddCopy, &mut [])
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
@@ -153,8 +99,8 @@ impl CuckooFilter {
         outcomes.clear();
         outcomes.resize(keys.len(), Insertion::AlreadyPresent);
         let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.hasher, &mut space);
-        let result = self.insert_all(hashes, Copies::Keep, outcomes);
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        let result = self.insert_all(hashes, IfPresent::Skip, outcomes);
         if let Err(stopped) = &result {
             outcomes[stopped.done..].fill(Insertion::Refused);
         }
@@ -165,17 +111,17 @@ impl CuckooFilter {
     pub(crate) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
-        copies: Copies,
+        if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        Inserter::new(self, hashes, copies, outcomes).insert_all()
+        InsertBatch::new(self, hashes, if_present, outcomes).insert_all()
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut removed = Vec::new();
         let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.hasher, &mut space);
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
         self.remove_hashes(hashes, &mut removed);
         removed
     }
@@ -184,7 +130,7 @@ impl CuckooFilter {
     pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let only = self.only_shape;
-        in_best_form(Remover { filter: self, hashes, removed }, only);
+        let uniform = self.uniform();
+        dispatch(Remove { filter: self, hashes, removed }, uniform);
     }
 }

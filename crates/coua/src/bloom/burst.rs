@@ -3,26 +3,13 @@
 //! before it are worked on.
 
 use super::block::Block;
+use crate::kernel::instructions::Compiled;
+pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
 use crate::{Insertion, KeyHash};
 
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;
-
-/// Work for some keys. `run` is always inlined, into code for one kind of processor.
-pub(crate) trait Burst {
-    type Output;
-
-    fn run(self) -> Self::Output;
-}
-
-pub(super) fn run<B: Burst>(burst: B) -> B::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    let output = crate::arch::with_block_vectors(burst);
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let output = burst.run();
-    output
-}
 
 /// Looks one key up.
 pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
@@ -44,7 +31,7 @@ pub(super) struct InsertMany<'a> {
     pub(super) outcomes: &'a mut [Insertion],
 }
 
-impl Burst for Look<'_> {
+impl Compiled for Look<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -54,7 +41,7 @@ impl Burst for Look<'_> {
     }
 }
 
-impl Burst for Insert<'_> {
+impl Compiled for Insert<'_> {
     type Output = Insertion;
 
     #[inline(always)]
@@ -64,7 +51,7 @@ impl Burst for Insert<'_> {
     }
 }
 
-impl Burst for LookMany<'_> {
+impl Compiled for LookMany<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -78,7 +65,7 @@ impl Burst for LookMany<'_> {
     }
 }
 
-impl Burst for InsertMany<'_> {
+impl Compiled for InsertMany<'_> {
     type Output = ();
 
     #[inline(always)]

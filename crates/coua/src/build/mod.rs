@@ -5,7 +5,7 @@
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
-//! What depends on more than a shard (the limits of items, of homeless and of depth) is not looked at on
+//! What depends on more than a shard (the limits of items, of overflowed and of depth) is not looked at on
 //! the way but afterwards: if the limits are still far, they never mattered, whatever the order. If not,
 //! which is rare, all of it is thrown away, and the keys are inserted one batch after the other.
 
@@ -14,11 +14,10 @@ mod shards;
 mod sort;
 
 use crate::builder::CuckooFilterBuilder;
+use crate::cuckoo::{CuckooFilter, Policy};
 use crate::error::{BatchFull, BuildError};
-use crate::filter::{CuckooFilter, Policy};
-use crate::geometry::Geometry;
 use crate::hash::{Key, KeyHasher};
-use crate::prepared::Copies;
+use crate::kernel::{Geometry, IfPresent};
 use keys::{Keys, Unhashed};
 use shards::{Shards, Unfit};
 use sort::Block;
@@ -28,10 +27,10 @@ const BATCH: usize = 1 << 16;
 /// Fewer keys than these are not worth sorting.
 const FEWEST: usize = 1 << 14;
 /// Most keys that are sorted before they are inserted: this limits the memory for them.
-const LONGEST_STRETCH: usize = 1 << 24;
-/// So many stretches, where the keys are not too many and not too few: the sorted keys then take a byte
+const LONGEST_CHUNK: usize = 1 << 24;
+/// So many chunks, where the keys are not too many and not too few: the sorted keys then take a byte
 /// for each key, and every shard comes into the cache so many times.
-const STRETCHES: usize = 8;
+const CHUNKS: usize = 8;
 
 impl CuckooFilterBuilder {
     /// Builds a filter that holds these keys, repeats included: the same, byte for byte, as
@@ -62,7 +61,7 @@ impl CuckooFilterBuilder {
     /// ```
     pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
-        self.build_with(&Unhashed { keys, hasher }, Copies::Add)
+        self.build_with(&Unhashed { keys, hasher }, IfPresent::AddCopy)
     }
 
     /// [`build_from`](Self::build_from) as a set, in which repeats count once: the same, byte for byte, as
@@ -73,11 +72,15 @@ impl CuckooFilterBuilder {
     /// As [`build_from`](Self::build_from).
     pub fn build_unique_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
-        self.build_with(&Unhashed { keys, hasher }, Copies::Keep)
+        self.build_with(&Unhashed { keys, hasher }, IfPresent::Skip)
     }
 
     /// Not generic: so it is compiled once, and not for every kind of key of every program.
-    fn build_with(mut self, keys: &dyn Keys, copies: Copies) -> Result<CuckooFilter, BuildError> {
+    fn build_with(
+        mut self,
+        keys: &dyn Keys,
+        if_present: IfPresent,
+    ) -> Result<CuckooFilter, BuildError> {
         if self.capacity.is_none() {
             let items = keys.len().max(1) as u64;
             self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
@@ -87,7 +90,7 @@ impl CuckooFilterBuilder {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        Construction { geometry, policy, hasher: self.hasher, keys, copies }.build(threads)
+        Construction { geometry, policy, hasher: self.hasher, keys, if_present }.build(threads)
     }
 }
 
@@ -97,7 +100,7 @@ struct Construction<'a> {
     policy: Policy,
     hasher: KeyHasher,
     keys: &'a dyn Keys,
-    copies: Copies,
+    if_present: IfPresent,
 }
 
 impl Construction<'_> {
@@ -112,16 +115,16 @@ impl Construction<'_> {
 
     /// Fills shards as long as no limit is near; the filter, and how many keys are in it.
     fn fill(&self, mut shards: Shards, threads: usize) -> Result<(CuckooFilter, usize), Unfit> {
-        let wished = (self.keys.len() / STRETCHES).clamp(BATCH, LONGEST_STRETCH);
+        let wished = (self.keys.len() / CHUNKS).clamp(BATCH, LONGEST_CHUNK);
         let mut done = 0;
         loop {
-            let left = (self.keys.len() - done).min(shards.room());
+            let left = (self.keys.len() - done).min(shards.capacity_left());
             if left < FEWEST || shards.has_grown() {
                 return Ok((shards.join(), done));
             }
-            let stretch = done..done + left.min(wished);
-            done = stretch.end;
-            shards.insert(self.keys, stretch, self.copies, threads)?;
+            let chunk = done..done + left.min(wished);
+            done = chunk.end;
+            shards.insert(self.keys, chunk, self.if_present, threads)?;
         }
     }
 
@@ -135,7 +138,7 @@ impl Construction<'_> {
         for start in (done..self.keys.len()).step_by(BATCH) {
             let end = self.keys.len().min(start + BATCH);
             let hashes = self.keys.hashes(start..end, &mut space);
-            let inserted = filter.insert_all(hashes, self.copies, &mut []);
+            let inserted = filter.insert_all(hashes, self.if_present, &mut []);
             inserted.map_err(|BatchFull { full, .. }| full)?;
         }
         Ok(filter)

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, FullReason, Insertion};
-use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
 use crate::shared::{Busy, SharedCuckooFilter};
 
@@ -174,9 +174,9 @@ impl SharedCuckooFilter {
             let Some(mut shard) = self.write_unless(group.shard, busy) else {
                 return Visit::Busy;
             };
-            let before = shard.stored;
+            let before = shard.stored();
             shard.remove_hashes(group.hashes, &mut part);
-            self.allowance.give_back(before - shard.stored);
+            self.allowance.give_back(before - shard.stored());
             drop(shard);
             group.scatter(0, &part, &mut removed);
             Visit::Done

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::shared::{Shard, SharedCuckooFilter};
 use crate::sizing::design_load;
@@ -38,7 +38,7 @@ impl SharedCuckooFilter {
 
     /// Slots in use, 0..=1. O(1), as [`len`](Self::len).
     pub fn load(&self) -> f64 {
-        let stored = self.sum(|shard| shard.stored.saturating_sub(shard.side.homeless()));
+        let stored = self.sum(|shard| shard.stored().saturating_sub(shard.overflow().overflowed()));
         stored as f64 / self.sum(CuckooFilter::slots) as f64
     }
 
@@ -51,11 +51,11 @@ impl SharedCuckooFilter {
     /// Probability that `contains` is true for a key that is absent, with the items stored now. O(1),
     /// as [`len`](Self::len).
     pub fn false_positive_rate(&self) -> f64 {
-        let stored: u64 = self.sum(|shard| shard.stored);
+        let stored: u64 = self.sum(|shard| shard.stored());
         (stored as f64 / self.geometry.cells()).min(1.0)
     }
 
-    /// Bytes of memory: tables, directories, side tables, and the locks. O(1), as [`len`](Self::len).
+    /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
     pub fn memory_bytes(&self) -> usize {
         let locks = self.shards.len() * (size_of::<Shard>() - size_of::<CuckooFilter>());
         size_of::<Self>() + locks + self.sum(|shard| shard.memory_bytes() as u64) as usize

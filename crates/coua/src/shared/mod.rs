@@ -24,11 +24,11 @@ use allowance::Allowance;
 pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
+use crate::cuckoo::{CuckooFilter, Policy, ShardLimits};
+use crate::cuckoo::{shard_of, within_shard};
 use crate::error::{BuildError, ConvertError, Full, FullReason, Insertion, OutOfMemory};
-use crate::filter::{CuckooFilter, Policy};
-use crate::geometry::Geometry;
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::parts::{shard_of, within_shard};
+use crate::kernel::Geometry;
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -176,9 +176,9 @@ impl SharedCuckooFilter {
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let hash = key.hash_with(self.hasher);
         let mut shard = self.write(self.shard_of(hash));
-        let before = shard.stored;
+        let before = shard.stored();
         let removed = shard.remove(self.within(hash));
-        self.allowance.give_back(before - shard.stored);
+        self.allowance.give_back(before - shard.stored());
         removed
     }
 
@@ -187,7 +187,7 @@ impl SharedCuckooFilter {
     pub fn clear(&self) {
         for index in 0..self.shards.len() {
             let mut shard = self.write(index);
-            self.allowance.give_back(shard.stored);
+            self.allowance.give_back(shard.stored());
             shard.clear();
         }
     }
@@ -287,13 +287,14 @@ impl SharedCuckooFilter {
         grant: &mut allowance::Grant<'_>,
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
-        let (stored, segments) = (shard.stored, shard.table.segments.len());
-        shard.policy.max_items = stored.saturating_add(grant.items());
+        let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
-        shard.whole.other_segments = self.segments.load(Ordering::Relaxed) - segments;
+        let other_segments = self.segments.load(Ordering::Relaxed) - segments;
+        let limits = ShardLimits { shard_bits: self.bits, other_segments, spare_overflow: 0 };
+        shard.set_limits(limits, stored.saturating_add(grant.items()));
         let done = insert(shard);
-        grant.spend(shard.stored - stored);
-        self.segments.fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
+        grant.spend(shard.stored() - stored);
+        self.segments.fetch_add(shard.segments() - segments, Ordering::Relaxed);
         done
     }
 

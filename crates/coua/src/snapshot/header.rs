@@ -3,12 +3,11 @@
 //! `docs/format.md` is the normative description.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::filter::{CuckooFilter, Policy, WhenFull};
-use crate::geometry::{
-    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, Shape,
-};
-use crate::growth::{self, MAX_DEPTH};
+use crate::cuckoo::{self, CuckooFilter, MAX_DEPTH, Policy, WhenFull};
 use crate::hash::{HashAlgorithm, KeyHasher};
+use crate::kernel::{
+    Geometry, LOW_BITS, Layout, LevelGeometry, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution,
+};
 use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, Part};
 
@@ -22,7 +21,7 @@ const KIND_CUCKOO: u16 = 1;
 pub(super) const HEADER_BYTES: usize = 192;
 /// Bytes of one row of the segment table.
 pub(super) const ROW_BYTES: u64 = 32;
-/// Bytes of one entry of the side table.
+/// Bytes of one entry of the overflow table.
 pub(super) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
@@ -39,9 +38,9 @@ pub(super) struct Header {
     /// Items, copies included.
     pub(super) len: u64,
     pub(super) stored: u64,
-    pub(super) homeless: u64,
+    pub(super) overflowed: u64,
     pub(super) segments: u64,
-    pub(super) side_entries: u64,
+    pub(super) overflow_entries: u64,
     pub(super) places: Places,
 }
 
@@ -56,7 +55,7 @@ pub(super) enum StoredHash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) first_segment: u64,
-    pub(super) side: u64,
+    pub(super) overflow: u64,
     pub(super) end: u64,
 }
 
@@ -85,30 +84,24 @@ impl StoredHash {
 
 impl Header {
     pub(super) fn of(filter: &CuckooFilter) -> Self {
-        let segments = filter.table.segments.len() as u64;
-        let side_entries = filter.side.len() as u64;
+        let segments = filter.segments() as u64;
+        let overflow_entries = filter.overflow().len() as u64;
         let first_segment = first_segment(segments);
-        let slots = filter.geometry.segment_slots();
-        let data: u64 = filter
-            .table
-            .segments
-            .iter()
-            .map(|segment| filter.shapes[usize::from(segment.level)].bytes(slots))
-            .sum();
-        let side = first_segment + data;
+        let data: u64 = filter.table().iter().map(|it| filter.segment_bytes(it)).sum();
+        let overflow = first_segment + data;
         Self {
-            hash: StoredHash::of(filter.hasher),
-            geometry: filter.geometry,
-            policy: filter.policy,
+            hash: StoredHash::of(filter.hasher()),
+            geometry: *filter.geometry(),
+            policy: *filter.policy(),
             len: filter.len(),
-            stored: filter.stored,
-            homeless: filter.side.homeless(),
+            stored: filter.stored(),
+            overflowed: filter.overflow().overflowed(),
             segments,
-            side_entries,
+            overflow_entries,
             places: Places {
                 first_segment,
-                side,
-                end: side + side_entries * ENTRY_BYTES + TRAILER_BYTES,
+                overflow,
+                end: overflow + overflow_entries * ENTRY_BYTES + TRAILER_BYTES,
             },
         }
     }
@@ -143,17 +136,17 @@ impl Header {
             WhenFull::Refuse => 1,
             WhenFull::ExceedRate => 2,
         });
-        out.u32(self.policy.max_relocations);
+        out.u32(self.policy.max_evictions);
         out.u64(self.policy.max_items);
         out.u64(self.len);
         out.u64(self.stored);
-        out.u64(self.homeless);
+        out.u64(self.overflowed);
         out.u64(self.segments);
-        out.u64(self.side_entries);
+        out.u64(self.overflow_entries);
         out.u64(self.places.end);
         out.u64(HEADER_BYTES as u64);
         out.u64(self.places.first_segment);
-        out.u64(self.places.side);
+        out.u64(self.places.overflow);
         out.finish()
     }
 
@@ -177,9 +170,9 @@ impl Header {
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
         let (len, stored) = (fields.u64(), fields.u64());
-        let homeless = fields.u64();
+        let overflowed = fields.u64();
         let segments = fields.u64();
-        let side_entries = fields.u64();
+        let overflow_entries = fields.u64();
         let end = fields.u64();
         fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
         let header = Self {
@@ -188,10 +181,10 @@ impl Header {
             policy,
             len,
             stored,
-            homeless,
+            overflowed,
             segments,
-            side_entries,
-            places: Places { first_segment: fields.u64(), side: fields.u64(), end },
+            overflow_entries,
+            places: Places { first_segment: fields.u64(), overflow: fields.u64(), end },
         };
         while fields.at < HEADER_BYTES - 8 {
             fields.expect("reserved", 0, Reader::u64)?;
@@ -202,27 +195,27 @@ impl Header {
 
     /// Offsets follow from the counts; the counts are bounded by the length.
     fn check_places(&self) -> Result<(), LoadError> {
-        let Places { first_segment: first, side, end } = self.places;
-        let side_bytes = self.side_entries.saturating_mul(ENTRY_BYTES);
+        let Places { first_segment: first, overflow, end } = self.places;
+        let overflow_bytes = self.overflow_entries.saturating_mul(ENTRY_BYTES);
         let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
             && self.segments < 1 << MAX_DEPTH
             && first == first_segment(self.segments)
-            && side > first
-            && side.checked_add(side_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
+            && overflow > first
+            && overflow.checked_add(overflow_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
-            && side - first >= 64 * self.segments;
+            && overflow - first >= 64 * self.segments;
         if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
     }
 
     /// Depth that no segment exceeds.
     pub(super) fn deepest(&self) -> u32 {
-        growth::deepest(self.segments as usize)
+        cuckoo::deepest(self.segments as usize)
     }
 
-    /// The shapes of all depths; at least the base depth's, or the geometry would not have passed.
-    pub(super) fn shapes(&self) -> Vec<Shape> {
-        self.geometry.shapes()
+    /// The levels of all depths; at least the base depth's, or the geometry would not have passed.
+    pub(super) fn levels(&self) -> Vec<LevelGeometry> {
+        self.geometry.levels()
     }
 }
 
@@ -350,12 +343,12 @@ impl Reader<'_> {
                 return Err(LoadError::Field { name: "when full", found: u64::from(found) });
             }
         };
-        let max_relocations = self.u32();
-        if max_relocations > CuckooFilterBuilder::MOST_RELOCATIONS {
-            let found = u64::from(max_relocations);
-            return Err(LoadError::Field { name: "max relocations", found });
+        let max_evictions = self.u32();
+        if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
+            let found = u64::from(max_evictions);
+            return Err(LoadError::Field { name: "max evictions", found });
         }
-        Ok(Policy { max_items: self.u64(), when_full, max_relocations })
+        Ok(Policy { max_items: self.u64(), when_full, max_evictions })
     }
 }
 
@@ -381,5 +374,5 @@ fn is_sound(geometry: &Geometry) -> bool {
     within_limits
         && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
         && (1..MAX_BUCKETS).contains(&geometry.buckets)
-        && geometry.shape(depth).is_some()
+        && geometry.level(depth).is_some()
 }

@@ -1,17 +1,18 @@
 //! A snapshot used where it lies: opened at once, read as far as it is asked.
 //!
 //! What stands beside the segments is read and checked as in `load`, so that places, counts and the
-//! side table agree with each other. The segments are mapped, and not looked at: nothing that the
+//! overflow table agree with each other. The segments are mapped, and not looked at: nothing that the
 //! operations do with a slot may depend on its value being sound. The bounds hold by geometry:
-//! [`Shape::locate`](crate::geometry::Shape) and the partner of any value in a disjoint bucket lie in
-//! the segment. In overlapping buckets a value's position bit could point beside it, so overlapping buckets are read instead.
+//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
+//! bucket lie in the segment. In overlapping buckets a value's position bit could point out of the segment, so
+//! files with those are read instead.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::filter::CuckooFilter;
-use crate::geometry::Layout;
+use crate::cuckoo::CuckooFilter;
+use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::front::Front;
 use crate::snapshot::load::{add_segments, load, wrong_occupied};
@@ -36,7 +37,7 @@ impl CuckooFilter {
             file.seek(SeekFrom::Start(part.start))?;
             return load(file.take(length), length, key);
         };
-        file.seek(SeekFrom::Start(part.start + front.header.places.side))?;
+        file.seek(SeekFrom::Start(part.start + front.header.places.overflow))?;
         front.finish(&mut file, key, table)
     }
 }
@@ -48,8 +49,8 @@ fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadE
     if cfg!(miri) || geometry.layout == Layout::Overlapping || slots >= MOST_SLOTS {
         return Ok(None);
     }
-    let bytes = begin + places.first_segment..begin + places.side;
-    let Ok(mut table) = Table::over_file(file, &bytes) else {
+    let bytes = begin + places.first_segment..begin + places.overflow;
+    let Ok(mut table) = Table::map_file(file, &bytes) else {
         return Ok(None);
     };
     add_segments(&mut table, front, |_, row, _, _| {

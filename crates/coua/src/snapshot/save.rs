@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 
 /// Symbolic links that a path may lead through, as in Linux.
 const MOST_LINKS: usize = 40;

@@ -29,5 +29,5 @@ pub(crate) fn verify(input: impl Read, bytes: u64) -> Result<(), LoadError> {
             return Err(LoadError::Checksum { part: Part::Segment(number) });
         }
     }
-    front.side_bytes(&mut input).map(drop)
+    front.overflow_bytes(&mut input).map(drop)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::window::Generations;
 

@@ -14,7 +14,7 @@ use std::io::{self, Read, Seek, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 #[cfg(feature = "file")]
 use crate::snapshot::{self, snapshot_end};
 use crate::snapshot::{LoadError, SecretKey, sealed};

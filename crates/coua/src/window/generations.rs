@@ -1,7 +1,7 @@
 //! The filter of filters: what it is made of.
 
+use crate::cuckoo::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason};
-use crate::filter::{CuckooFilter, WhenFull};
 use crate::window::Window;
 
 /// A filter that forgets by age; or one that never forgets, which is a [`CuckooFilter`] behind another

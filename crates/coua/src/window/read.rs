@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 #[cfg(feature = "file")]
 use crate::snapshot::snapshot_end;
 use crate::snapshot::{LoadError, Part, SecretKey, sealed};
@@ -111,11 +111,11 @@ impl Generations {
         last.is_none_or(|last| last < number)
             && self.remembers(number)
             && filter.hasher() == template.hasher()
-            && filter.policy == template.policy
+            && filter.policy() == template.policy()
             && filter.layout() == template.layout()
             && filter.slots_per_bucket() == template.slots_per_bucket()
-            && filter.geometry.resolves(&template.geometry)
-            && template.geometry.resolves(&filter.geometry)
+            && filter.geometry().resolves(template.geometry())
+            && template.geometry().resolves(filter.geometry())
     }
 }
 

@@ -89,7 +89,7 @@ const MAY_DIFFER: [&str; 10] = [
     "resolution",
     "bits",
     "when full",
-    "max relocations",
+    "max evictions",
     "max items",
 ];
 

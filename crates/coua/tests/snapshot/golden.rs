@@ -100,7 +100,7 @@ fn siphash_has_its_published_values() {
 fn golden_filters() -> [(&'static str, CuckooFilter); 3] {
     let fixed = CuckooFilter::builder().capacity(300).rate(0.001).when_full(WhenFull::Refuse);
     let windows = CuckooFilter::builder().layout(Layout::Overlapping).capacity(100).hash_bits(40);
-    let windows = windows.hasher(KeyHasher::xxh3(7)).max_relocations(3);
+    let windows = windows.hasher(KeyHasher::xxh3(7)).max_evictions(3);
     let grown = CuckooFilter::builder().capacity(1).hash_bits(16).slots_per_bucket(8);
     let mut filters = [
         ("v1-fixed.coua", fixed.build().expect("valid")),

@@ -13,14 +13,14 @@ pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
 /// Named filters; each also as its bytes.
 pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     let build = CuckooFilter::builder;
-    let fixed = build().capacity(60).rate(0.01).max_relocations(0);
+    let fixed = build().capacity(60).rate(0.01).max_evictions(0);
     let windows = build().layout(Layout::Overlapping).capacity(40).hash_bits(24);
     let wide = build().slots_per_bucket(8).capacity(100).hash_bits(64);
     let full = build().slots_per_bucket(1).capacity(30).rate(0.3).when_full(WhenFull::Refuse);
     let mut samples = vec![
         ("empty", build().capacity(1).rate(0.1).build().expect("valid")),
         ("fixed", fixed.build().expect("valid")),
-        ("windows", windows.max_relocations(1).build().expect("valid")),
+        ("windows", windows.max_evictions(1).build().expect("valid")),
         ("wide", wide.when_full(WhenFull::ExceedRate).build().expect("valid")),
         ("full", full.build().expect("valid")),
     ];

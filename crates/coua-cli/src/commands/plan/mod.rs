@@ -160,7 +160,7 @@ impl<'a> Report<'a> {
             rate: plan.rate,
             expected_wrongly_dropped: wrongly_dropped(plan),
             bytes: plan.bytes,
-            side_bytes: plan.side_bytes,
+            side_bytes: plan.overflow_bytes,
             bits_per_item: plan.bits_per_item(),
             hash_bits: plan.hash_bits,
             layout: layout_name(shape.layout),
@@ -186,8 +186,8 @@ fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
     table.row("false-positive rate", significant(plan.rate));
     table.row("wrongly dropped by a dedup of so many", significant(wrongly_dropped(plan)));
     table.row("memory", size(plan.bytes));
-    if plan.side_bytes > plan.bytes / 100 {
-        table.row("of it for crowded items, expected", size(plan.side_bytes));
+    if plan.overflow_bytes > plan.bytes / 100 {
+        table.row("of it for crowded items, expected", size(plan.overflow_bytes));
     }
     if let Some(Generations { alive, each, .. }) = planned.generations {
         let (items, bytes) = (grouped(each.items), size(each.bytes));
