@@ -34,8 +34,11 @@ mod convert;
 mod cuckoo;
 mod error;
 mod hash;
+pub mod inspect;
 mod kernel;
 mod merge;
+#[cfg(feature = "serde")]
+mod serde;
 mod shared;
 pub mod sizing;
 #[cfg(test)]

@@ -99,9 +99,11 @@ impl CuckooFilter {
         Self::builder().build().expect("the default filter needs 100 KiB of memory")
     }
 
-    /// A filter of fixed size for `items` items at a false-positive rate of at most `rate`.
+    /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
     ///
-    /// Memory is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much.
+    /// Memory for them is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much. It takes
+    /// more only where a segment is crowded, by chance or by keys that were chosen for that: then the segment
+    /// splits. A filter that never does is built with [`WhenFull::Refuse`].
     ///
     /// # Errors
     ///

@@ -21,6 +21,20 @@ impl CuckooFilter {
         Ok(hashes)
     }
 
+    /// What the filter remembers of every item: the smallest hash that it cannot tell from the key's, once for
+    /// each copy. Inserted into a filter of as many hash bits, they give the same answers there.
+    pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
+        let in_slots = self.directory.in_hash_order().flat_map(|(_, index)| {
+            let mut hashes = Vec::with_capacity(self.table.segment(index).occupied() as usize);
+            self.collect_representatives(index, &mut hashes);
+            hashes
+        });
+        let in_overflow = self.overflow.iter().flat_map(|(hash, entry)| {
+            (0..entry.extra).chain(0..entry.overflowed).map(move |_| hash)
+        });
+        in_slots.chain(in_overflow)
+    }
+
     fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
         let (segment, level) = (self.table.segment(index), self.level_of(index));
         level.for_each_value(segment, |bucket, value| {

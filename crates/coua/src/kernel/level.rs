@@ -196,6 +196,11 @@ impl LevelGeometry {
         KeyHash::from_u64(prefix | (suffix << below_prefix))
     }
 
+    /// The fingerprint in a slot value.
+    pub(crate) fn fingerprint(&self, value: u64) -> u64 {
+        value >> self.codec.tag_bits
+    }
+
     /// Slots of a segment.
     pub(crate) fn slots(&self) -> u64 {
         if self.codec.overlap() {

@@ -14,14 +14,15 @@
 
 mod blocked;
 
+pub use blocked::BlockedBloomPlan;
 pub(crate) use blocked::rate_of_low_bits;
-pub use blocked::{BlockedBloomPlan, MAX_BLOCKS, block_count_estimate};
+pub(crate) use blocked::{MAX_BLOCKS, block_count_estimate};
 
 use crate::bloom::BloomBuildError;
 use crate::sizing::HASH_VALUES;
 
 /// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
-pub const MAX_PROBES: u32 = 64;
+pub(crate) const MAX_PROBES: u32 = 64;
 
 /// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the
 /// formula is a good one from there on, whatever the number of probes.
@@ -80,7 +81,7 @@ impl BloomPlan {
     /// # Errors
     ///
     /// [`BloomBuildError::NoBits`] if `bits` is 0, [`BloomBuildError::Probes`] unless `probes` is
-    /// between 1 and [`MAX_PROBES`].
+    /// between 1 and 64.
     pub fn new(bits: u64, probes: u32) -> Result<Self, BloomBuildError> {
         if bits == 0 {
             return Err(BloomBuildError::NoBits);
@@ -157,7 +158,7 @@ impl BloomPlan {
 /// assert_eq!(count_estimate(1_000, 7, 0), 0.0);
 /// assert!((count_estimate(1_000, 7, 503) - 99.9).abs() < 0.1);
 /// ```
-pub fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
+pub(crate) fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
     if ones == 0 {
         return 0.0;
     }
@@ -174,7 +175,7 @@ pub fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
 /// # use coua::sizing::bloom::rate_of_fill;
 /// assert_eq!(rate_of_fill(1_000, 3, 500), 0.125);
 /// ```
-pub fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
+pub(crate) fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
     let by_bits = (ones as f64 / bits.max(1) as f64).powf(f64::from(probes));
     (by_bits + count_estimate(bits, probes, ones) / HASH_VALUES).min(1.0)
 }

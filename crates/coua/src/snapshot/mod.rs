@@ -133,6 +133,25 @@ impl CuckooFilter {
     }
 }
 
+impl PartialEq for CuckooFilter {
+    /// Whether both have the same parameters, and the same items in the same slots: whether their
+    /// snapshots would be equal. The same keys in another order make an unequal filter, as a rule, that
+    /// gives the same answers. O(bytes).
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |((_, mine), (_, theirs))| {
+            let (mine, theirs) = (self.segment(mine), other.segment(theirs));
+            mine.level() == theirs.level()
+                && mine.is_overfull() == theirs.is_overfull()
+                && self.packed(mine) == other.packed(theirs)
+        };
+        let mut segments = self.directory().in_hash_order().zip(other.directory().in_hash_order());
+        self.hasher() == other.hasher()
+            && Header::of(self).encode() == Header::of(other).encode()
+            && segments.all(is_same)
+            && self.overflow().iter().eq(other.overflow().iter())
+    }
+}
+
 /// What of a stream is behind its first bytes.
 struct Rest<W> {
     out: W,

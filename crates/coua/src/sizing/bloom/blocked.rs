@@ -14,7 +14,7 @@ use super::check_rate;
 use crate::bloom::BloomBuildError;
 
 /// Most blocks of a blocked filter: the block is chosen by 32 bits of the hash.
-pub const MAX_BLOCKS: u64 = 1 << 32;
+pub(crate) const MAX_BLOCKS: u64 = 1 << 32;
 
 const BITS_PER_BLOCK: u64 = 256;
 const LOW_HASH_VALUES: f64 = 4_294_967_296.0; // 2^32
@@ -59,7 +59,7 @@ impl BlockedBloomPlan {
     /// # Errors
     ///
     /// [`BloomBuildError::NoBits`] if `blocks` is 0, [`BloomBuildError::TooLarge`] beyond
-    /// [`MAX_BLOCKS`].
+    /// 2^32.
     pub fn new(blocks: u64) -> Result<Self, BloomBuildError> {
         match blocks {
             0 => Err(BloomBuildError::NoBits),
@@ -122,7 +122,7 @@ fn block_mixture(mean: f64) -> f64 {
 /// # use coua::sizing::bloom::block_count_estimate;
 /// assert!((block_count_estimate(100, 11_900) - 2_000.0).abs() < 1.0);
 /// ```
-pub fn block_count_estimate(blocks: u64, ones: u64) -> f64 {
+pub(crate) fn block_count_estimate(blocks: u64, ones: u64) -> f64 {
     // One word out of each block, and only its place in the block, would do: 32 * blocks bits in
     // which each key sets one. All eight words are eight such samples.
     let (bits, set) = (blocks as f64 * 32.0, ones as f64 / 8.0);
