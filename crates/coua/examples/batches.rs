@@ -1,4 +1,4 @@
-// Many keys at a time: the same answers, several times faster in large filters.
+//! Many keys at a time: the same answers, several times faster in large filters.
 
 use std::error::Error;
 

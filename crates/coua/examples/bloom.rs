@@ -1,4 +1,4 @@
-// A Bloom filter, for sets to which keys are only added.
+//! A Bloom filter, for sets to which keys are only added.
 
 use std::error::Error;
 

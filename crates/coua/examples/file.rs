@@ -1,4 +1,4 @@
-// A filter in a file: saved as a whole, read as a whole, or used where it lies.
+//! A filter in a file: saved as a whole, read as a whole, or used where it lies.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-// Integers are keys, and so are hashes that were made elsewhere.
+//! Integers are keys, and so are hashes that were made elsewhere.
 
 use std::error::Error;
 

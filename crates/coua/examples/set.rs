@@ -1,4 +1,4 @@
-// A set of a known size that errs at a known rate: which of a million names are taken?
+//! A set of a known size that errs at a known rate: which of a million names are taken?
 
 use std::error::Error;
 

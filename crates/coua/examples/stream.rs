@@ -1,4 +1,4 @@
-// The first occurrence of every line of a stream, however long it is.
+//! The first occurrence of every line of a stream, however long it is.
 
 use std::error::Error;
 

@@ -1,11 +1,10 @@
-// One filter for many threads: of those that insert a key at the same time, one is told that it is new.
+//! One filter for many threads: of those that insert a key at the same time, one is told that it is new.
 
-use std::error::Error;
 use std::thread;
 
 use coua::{CuckooFilter, SharedCuckooFilter};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() {
     let seen = SharedCuckooFilter::new();
     let count_new = || {
         let keys: Vec<u32> = (0..10_000).collect();
@@ -20,5 +19,4 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let plain: CuckooFilter = seen.into_filter();
     assert_eq!(plain.len(), 10_000);
-    Ok(())
 }

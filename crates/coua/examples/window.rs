@@ -1,4 +1,4 @@
-// A filter that forgets: was this message seen in the last hour?
+//! A filter that forgets: was this message seen in the last hour?
 
 use std::error::Error;
 

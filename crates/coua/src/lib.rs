@@ -33,6 +33,8 @@ mod builder;
 mod convert;
 mod cuckoo;
 mod error;
+#[cfg(doctest)]
+mod examples;
 mod hash;
 pub mod inspect;
 mod kernel;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const LISTING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/api.txt");
 
 fn files_under(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("a name").path();
         if path.is_dir() {
             files_under(&path, files);
         } else {

@@ -395,4 +395,12 @@ fn cleared_filters_are_empty() {
     blocked.insert_unique("wren");
     blocked.clear();
     assert!(blocked == BlockedBloomFilter::with_blocks(3).unwrap());
+    let mut counting = CountingBloomFilter::with_capacity(9, 0.1).unwrap();
+    counting.insert("wren");
+    counting.clear();
+    assert!(counting == CountingBloomFilter::with_capacity(9, 0.1).unwrap());
+    let mut classic = BloomFilter::with_hash_functions(100, classic()).unwrap();
+    classic.insert_unique("wren");
+    classic.clear();
+    assert!(!classic.contains("wren") && classic.count_estimate() == 0.0);
 }

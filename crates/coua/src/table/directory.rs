@@ -70,18 +70,28 @@ impl Directory {
         if depth == self.bits { self.memory_bytes() as u64 } else { 0 }
     }
 
-    /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`.
-    pub(crate) fn split(&mut self, prefix: u64, depth: u32, upper: u32) -> Result<(), OutOfMemory> {
+    /// Takes the memory for a split of a segment of this depth.
+    pub(crate) fn reserve_split(&mut self, depth: u32) -> Result<(), OutOfMemory> {
+        let refused = OutOfMemory { bytes: self.bytes_to_split(depth) };
+        let wanted = if depth == self.bits { self.entries.len() } else { 0 };
+        self.entries.try_reserve_exact(wanted).map_err(|_| refused)
+    }
+
+    /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`. Its memory has
+    /// been [taken](Self::reserve_split).
+    pub(crate) fn split(&mut self, prefix: u64, depth: u32, upper: u32) {
         if depth == self.bits {
-            let mut doubled = allocate(self.entries.len() * 2)?;
-            doubled.extend(self.entries.iter().flat_map(|&segment| [segment, segment]));
-            self.entries = doubled;
+            let count = self.entries.len();
+            self.entries.resize(2 * count, 0);
+            for index in (0..count).rev() {
+                let segment = self.entries[index];
+                self.entries[2 * index..2 * index + 2].fill(segment);
+            }
             self.bits += 1;
         }
         let first = ((prefix >> 1) >> (63 - self.bits)) as usize;
         let half = 1usize << (self.bits - depth - 1);
         self.entries[first + half..first + 2 * half].fill(upper);
-        Ok(())
     }
 
     /// From segments in hash order with their depths, which must cover the hashes exactly.
@@ -120,8 +130,10 @@ mod tests {
     fn splits_divide_exactly_the_entries_of_their_segment() {
         let mut directory = Directory::new(1).unwrap();
         let upper_half = 1u64 << 63;
-        directory.split(upper_half, 1, 2).unwrap();
-        directory.split(upper_half, 2, 3).unwrap();
+        for (depth, upper) in [(1, 2), (2, 3)] {
+            directory.reserve_split(depth).unwrap();
+            directory.split(upper_half, depth, upper);
+        }
         let order: Vec<_> = directory.in_hash_order().collect();
         assert_eq!(order, [(0, 0), (upper_half, 1), (5 << 61, 3), (6 << 61, 2)]);
         assert_eq!(directory.segment_of(KeyHash::from_u64(u64::MAX)), 2);

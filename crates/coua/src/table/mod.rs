@@ -178,7 +178,7 @@ impl Table {
 
     /// Takes memory for a segment of `bytes` bytes and for those after it, unless there is some: at most
     /// `most` bytes, or `bytes` if that is more.
-    pub(crate) fn reserve_bytes(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
+    fn reserve_bytes(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
         let wanted = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
         if self.free >= wanted {
             return Ok(());
@@ -192,6 +192,12 @@ impl Table {
         self.add_arena(wanted.max(step))
     }
 
+    /// Takes memory for one more segment, and for those after it, as [`reserve_bytes`](Self::reserve_bytes) does.
+    pub(crate) fn reserve_segment(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
+        self.reserve_bytes(bytes, most)?;
+        self.segments.try_reserve(1).map_err(|_| OutOfMemory { bytes })
+    }
+
     /// Appends an empty segment; its index is the number of segments before.
     pub(crate) fn add_segment(
         &mut self,
@@ -202,8 +208,7 @@ impl Table {
         let refused = OutOfMemory { bytes };
         let wanted = usize::try_from(bytes).map_err(|_| refused)?;
         let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
-        self.reserve_bytes(bytes, u64::MAX)?;
-        self.segments.try_reserve(1).map_err(|_| refused)?;
+        self.reserve_segment(bytes, u64::MAX)?;
         let arena = self.arenas.last_mut().expect("an arena was added where there was no space");
         let offset = arena.len() - self.free;
         self.free -= wanted;
@@ -223,11 +228,6 @@ impl Table {
         let index = self.add_segment(bytes, prefix, source.level())?;
         self.segment_mut(index).copy_from(source, bytes as usize);
         Ok(())
-    }
-
-    /// Takes the last segment off the list again. Its memory stays unused.
-    pub(crate) fn remove_last(&mut self) {
-        self.segments.pop();
     }
 
     /// Finds out whether the segments lie at equal distances; they must keep their order from then on.

@@ -14,7 +14,7 @@ use super::check_rate;
 use crate::bloom::BloomBuildError;
 
 /// Most blocks of a blocked filter: the block is chosen by 32 bits of the hash.
-pub(crate) const MAX_BLOCKS: u64 = 1 << 32;
+const MAX_BLOCKS: u64 = 1 << 32;
 
 const BITS_PER_BLOCK: u64 = 256;
 const LOW_HASH_VALUES: f64 = 4_294_967_296.0; // 2^32
@@ -117,11 +117,6 @@ fn block_mixture(mean: f64) -> f64 {
 
 /// How many distinct keys set `ones` bits in `blocks` blocks of 256, each key one bit in each of
 /// the eight words of a block. Infinite if every bit is set.
-///
-/// ```
-/// # use coua::sizing::bloom::block_count_estimate;
-/// assert!((block_count_estimate(100, 11_900) - 2_000.0).abs() < 1.0);
-/// ```
 pub(crate) fn block_count_estimate(blocks: u64, ones: u64) -> f64 {
     // One word out of each block, and only its place in the block, would do: 32 * blocks bits in
     // which each key sets one. All eight words are eight such samples.
