@@ -108,8 +108,8 @@ impl<K: Key> Extend<K> for CuckooFilter {
     /// If the filter is full: `extend` has no way to refuse, and nothing may be lost silently. Use
     /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let hasher = self.hasher();
-        let mut hashes = keys.into_iter().map(|key| hasher.hash(key));
+        let key_hasher = self.hasher();
+        let mut hashes = keys.into_iter().map(|key| key_hasher.hash(key));
         let mut batch = Vec::with_capacity(EXTEND_BATCH.min(hashes.size_hint().0));
         loop {
             batch.clear();

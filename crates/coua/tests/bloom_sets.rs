@@ -1,5 +1,7 @@
 //! What a set must keep: nothing lost, unions, batches, bytes, errors.
 
+mod instruction_sets;
+
 use std::thread;
 
 use coua::Insertion::{AlreadyPresent, Inserted};
@@ -395,4 +397,10 @@ fn cleared_filters_are_empty() {
     blocked.insert_unique("wren");
     blocked.clear();
     assert!(blocked == BlockedBloomFilter::with_blocks(3).unwrap());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

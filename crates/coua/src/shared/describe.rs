@@ -51,7 +51,7 @@ impl SharedCuckooFilter {
     /// Probability that `contains` is true for a key that is absent, with the items stored now. O(1),
     /// as [`len`](Self::len).
     pub fn false_positive_rate(&self) -> f64 {
-        let stored: u64 = self.sum(|shard| shard.stored());
+        let stored: u64 = self.sum(CuckooFilter::stored);
         (stored as f64 / self.geometry.cells()).min(1.0)
     }
 

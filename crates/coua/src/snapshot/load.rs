@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use crate::KeyHash;
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::hash::KeyHash;
 use crate::hash::KeyHasher;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
