@@ -3,9 +3,9 @@
 //! As in growth, an item's representative hash is inserted elsewhere; but here the target may tell
 //! fewer hashes apart, so that different items become copies of one, and may refuse.
 
-use crate::KeyHash;
 use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
+use crate::hash::KeyHash;
 use crate::kernel::IfPresent;
 use crate::kernel::{Geometry, Layout, Resolution};
 use crate::sizing::{self, fitted};

@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod keys;
+mod instruction_sets;
 mod layouts;
 mod random;
 
@@ -214,4 +215,10 @@ fn empty_batches_do_nothing() {
     filter.insert_unique_batch_into(&none, &mut outcomes).unwrap();
     assert!(filter.remove_batch(&none).is_empty() && filter.contains_batch(&none).is_empty());
     assert!(outcomes.is_empty() && filter.count_batch(&none).is_empty() && filter.is_empty());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits", "portable"], "all_of_this_with_fewer_instructions");
 }

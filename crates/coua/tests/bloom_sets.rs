@@ -1,5 +1,7 @@
 //! What a set must keep: nothing lost, unions, batches, bytes, errors.
 
+mod instruction_sets;
+
 use std::thread;
 
 use coua::Insertion::{AlreadyPresent, Inserted};
@@ -403,4 +405,10 @@ fn cleared_filters_are_empty() {
     classic.insert_unique("wren");
     classic.clear();
     assert!(!classic.contains("wren") && classic.count_estimate() == 0.0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

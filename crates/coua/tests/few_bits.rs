@@ -1,5 +1,6 @@
 //! Filters whose fingerprints have no bit left to give: they grow all the same.
 
+mod instruction_sets;
 mod layouts;
 mod random;
 
@@ -111,4 +112,10 @@ fn keys_of_one_prefix_do_not_rebuild_the_filter() {
         assert!(refused > 0 || filter.load() > 0.17, "{filter:?}");
         assert!(filter.slots() < 16 * filter.len().max(15_000), "{filter:?}");
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

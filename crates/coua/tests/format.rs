@@ -1,5 +1,6 @@
 //! Files read by `docs/format.md` alone: a plain twin of the reader, and of the place of every key.
 
+mod instruction_sets;
 mod random;
 
 use std::collections::BTreeMap;
@@ -256,4 +257,10 @@ fn a_secret_key_is_not_in_the_file() {
     assert!(!bytes.windows(16).any(|window| window == secret));
     let file = File { bytes };
     assert_eq!((file.u32(16), file.u64(24)), (2, hasher.hash(b"coua key check").to_u64()));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

@@ -1,6 +1,7 @@
 //! The law: with n items, a filter of H hash bits says "yes" to an absent key with probability
 //! n / 2^H. And the plan: a filter made for n items takes them, in the bytes that were planned.
 
+mod instruction_sets;
 mod layouts;
 mod random;
 
@@ -320,4 +321,10 @@ fn reserved_memory_follows_the_items() {
             last = each;
         }
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

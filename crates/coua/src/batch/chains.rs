@@ -2,9 +2,9 @@
 
 use super::active::{self, ChainGroup};
 use super::insert::InsertBatch;
-use crate::KeyHash;
 use crate::cuckoo::{Placement, Step, WhenBlocked};
 use crate::error::Insertion;
+use crate::hash::KeyHash;
 use crate::kernel::{AnyLevel, GROUP, Levels, avx512};
 
 /// Fewer chains than these find their moves one after the other.

@@ -7,9 +7,9 @@
 use std::ops::Range;
 
 use super::active::ActiveChains;
-use crate::KeyHash;
 use crate::cuckoo::{CuckooFilter, Placement, Prefetcher, WhenBlocked};
 use crate::error::{BatchFull, Full, Insertion};
+use crate::hash::KeyHash;
 use crate::kernel::{
     IfPresent, InsertProbes, KeyGroup, Levels, Probe, Task, WIDTH, avx512, dispatch,
 };

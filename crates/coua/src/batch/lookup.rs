@@ -1,7 +1,7 @@
 //! Looking many keys up, without vectors.
 
-use crate::KeyHash;
 use crate::cuckoo::{CuckooFilter, Prefetcher};
+use crate::hash::KeyHash;
 use crate::kernel::{Levels, Task};
 
 /// A batch of keys to be looked up.

@@ -1,7 +1,7 @@
 //! Removing many keys.
 
-use crate::KeyHash;
 use crate::cuckoo::{CuckooFilter, Prefetcher};
+use crate::hash::KeyHash;
 use crate::kernel::{Levels, RemoveProbes, Task, WIDTH, avx512};
 
 /// A batch of keys to be taken out of a filter.

@@ -4,7 +4,7 @@
 use super::blocked::BlockedBloomFilter;
 use super::burst;
 use super::filter::BloomFilter;
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
 
 /// Keys hashed together: their hashes stay in the nearest cache.

@@ -6,7 +6,7 @@ use super::bits::reserved;
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
 

@@ -3,10 +3,11 @@
 //! before it are worked on.
 
 use super::block::Block;
+use crate::error::Insertion;
+use crate::hash::KeyHash;
 use crate::kernel::instructions::Compiled;
 pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
-use crate::{Insertion, KeyHash};
 
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;

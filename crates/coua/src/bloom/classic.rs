@@ -6,7 +6,7 @@ use super::BloomFilter;
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomMergeError};
 use super::hash_function::HashFunction;
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 
 /// A Bloom filter with hash functions of the user's own, one probe each, taken modulo the number of

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use super::probe::Probes;
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 

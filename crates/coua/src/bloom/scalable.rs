@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::error::BloomBuildError;
 use super::filter::BloomFilter;
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, check_rate};
 

@@ -1,7 +1,7 @@
 //! Building a filter from all its keys at once.
 //!
 //! One key after the other, inserts go all over the table, and each waits for memory. Here the keys are
-//! first sorted by shard ([`Block`]), and then each shard, a segment or a few that lie in a cache together, is
+//! first sorted by shard (`sort`), and then each shard, a segment or a few that lie in a cache together, is
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
@@ -19,13 +19,10 @@ use crate::error::{BatchFull, BuildError};
 use crate::hash::{Key, KeyHasher};
 use crate::kernel::{Geometry, IfPresent};
 use keys::{Keys, Unhashed};
-use shards::{Shards, Unfit};
-use sort::Block;
+use shards::{FEWEST, Shards, Unfit};
 
 /// Keys that are inserted together the ordinary way.
 const BATCH: usize = 1 << 16;
-/// Fewer keys than these are not worth sorting.
-const FEWEST: usize = 1 << 14;
 /// Most keys that are sorted before they are inserted: this limits the memory for them.
 const LONGEST_CHUNK: usize = 1 << 24;
 /// So many chunks, where the keys are not too many and not too few: the sorted keys then take a byte
@@ -105,7 +102,7 @@ struct Construction<'a> {
 
 impl Construction<'_> {
     fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
-        if let Some(shards) = Shards::new(self)?
+        if let Some(shards) = Shards::new(self.geometry, self.policy, self.hasher, self.keys.len())?
             && let Ok((filter, done)) = self.fill(shards, threads)
         {
             return self.insert_from(done, filter);

@@ -5,13 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::{Block, Construction, FEWEST, Keys};
-use crate::cuckoo::{CuckooFilter, ShardLimits, ShardPlan, WhenFull, deepest};
+use super::keys::Keys;
+use super::sort::Block;
+use crate::cuckoo::{CuckooFilter, Policy, ShardLimits, ShardPlan, WhenFull, deepest};
 use crate::error::OutOfMemory;
-use crate::hash::KeyHash;
-use crate::kernel::{IfPresent, Resolution};
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::{Geometry, IfPresent, Resolution};
 use crate::table::Segment;
 
+/// Fewer keys than these are not worth sorting.
+pub(super) const FEWEST: usize = 1 << 14;
 /// Keys that are sorted together: 1 MiB of hashes, which the second cache holds.
 const BLOCK: usize = 1 << 17;
 /// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
@@ -42,9 +45,13 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `None` if so few keys, or a filter of one segment, are not worth it.
-    pub(super) fn new(construction: &Construction<'_>) -> Result<Option<Self>, OutOfMemory> {
-        let Construction { geometry, policy, hasher, keys, .. } = *construction;
-        if keys.len() < FEWEST || geometry.base_depth == 0 {
+    pub(super) fn new(
+        geometry: Geometry,
+        policy: Policy,
+        hasher: KeyHasher,
+        keys: usize,
+    ) -> Result<Option<Self>, OutOfMemory> {
+        if keys < FEWEST || geometry.base_depth == 0 {
             return Ok(None);
         }
         let whole = CuckooFilter::empty(geometry, policy, hasher)?;

@@ -1,9 +1,9 @@
 //! Inserting one key.
 
 use super::grow::WhenBlocked;
-use super::{CuckooFilter, EvictionChain, OverflowEntry};
-use crate::KeyHash;
+use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
+use crate::hash::KeyHash;
 use crate::kernel::{
     AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Pair, Probe, Task, dispatch_inline,
 };
@@ -127,7 +127,7 @@ impl CuckooFilter {
     /// Whether one more item would exceed the stated rate, and may not.
     #[inline(always)]
     fn is_at_max_items(&self) -> bool {
-        !self.policy.allows(self.stored, 1)
+        self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
     }
 
     /// Adds copies of a key that take no slots. The first of them is a new entry, which takes memory.
@@ -170,9 +170,12 @@ impl CuckooFilter {
         number: usize,
         probes: &InsertProbes,
     ) -> bool {
+        if !probes.is_full(number) {
+            return false;
+        }
         let segment = self.table.segment(keys.segment(number));
         let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
-        probes.is_full(number) && !may_overflow && probes.is_current(keys, number, segment)
+        !may_overflow && probes.is_current(keys, number, segment)
     }
 }
 

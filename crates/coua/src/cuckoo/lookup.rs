@@ -1,7 +1,7 @@
 //! Looking a key up.
 
 use super::CuckooFilter;
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::kernel::{
     Encoding, LevelGeometry, Levels, Lookups, Pair, Probe, Task, avx512, dispatch_inline,
 };
@@ -11,15 +11,20 @@ impl CuckooFilter {
     #[inline(always)]
     pub(super) fn contains_located(&self, hash: KeyHash) -> bool {
         match &self.uniform {
-            Some(level) if !self.overflow.has_overflowed() => match level.codec().encoding() {
-                Encoding::Narrow => {
-                    self.contains_in_slots(level.with_encoding(Encoding::Narrow), hash)
-                }
-                Encoding::Wide => self.contains_in_wide_slots(level, hash),
-                Encoding::WideOverlapping => self.contains_carefully(hash),
-            },
+            Some(level) if self.is_plain(level, Encoding::Narrow) => {
+                self.contains_in_slots(level.with_encoding(Encoding::Narrow), hash)
+            }
+            Some(level) if self.is_plain(level, Encoding::Wide) => {
+                self.contains_in_wide_slots(level, hash)
+            }
             _ => self.contains_carefully(hash),
         }
+    }
+
+    /// Whether buckets have this encoding, and no item is overflowed.
+    #[inline(always)]
+    fn is_plain(&self, level: &LevelGeometry, encoding: Encoding) -> bool {
+        level.codec().encoding() == encoding && !self.overflow.has_overflowed()
     }
 
     /// Where all segments have this level, and no item is overflowed.

@@ -20,8 +20,7 @@ mod remove;
 mod shards;
 mod split;
 
-use crate::builder::CuckooFilterBuilder;
-use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
+use crate::error::{Full, FullReason, Insertion, OutOfMemory};
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::{Geometry, IfPresent, LevelGeometry, Levels, Probe, UniformTable};
 use crate::table::{Directory, Segment, Table};
@@ -80,47 +79,10 @@ pub struct CuckooFilter {
     memory_limit: u64,
 }
 
-impl Default for CuckooFilter {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl CuckooFilter {
-    /// A filter that keeps all 64 bits of every key's hash and grows without limit: the expected
-    /// number of wrong "seen" answers over a stream of n keys is n^2 / 2^65.
-    ///
-    /// Starts at about 100 KiB.
-    ///
-    /// # Panics
-    ///
-    /// If there is no memory for that.
-    pub fn new() -> Self {
-        Self::builder().build().expect("the default filter needs 100 KiB of memory")
-    }
-
-    /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
-    ///
-    /// Memory for them is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much. It takes
-    /// more only where a segment is crowded, by chance or by keys that were chosen for that: then the segment
-    /// splits. A filter that never does is built with [`WhenFull::Refuse`].
-    ///
-    /// # Errors
-    ///
-    /// If `rate` is no probability between 0 and 1 or too small for a 64-bit hash, or memory is
-    /// lacking.
-    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
-        Self::builder().capacity(items).rate(rate).build()
-    }
-
-    /// Describes a filter in detail.
-    pub fn builder() -> CuckooFilterBuilder {
-        CuckooFilterBuilder::default()
-    }
-
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1): two memory accesses.
-    #[inline]
+    #[inline(always)]
     pub fn contains<K: Key>(&self, key: K) -> bool {
         self.contains_located(key.hash_with(self.hasher))
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hint::black_box;
 
-use crate::KeyHash;
 use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
 
 /// Copies of one key that have no slot.

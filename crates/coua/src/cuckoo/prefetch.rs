@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::CuckooFilter;
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::kernel::{KeyGroup, Levels, Probe, WIDTH, avx512};
 use crate::table::prefetch;
 

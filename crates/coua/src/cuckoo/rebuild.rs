@@ -4,8 +4,8 @@
 //! gives the same answers.
 
 use super::{CuckooFilter, WhenFull};
-use crate::KeyHash;
 use crate::error::{Full, FullReason, OutOfMemory};
+use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
 use crate::sizing::{self, OVERFLOW_ENTRY_BYTES, fitted};
 use crate::table::Segment;

@@ -2,7 +2,7 @@
 
 use super::prefetch::Prefetcher;
 use super::{CuckooFilter, EvictionChain};
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::kernel::{AnyLevel, Levels, Pair, Probe, Task, dispatch};
 
 /// Overflowed items that may look for a slot in vain before the rest stays where it is.

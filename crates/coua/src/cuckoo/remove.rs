@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use super::overflow::Taken;
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::kernel::{Levels, Pair, Probe, RemoveProbes, Task, dispatch_inline};
 
 impl CuckooFilter {

@@ -32,11 +32,11 @@ impl Levels for AnyLevel {
     }
 }
 
-/// All segments have this level, and their buckets are narrow. Right until one splits.
-#[derive(Clone, Copy)]
+/// All segments have this level, and their buckets are narrow. Right until one splits. Passed on by reference:
+/// copies of it cost more than reading it.
 struct Narrow(LevelGeometry);
 
-impl Levels for Narrow {
+impl Levels for &Narrow {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
         self.with_encoding(self.0)
@@ -49,10 +49,9 @@ impl Levels for Narrow {
 }
 
 /// As [`Narrow`], for wide buckets.
-#[derive(Clone, Copy)]
 struct Wide(LevelGeometry);
 
-impl Levels for Wide {
+impl Levels for &Wide {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
         self.with_encoding(self.0)
@@ -76,8 +75,8 @@ pub(crate) trait Task {
 #[inline(always)]
 pub(crate) fn dispatch_inline<T: Task>(task: T, uniform: Option<LevelGeometry>) -> T::Output {
     match uniform {
-        Some(level) if level.codec.encoding == Encoding::Narrow => task.run(Narrow(level)),
-        Some(level) if level.codec.encoding == Encoding::Wide => task.run(Wide(level)),
+        Some(level) if level.codec.encoding == Encoding::Narrow => task.run(&Narrow(level)),
+        Some(level) if level.codec.encoding == Encoding::Wide => task.run(&Wide(level)),
         _ => task.run(AnyLevel),
     }
 }

@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use super::codec::{Encoding, SlotCodec};
 use super::probe::{ALTERNATE, Probe};
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::table::Segment;
 
 /// Geometry of the segments of one depth, ready for use.

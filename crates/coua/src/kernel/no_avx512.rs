@@ -9,7 +9,7 @@ use super::probes::{
     IfPresent, InsertProbes, KeyGroup, Lookups, RemoveProbes, UniformTable, WIDTH,
 };
 use super::split::{MovedItems, Parent};
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::table::SegmentMut;
 
 pub(crate) fn locate(

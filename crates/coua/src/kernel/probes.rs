@@ -6,7 +6,7 @@
 use super::codec::{Encoding, SlotCodec};
 use super::level::LevelGeometry;
 use super::probe::Probe;
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::table::{Directory, Segment, SegmentMut, Table, prefetch};
 
 /// Keys of a group: two vectors of them, so that one's latency covers the other's.

@@ -18,11 +18,9 @@ pub use blocked::BlockedBloomPlan;
 pub(crate) use blocked::block_count_estimate;
 pub(crate) use blocked::rate_of_low_bits;
 
-use crate::bloom::BloomBuildError;
+use crate::bloom::error::BloomBuildError;
+use crate::bloom::error::MAX_PROBES;
 use crate::sizing::HASH_VALUES;
-
-/// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
-pub(crate) const MAX_PROBES: u32 = 64;
 
 /// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the
 /// formula is a good one from there on, whatever the number of probes.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::error::OutOfMemory;
-use crate::snapshot::header::{GENERATIONS_VERSION, VERSION};
+use crate::snapshot::version::{GENERATIONS_VERSION, VERSION};
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
+    trailer,
 };
 use crate::table::Directory;
 
@@ -60,9 +61,9 @@ impl Front {
     /// Reads the overflow table and the trailer, which end an input that stands behind the segments.
     pub(super) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
         let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
-        let trailer = read_exactly(input, TRAILER_BYTES)?;
+        let found = read_exactly(input, TRAILER_BYTES)?;
         let overflow_sum = checksum_of(&overflow_bytes);
-        if trailer == super::trailer(&self.head_bytes, &self.rows_bytes, overflow_sum) {
+        if found == trailer(&self.head_bytes, &self.rows_bytes, overflow_sum) {
             Ok(overflow_bytes)
         } else {
             Err(LoadError::Checksum { part: Part::Trailer })

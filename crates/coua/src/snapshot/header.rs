@@ -10,12 +10,9 @@ use crate::kernel::{
 };
 use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::version::VERSION;
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
-/// The version written, and the newest one read.
-pub(super) const VERSION: u16 = 1;
-/// The version of files of generations, of which those of version 1 are parts.
-pub(crate) const GENERATIONS_VERSION: u16 = 2;
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
 pub(super) const HEADER_BYTES: usize = 192;
@@ -26,6 +23,8 @@ pub(super) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
 const PAGE: u64 = 4096;
+/// The last bytes of a snapshot.
+const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// What a hasher's key is checked with: the hash of this text.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
@@ -228,6 +227,17 @@ fn first_segment(segments: u64) -> u64 {
 
 pub(super) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
+}
+
+/// What ends a snapshot: checksums of its parts, and a mark.
+pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
+    let sums = [checksum_of(rows), overflow_sum];
+    let mut covered = head.to_vec();
+    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+    let mut trailer = covered[head.len()..].to_vec();
+    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
+    trailer.extend_from_slice(&END_MAGIC);
+    trailer
 }
 
 /// Fields in writing order.

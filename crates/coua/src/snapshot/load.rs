@@ -6,8 +6,8 @@
 
 use std::io::{Read, Seek};
 
-use crate::KeyHash;
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::hash::KeyHash;
 use crate::hash::KeyHasher;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};

@@ -20,6 +20,7 @@ mod save;
 mod slots;
 #[cfg(feature = "file")]
 mod verify;
+mod version;
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
@@ -27,19 +28,18 @@ use std::io::{self, Write};
 pub use error::{LoadError, Part};
 #[cfg(feature = "file")]
 pub(crate) use front::snapshot_end;
-pub(crate) use header::GENERATIONS_VERSION;
 pub use open::{Load, Snapshot};
 pub(crate) use open::{SecretKey, sealed};
 #[cfg(feature = "file")]
 pub(crate) use verify::verify;
+pub(crate) use version::GENERATIONS_VERSION;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
 use crate::table::Segment;
-use header::{Header, checksum_of};
+use header::{Header, checksum_of, trailer};
 
-const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// Bytes of the overflow table that are written at a time: whole entries.
 const OVERFLOW_PIECE: usize = 4096 * header::ENTRY_BYTES as usize;
 
@@ -172,14 +172,4 @@ impl<W: Write> Rest<W> {
         self.skip = rest.unwrap_or(self.skip);
         rest.is_some()
     }
-}
-
-fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
-    let sums = [checksum_of(rows), overflow_sum];
-    let mut covered = head.to_vec();
-    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
-    let mut trailer = covered[head.len()..].to_vec();
-    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
-    trailer.extend_from_slice(&END_MAGIC);
-    trailer
 }

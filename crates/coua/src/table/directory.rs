@@ -1,7 +1,7 @@
 //! From a hash prefix to its segment.
 
-use crate::KeyHash;
 use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
 
 /// 2^bits entries; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
 #[derive(Debug)]

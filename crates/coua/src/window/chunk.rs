@@ -1,7 +1,7 @@
 //! Items between which nothing is forgotten, on their way into their generations.
 
-use crate::KeyHash;
 use crate::error::{BatchFull, Insertion};
+use crate::hash::KeyHash;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 
 /// Items between which nothing is forgotten.

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_split_keeps_items_in_their_primary_buckets_and_places_the_others() {
-        let (mut unplaced, mut placed) = (0, 0);
+        let (mut unplaced, mut filled) = (0, 0);
         for mut filter in filters() {
             let parent = filter.parent(0).unwrap();
             let (child, (slots, waiting)) = (parent.child, plainly_halved(&parent));
@@ -198,7 +198,7 @@ mod tests {
                     let bucket = child.codec().read(half, number);
                     child.codec().fill(half, &bucket, position, value);
                     half.count_filled();
-                    placed += 1;
+                    filled += 1;
                 }
             }
             for item in &waiting {
@@ -207,6 +207,6 @@ mod tests {
             assert!(contents(&filter) == split, "{filter:?}");
             unplaced += waiting.len();
         }
-        assert!(placed > 50_000 && unplaced > 500, "{placed} placed, {unplaced} unplaced");
+        assert!(filled > 50_000 && unplaced > 500, "{filled} filled, {unplaced} unplaced");
     }
 }

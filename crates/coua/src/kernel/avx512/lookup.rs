@@ -11,7 +11,7 @@ use super::{
     Buckets, LANES, Vectors, gather, load, load_hashes, locate_eight, prefetch, shift_right, splat,
     store,
 };
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::kernel::codec::{Encoding, SlotCodec};
 use crate::kernel::probe::ALTERNATE;
 use crate::kernel::probes::{Lookups, UniformTable};

@@ -27,7 +27,7 @@ use super::codec::{Encoding, SlotCodec};
 use super::instructions::has_avx512;
 use super::level::LevelGeometry;
 use super::probes::{KeyGroup, UniformTable, WIDTH};
-use crate::KeyHash;
+use crate::hash::KeyHash;
 use crate::table::{Addresses, Directory};
 
 pub(crate) use lookup::contains;
