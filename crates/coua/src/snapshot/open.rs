@@ -6,7 +6,7 @@ use std::io::Read;
 #[cfg(feature = "file")]
 use std::path::Path;
 
-use crate::snapshot::LoadError;
+use crate::snapshot::error::LoadError;
 
 /// The secret key of a filter, if it has one.
 pub(crate) type SecretKey = Option<[u8; 16]>;
