@@ -15,7 +15,8 @@ use std::fs;
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{Clock, CuckooFilter, Generations, KeyHash, Window};
+use coua::{CuckooFilter, KeyHash, Load};
+use coua::window::{Clock, Generations, Window};
 use coua_store::{Options, Run, Runs, Store};
 use libfuzzer_sys::fuzz_target;
 use text::{checksum, entry, frame, numbers, run, sized, small, state};
@@ -163,15 +164,15 @@ impl Real {
         let folder = folder();
         let path = folder.path().join("seen.coua");
         let mut store = Options::new().create(&path, || filter).expect("space");
-        let (mut states, mut removed) = (Vec::new(), Vec::new());
+        let mut states = Vec::new();
         store.commit().expect("space");
         let snapshot = fs::read(&path).expect("it was written");
         states.push((bytes_of(store.filter()), Records::new()));
         let number = store.runs_mut().add(Run::default());
         for round in 1..4 {
             store.advance(round * 300);
-            store.insert_hash_batch(&hashes(round)).expect("it grows");
-            store.remove_hash_batch(&hashes(round)[..20], &mut removed);
+            store.insert_batch(&hashes(round)).expect("it grows");
+            let removed = store.remove_batch(&hashes(round)[..20]);
             store.runs_mut().get_mut(number).expect("it was added").records = round;
             store.commit().expect("space");
             states.push((bytes_of(store.filter()), records(store.runs())));
@@ -231,7 +232,7 @@ fn forged(real: &Real, frames: &[Frame]) -> Vec<u8> {
 
 /// The states that the commits lead to if no frame has a flaw; none if that cannot be said here.
 fn model(real: &Real, frames: &[Frame]) -> Option<States> {
-    let mut filter = CuckooFilter::from_bytes(&real.snapshot).ok()?;
+    let mut filter = Load::new().bytes::<CuckooFilter>(&real.snapshot).ok()?;
     let mut states = vec![(real.snapshot.clone(), Records::new())];
     let mut entries = Vec::new();
     for frame in frames {
@@ -276,9 +277,9 @@ fn repeat(filter: &mut CuckooFilter, change: &Change) -> Option<()> {
         numbers.iter().map(|&number| hash_of(u64::from(number))).collect()
     };
     match change {
-        Change::Insert(numbers) => filter.insert_hash_batch(&all(numbers)).ok(),
+        Change::Insert(numbers) => filter.insert_batch(&all(numbers)).ok(),
         Change::Remove(numbers) => {
-            filter.remove_hash_batch(&all(numbers), &mut Vec::new());
+            filter.remove_batch(&all(numbers));
             Some(())
         }
         Change::Turn(_) | Change::Generation(_) | Change::Any(..) => None,

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::access::Touch;
 use crate::error::StoreError;

@@ -162,7 +162,7 @@ impl Options {
     /// let mut store = Options::new().max_log(0).create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.commit()?;
-    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_log(mut self, bytes: u64) -> Self {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::background::Signals;
 use crate::disk::Disk;

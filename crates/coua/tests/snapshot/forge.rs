@@ -22,7 +22,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
     ("resolution", 64, 4),
     ("bits", 68, 4),
     ("when full", 72, 4),
-    ("max relocations", 76, 4),
+    ("max evictions", 76, 4),
     ("max items", 80, 8),
     ("len", 88, 8),
     ("stored", 96, 8),
