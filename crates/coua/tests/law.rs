@@ -216,7 +216,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     assert!(filter.false_positive_rate() <= rate && plan.rate <= rate);
     let used = filter.memory_bytes() as f64;
     let planned = plan.bytes as f64;
-    // How many entries the side table has is chance: five standard deviations. A few homeless items
+    // How many entries the overflow table has is chance: five standard deviations. A few homeless items
     // come on top.
     let chance = 5.0 * (plan.overflow_bytes as f64 / 40.0).sqrt() * 40.0;
     let spare = (0.02 * planned).max(2_000.0).max(chance);

@@ -109,7 +109,8 @@ impl Forgery {
         let trailer = self.0.len() - TRAILER;
         let sum = checksum_of(&self.0[HEADER..HEADER + rows * ROW]);
         self.write(trailer, 8, sum);
-        let side = usize::try_from(self.get("overflow table offset")).unwrap_or(trailer).min(trailer);
+        let side =
+            usize::try_from(self.get("overflow table offset")).unwrap_or(trailer).min(trailer);
         let sum = checksum_of(&self.0[side..trailer]);
         self.write(trailer + 8, 8, sum);
         let covered = [&self.0[..HEADER], &self.0[trailer..trailer + 16]].concat();
