@@ -123,7 +123,7 @@ fn batches_are_single_inserts_at_the_limit() {
     }
 }
 
-/// Each key with more copies than its buckets hold takes an entry of the side table.
+/// Each key with more copies than its buckets hold takes an entry of the overflow table.
 #[test]
 fn repeats_keep_the_limit() {
     let limit = 1_000_000;

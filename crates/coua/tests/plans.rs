@@ -195,7 +195,7 @@ fn a_builder_plans_what_it_builds() {
     assert!(CuckooFilter::builder().capacity(5).max_items(4).plan().is_err());
 }
 
-/// Coarse enough that many items fall together: the plan knows how large the side table becomes.
+/// Coarse enough that many items fall together: the plan knows how large the overflow table becomes.
 #[test]
 fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
     for (layout, slots) in LAYOUTS {

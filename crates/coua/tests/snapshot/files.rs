@@ -232,7 +232,7 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
         let end = 1u64 << 40;
         let side = end - 32;
         forged.set("segments", segments).set("first segment", first).set("end", end);
-        forged.set("side entries", 0).set("side table offset", side).set("base depth", 0);
+        forged.set("side entries", 0).set("overflow table offset", side).set("base depth", 0);
         forged.seal();
         let mut file = File::create(&path).unwrap();
         file.write_all(&forged.0[..192]).unwrap();

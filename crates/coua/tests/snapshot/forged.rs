@@ -184,10 +184,10 @@ fn rows_with_extreme_values() {
     }
 }
 
-/// The samples with a side table, and where it begins.
+/// The samples with a overflow table, and where it begins.
 fn with_side() -> Vec<(&'static str, Forgery, usize)> {
     let place = |(name, forgery): (_, Forgery)| {
-        let side = forgery.get("side table offset") as usize;
+        let side = forgery.get("overflow table offset") as usize;
         (forgery.get("side entries") > 0).then_some((name, forgery, side))
     };
     let found: Vec<_> = forgeries().into_iter().filter_map(place).collect();
@@ -243,7 +243,7 @@ fn side_tables_with_extreme_counts() {
                     forged.set("homeless", original.get("homeless").wrapping_add(more));
                     forged.set("stored", original.get("stored").wrapping_add(more));
                 }
-                survive(forged.seal(), &|| format!("{name}: side table at {at}: {value}"));
+                survive(forged.seal(), &|| format!("{name}: overflow table at {at}: {value}"));
             }
         }
     }
@@ -303,7 +303,7 @@ fn copies_of_an_item_that_is_not_there_are_refused() {
     }
     forged.set("stored", 0).set("len", 1);
     let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
-    assert!(matches!(refused, Err(LoadError::Field { name: "side table entry", .. })));
+    assert!(matches!(refused, Err(LoadError::Field { name: "overflow table entry", .. })));
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn damage_beside_the_segments_is_found_at_once() {
         }
         let original = Forgery(bytes.clone());
         let first = original.segment(0).unwrap().start;
-        let side = original.get("side table offset") as usize;
+        let side = original.get("overflow table offset") as usize;
         for at in 0..bytes.len() {
             bytes[at] ^= 4;
             let file = saved(&bytes);
