@@ -134,7 +134,7 @@ pub(crate) fn repeat(
                 done.map_err(Unrepeatable::Full)?;
             }
             (TURN, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
-                filter.set_clock(clock.to_u64())
+                filter.set_clock(clock.to_u64());
             }
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
                 generation = Some(number.to_u64());
