@@ -58,8 +58,7 @@ mod tests {
         for start in (0..records).step_by(block as usize) {
             let end = records.min(start + block);
             let before = seen.len() as u64;
-            let hash =
-                |record: u64| coua::KeyHasher::default().hash(&record.to_le_bytes()).to_u64();
+            let hash = |record: u64| coua::KeyHasher::default().hash(record.to_le_bytes()).to_u64();
             seen.extend((start..end).map(|record| hash(record) >> (64 - hash_bits)));
             let new = seen.len() as u64 - before;
             let answered = Answered { new, repeats: end - start - new };

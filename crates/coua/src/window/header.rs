@@ -14,15 +14,15 @@ pub(super) const ROW_BYTES: u64 = 32;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// Parts begin at a multiple of this.
 pub(super) const PAGE: u64 = 4096;
-/// The number of the mould.
-pub(super) const MOULD: u64 = u64::MAX;
+/// The number of the template.
+pub(super) const TEMPLATE: u64 = u64::MAX;
 
 /// What stands before the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) window: Window,
     pub(super) time: u64,
-    /// The mould and the generations.
+    /// The template and the generations.
     pub(super) parts: u64,
 }
 
