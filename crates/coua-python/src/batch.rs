@@ -91,7 +91,7 @@ impl Batch {
     /// Keys given as 64 bits.
     pub(crate) fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
         let hasher = self.hasher;
-        self.hashes.extend(keys.map(|key| hasher.hash_u64(key)));
+        self.hashes.extend(keys.map(|key| hasher.hash(key)));
     }
 
     /// Keys given as bytes.

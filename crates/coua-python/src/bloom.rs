@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
+use coua::bloom::BloomFilter as Plain;
 use coua::sizing::bloom::BloomPlan;
-use coua::{BloomFilter as Plain, HashAlgorithm, Insertion};
+use coua::HashAlgorithm;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -66,14 +67,14 @@ impl BloomFilter {
 
     /// Whether the key was added; another one may be taken for it.
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(self.filter.contains_hash(key::hash(key, self.filter.hasher())?))
+        Ok(self.filter.contains(key::hash(key, self.filter.hasher())?))
     }
 
     /// Adds the key, and says whether it was new.
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.filter.hasher())?;
-        Ok(self.filter.insert_hash(hash) == Insertion::Inserted)
+        Ok(self.filter.insert_unique(hash).is_new())
     }
 
     /// `add` for many keys: `True` where a key is new.
@@ -85,10 +86,9 @@ impl BloomFilter {
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         self.in_chunks(keys, null, |hashes| {
             let held = self.adding.lock();
-            let mut outcomes = Vec::new();
-            self.filter.insert_hash_batch(hashes, &mut outcomes);
+            let outcomes = self.filter.insert_unique_batch(hashes);
             drop(held);
-            outcomes.iter().map(|outcome| *outcome == Insertion::Inserted).collect()
+            outcomes.iter().map(|outcome| outcome.is_new()).collect()
         })
     }
 
@@ -100,9 +100,7 @@ impl BloomFilter {
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         self.in_chunks(keys, null, |hashes| {
-            let mut present = Vec::new();
-            self.filter.contains_hash_batch(hashes, &mut present);
-            present
+            self.filter.contains_batch(hashes)
         })
     }
 

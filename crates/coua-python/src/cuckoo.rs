@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use coua::{CuckooFilter as Plain, Generations};
+use coua::CuckooFilter as Plain;
+use coua::window::Generations;
 use coua_store::{Access, Options as StoreOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -77,7 +78,7 @@ impl CuckooFilter {
     /// Removes all keys.
     fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
         let mut state = slf.as_super().get().lock(slf.py())?;
-        state.memory().endless_mut().into_iter().for_each(Plain::clear);
+        state.memory().unbounded_mut().into_iter().for_each(Plain::clear);
         Ok(())
     }
 }
@@ -109,5 +110,5 @@ pub(crate) fn from_bytes(
     key: Option<[u8; 16]>,
 ) -> PyResult<Generations> {
     let bytes = data.as_bytes();
-    py.detach(|| Generations::from_bytes(bytes, key)).map_err(error::load)
+    py.detach(|| coua::Load::new().key(key).bytes::<Generations>(bytes)).map_err(error::load)
 }

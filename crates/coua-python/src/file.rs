@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use coua::Generations;
+use coua::window::Generations;
 use coua_store::{Lock, Options as StoreOptions, StoreError, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use coua::{BatchFull, Clock, Generations, KeyHasher};
+use coua::window::{Clock, Generations};
+use coua::{BatchFull, KeyHasher};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;

@@ -13,7 +13,7 @@ pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHas
     if let Ok(text) = key.cast_exact::<PyString>() {
         Ok(hasher.hash(text.to_str()?.as_bytes()))
     } else if let Ok(number) = key.cast_exact::<PyInt>() {
-        Ok(hasher.hash_u64(integer(number)?))
+        Ok(hasher.hash(integer(number)?))
     } else if let Ok(bytes) = key.cast_exact::<PyBytes>() {
         Ok(hasher.hash(bytes.as_bytes()))
     } else {
@@ -30,7 +30,7 @@ fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> 
         return Ok(hasher.hash(bytes.as_bytes()));
     }
     if let Ok(bytes) = key.cast::<PyByteArray>() {
-        return Ok(hasher.hash(&bytes.to_vec()));
+        return Ok(hasher.hash(bytes.to_vec()));
     }
     if key.is_instance_of::<PyMemoryView>() {
         let bytes = key.call_method0("tobytes")?;
@@ -39,7 +39,7 @@ fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> 
     // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not.
     let is_number = key.hasattr("__index__")? && !is_sequence(key)?;
     if is_number && !key.is_instance_of::<PyBool>() {
-        return Ok(hasher.hash_u64(integer(key.call_method0("__index__")?.cast()?)?));
+        return Ok(hasher.hash(integer(key.call_method0("__index__")?.cast()?)?));
     }
     Err(no_key(key))
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use coua::{Clock, Generations, HashAlgorithm, Insertion, When};
+use coua::window::{Clock, Generations, When};
+use coua::{HashAlgorithm, Insertion};
 use coua_store::{Lock, Options, Runs, Wait};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -95,8 +96,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = key::hash(key, self.hasher())?;
-        let mut counts = Vec::with_capacity(1);
-        self.lock_for(key.py(), Access::Ask)?.count_batch(&[hash], &mut counts);
+        let counts = self.lock_for(key.py(), Access::Ask)?.count_batch(&[hash]);
         Ok(counts[0])
     }
 
@@ -166,8 +166,7 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let batch = self.batch(keys, null)?;
         let outcome = self.in_chunks(keys.py(), Access::Ask, &batch, |state, chunk, answers| {
-            let mut present = Vec::new();
-            state.contains_batch(&batch.hashes()[chunk], &mut present);
+            let mut present = state.contains_batch(&batch.hashes()[chunk]);
             answers.append(&mut present);
             Ok(())
         })?;
@@ -190,8 +189,7 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let outcome =
             self.in_chunks(keys.py(), Access::Change, &batch, |state, chunk, answers| {
-                let mut removed = Vec::new();
-                state.remove_batch(&batch.hashes()[chunk], &mut removed);
+                let mut removed = state.remove_batch(&batch.hashes()[chunk]);
                 answers.append(&mut removed);
                 Ok(())
             })?;
@@ -210,8 +208,7 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let batch = self.batch(keys, null)?;
         let outcome = self.in_chunks(keys.py(), Access::Ask, &batch, |state, chunk, answers| {
-            let mut counts = Vec::new();
-            state.count_batch(&batch.hashes()[chunk], &mut counts);
+            let mut counts = state.count_batch(&batch.hashes()[chunk]);
             answers.append(&mut counts);
             Ok(())
         })?;
@@ -368,7 +365,7 @@ fn in_memory(py: Python<'_>, filter: Generations) -> PyResult<Py<PyAny>> {
 }
 
 fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
-    match (filter.endless_mut(), other.endless()) {
+    match (filter.unbounded_mut(), other.unbounded()) {
         (Some(into), Some(from)) => into.merge_unique(from).map_err(|error| error.to_string()),
         _ => filter.merge(other).map_err(|error| error.to_string()),
     }

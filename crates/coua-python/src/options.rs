@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use coua::{
-    Clock, CuckooFilter, CuckooFilterBuilder, Generations, HashAlgorithm, KeyHasher, Layout,
-    WhenFull, Window,
-};
+use coua::window::{Clock, Generations, Window};
+use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -184,7 +182,7 @@ impl Options {
 
     /// Complains if a filter that exists is not as it was described.
     pub(crate) fn agree_with(&self, filter: &Generations) -> PyResult<()> {
-        let plain = filter.mould();
+        let plain = filter.template();
         let differs = |option: &str, found: &str| {
             Err(PyValueError::new_err(format!(
                 "the filter exists, and its {option} is {found}, not what {option} says: leave {option} out, \
@@ -228,7 +226,7 @@ impl Options {
 pub(crate) fn layout(name: &str) -> PyResult<Layout> {
     match name {
         "buckets" => Ok(Layout::Buckets),
-        "overlapping" => Ok(Layout::Windows),
+        "overlapping" => Ok(Layout::Overlapping),
         _ => Err(unknown("layout", name, "\"buckets\" or \"overlapping\"")),
     }
 }

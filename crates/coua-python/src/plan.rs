@@ -9,7 +9,7 @@ use crate::{error, options};
 
 /// Slots per bucket that the layouts have if nothing else is said.
 fn slots_per_bucket(layout: Layout) -> u32 {
-    if layout == Layout::Windows { 2 } else { 4 }
+    if layout == Layout::Overlapping { 2 } else { 4 }
 }
 
 /// What a filter for so many items takes.

@@ -4,7 +4,8 @@ use std::mem;
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::{BatchFull, Full, Generations, Insertion, KeyHash, When};
+use coua::window::{Generations, When};
+use coua::{BatchFull, Full, Insertion, KeyHash};
 use coua_store::{Store, View};
 
 /// Where a filter is.
@@ -88,9 +89,9 @@ impl State {
 
     pub(crate) fn advance(&mut self, time: u64) {
         match self {
-            Self::Memory(filter) => filter.advance(time, &mut ()),
+            Self::Memory(filter) => filter.advance(time),
             Self::Written(store) => store.advance(time),
-            Self::Read(view) => view.filter.advance(time, &mut ()),
+            Self::Read(view) => view.filter.advance(time),
             Self::Closed => {}
         }
     }
@@ -99,77 +100,76 @@ impl State {
     pub(crate) fn contains(&mut self, hash: KeyHash) -> bool {
         match self {
             Self::Memory(filter) => filter
-                .endless()
-                .map_or_else(|| filter.contains_hash(hash), |plain| plain.contains_hash(hash)),
-            Self::Read(view) => view.asked(&[hash]).contains_hash(hash),
-            state => state.filter().contains_hash(hash),
+                .unbounded()
+                .map_or_else(|| filter.contains(hash), |plain| plain.contains(hash)),
+            Self::Read(view) => view.asked(&[hash]).contains(hash),
+            state => state.filter().contains(hash),
         }
     }
 
-    pub(crate) fn contains_batch(&mut self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+    pub(crate) fn contains_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
         match self {
-            Self::Read(view) => view.asked(hashes).contains_hash_batch(hashes, present),
-            state => state.filter().contains_hash_batch(hashes, present),
+            Self::Read(view) => view.asked(hashes).contains_batch(hashes),
+            state => state.filter().contains_batch(hashes),
         }
     }
 
-    pub(crate) fn count_batch(&mut self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
+    pub(crate) fn count_batch(&mut self, hashes: &[KeyHash]) -> Vec<u64> {
         match self {
-            Self::Read(view) => view.asked(hashes).count_hash_batch(hashes, counts),
-            state => state.filter().count_hash_batch(hashes, counts),
+            Self::Read(view) => view.asked(hashes).count_batch(hashes),
+            state => state.filter().count_batch(hashes),
         }
     }
 
     #[inline]
     pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
         if let Self::Memory(filter) = self
-            && let Some(plain) = filter.endless_mut()
+            && let Some(plain) = filter.unbounded_mut()
         {
-            return plain.insert_unique_hash(hash);
+            return plain.insert_unique(hash);
         }
         let mut outcomes = Vec::with_capacity(1);
         let done = self.insert_unique_batch(Keys::now(&[hash]), &mut outcomes);
         done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
     }
 
+    /// Answers for the keys up to the one that was refused.
     pub(crate) fn insert_unique_batch(
         &mut self,
         keys: Keys<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        match self {
-            Self::Written(store) => {
-                store.insert_unique_hash_batch_at(keys.hashes, keys.when, outcomes)
-            }
+        let result = match self {
+            Self::Written(store) => store.insert_unique_batch_at(keys.hashes, keys.when, outcomes),
             state => {
                 let filter = state.memory();
-                filter.insert_unique_hash_batch(keys.hashes, keys.when, outcomes, &mut ())
+                filter.logged(&mut ()).insert_unique_batch_into(keys.hashes, keys.when, outcomes)
             }
-        }
+        };
+        outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| keys.hashes.len()));
+        result
     }
 
     pub(crate) fn insert_batch(&mut self, keys: Keys<'_>) -> Result<(), BatchFull> {
         match self {
-            Self::Written(store) => store.insert_hash_batch_at(keys.hashes, keys.when),
-            state => state.memory().insert_hash_batch(keys.hashes, keys.when, &mut ()),
+            Self::Written(store) => store.insert_batch_at(keys.hashes, keys.when),
+            state => state.memory().logged(&mut ()).insert_batch(keys.hashes, keys.when),
         }
     }
 
     pub(crate) fn remove(&mut self, hash: KeyHash) -> bool {
         if let Self::Memory(filter) = self
-            && let Some(plain) = filter.endless_mut()
+            && let Some(plain) = filter.unbounded_mut()
         {
-            return plain.remove_hash(hash);
+            return plain.remove(hash);
         }
-        let mut removed = Vec::with_capacity(1);
-        self.remove_batch(&[hash], &mut removed);
-        removed[0]
+        self.remove_batch(&[hash])[0]
     }
 
-    pub(crate) fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+    pub(crate) fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
         match self {
-            Self::Written(store) => store.remove_hash_batch(hashes, removed),
-            state => state.memory().remove_hash_batch(hashes, removed, &mut ()),
+            Self::Written(store) => store.remove_batch(hashes),
+            state => state.memory().remove_batch(hashes),
         }
     }
 

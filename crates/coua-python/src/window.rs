@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use coua::Generations;
+use coua::window::Generations;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
