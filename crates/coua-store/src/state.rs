@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
-use crate::log::{Base, Contents, Frame, Kind, Log, Scan};
+use crate::log::{Base, Contents, Frame, Kind, Log, Scan, Source};
 use crate::options::Options;
 use crate::runs::Runs;
 use crate::view::{Memory, View};
@@ -33,10 +33,10 @@ pub(crate) struct State {
 }
 
 /// What a file says before its filter is brought into memory.
-struct Look {
-    base: Base,
-    contents: Contents,
-    runs: Runs,
+pub(crate) struct Look {
+    pub(crate) base: Base,
+    pub(crate) contents: Contents,
+    pub(crate) runs: Runs,
     taken_over: Option<u64>,
 }
 
@@ -103,6 +103,11 @@ impl Look {
             LoadError::Io(source) => StoreError::io(path, "read", source),
             source => StoreError::Load { path: path.to_owned(), source },
         })?;
+        Self::at_log(file, path, base)
+    }
+
+    /// Of what follows the snapshot.
+    pub(crate) fn at_log(file: &dyn Source, path: &Path, base: Base) -> Result<Self, StoreError> {
         let (mut runs, mut taken_over) = (Runs::default(), None);
         // Of the last transaction, if that is not committed, the runs do not count.
         let (mut new_runs, mut new_taken_over) = (runs.clone(), None);

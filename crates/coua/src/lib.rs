@@ -32,6 +32,7 @@ mod filter;
 mod geometry;
 mod growth;
 mod hash;
+pub mod inspect;
 mod merge;
 mod pair;
 mod parts;

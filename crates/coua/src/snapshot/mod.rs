@@ -20,14 +20,16 @@ use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
-pub(crate) use front::snapshot_end;
-pub(crate) use header::GENERATIONS_VERSION;
+pub(crate) use front::{Front, Row, snapshot_end};
+pub(crate) use header::{ENTRY_BYTES, GENERATIONS_VERSION, Reader, StoredHash, checksum_of};
+pub(crate) use load::wrong_occupied;
+pub(crate) use slots::in_use;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::filter::CuckooFilter;
 use crate::table::Segment;
-use header::{Header, checksum_of};
+use header::Header;
 
 const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// Bytes of the side table that are written at a time: whole entries.

@@ -67,7 +67,8 @@ pub(super) struct CacheLine(
 impl Arena {
     pub(super) fn new(bytes: usize) -> Result<Self, OutOfMemory> {
         let refused = OutOfMemory { bytes: bytes as u64 };
-        if bytes < HUGE_PAGE || cfg!(miri) {
+        // WebAssembly has one memory and no mappings.
+        if bytes < HUGE_PAGE || cfg!(any(miri, target_family = "wasm")) {
             let mut lines = Vec::new();
             lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
             lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));

@@ -28,6 +28,8 @@ mod stretch;
 pub use change::{Change, Ledger, When};
 pub use error::{WindowError, WindowMergeError};
 pub use generations::{Generation, Generations};
+pub(crate) use header::MOULD;
+pub(crate) use read::{generations_bytes, is_generations, outline};
 
 /// Generations of a window at most: a question asks them all.
 const MOST_GENERATIONS: u32 = 1000;
