@@ -42,7 +42,8 @@ impl Now {
 }
 
 /// How the time in a record is written.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum TimeFormat {
     /// RFC 3339, or a number of seconds or milliseconds.
     #[default]

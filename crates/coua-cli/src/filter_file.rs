@@ -1,7 +1,6 @@
-//! A filter that lives in a file: `coua-store`, with the program's manners and words.
+//! A filter that lives in a file: `coua-store`, with the program's options and words.
 //!
-//! Readers need no lock: they see what was committed last. Writers lock an empty file beside it
-//! (`seen.coua.lock`), one at a time.
+//! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
 use crate::args::filter::FilterArgs;
 use crate::args::run::Manners;
@@ -9,10 +8,11 @@ use crate::args::secret::SecretArgs;
 use crate::args::window::NowArgs;
 use crate::clock::{Now, moment_text};
 use crate::input::{self, Survey};
+use crate::memory::Memory;
 use crate::message::{self, Failure};
 use crate::remote::Address;
 use coua::{Generations, HashAlgorithm, LoadError};
-use coua_store::{Access, Lock, Options, Progress, Store, StoreError, View, Wait};
+use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
@@ -104,19 +104,36 @@ pub(crate) struct FilterFile {
     lock: Lock,
 }
 
+/// How a filter file is locked.
+type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
+
 impl FilterFile {
-    /// Waits for other writers to finish, or fails at once, as `manners` say.
+    /// Waits for other writers to finish, or fails at once, as `manners` say. There need be no filter yet.
     ///
     /// To be called before signals are answered, so that they end the wait.
     pub(crate) fn lock(path: &Path, manners: &Manners) -> Result<Self, Failure> {
         Address::refuse(path)?;
-        let lock = match Lock::take(path, Wait::No) {
+        is_there(path)?;
+        Self::lock_by(Lock::take, path, manners)
+    }
+
+    /// [`lock`](Self::lock) for a filter that must be there.
+    pub(crate) fn lock_existing(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        Address::refuse(path)?;
+        if !is_there(path)? {
+            return Err(Failure::io(path.display(), &Errno::NOENT.into()));
+        }
+        Self::lock_by(Lock::take_existing, path, manners)
+    }
+
+    fn lock_by(take: Take, path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        let lock = match take(path, Wait::No) {
             Err(StoreError::Busy { path: name }) if !manners.no_wait => {
                 if !manners.quiet.quiet {
                     let name = name.display();
                     message::say(format_args!("{name}: waiting for another process"));
                 }
-                Lock::take(path, Wait::UntilFree)
+                take(path, Wait::UntilFree)
             }
             taken => taken,
         };
@@ -133,7 +150,7 @@ impl FilterFile {
         now: NowArgs,
     ) -> Result<Kept, Failure> {
         let name = self.name();
-        if is_there(&self.path)? {
+        if !self.lock.is_new() {
             let kept = self.open(&wanted.secret, inputs, now)?;
             wanted.agree_with(kept.filter(), &name)?;
             return Ok(kept);
@@ -161,9 +178,6 @@ impl FilterFile {
 
     fn open_as(self, options: Options, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
         let name = self.name();
-        if !is_there(&self.path)? {
-            return Err(Failure::io(name, &Errno::NOENT.into()));
-        }
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
@@ -174,18 +188,16 @@ impl FilterFile {
         Ok(kept)
     }
 
-    /// Replaces whatever filter is there. If its items are among those of the new one, so stays what it
-    /// knows of an interrupted run.
-    pub(crate) fn save(self, made: Made) -> Result<(), Failure> {
-        let (name, progress) = (self.name(), made.run.unwrap_or_default());
-        let saved = if is_there(&self.path)? { Saved::Before } else { Saved::Nothing };
-        let replaced = Options::new().replace(self.lock, made.filter, &progress);
+    /// Replaces whatever filter is there by this one, which remembers these runs.
+    pub(crate) fn save(self, filter: Generations, runs: Runs) -> Result<(), Failure> {
+        let name = self.name();
+        let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
+        let replaced = Options::new().replace(self.lock, filter, runs);
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 
     /// Complains if something is there that a filter must not replace: to be asked before the work.
     pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
-        is_there(&self.path)?;
         self.lock.check_replaceable().map_err(|error| failure(&error))
     }
 
@@ -198,14 +210,6 @@ impl FilterFile {
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
-}
-
-/// A filter made of others.
-#[derive(Debug)]
-pub(crate) struct Made {
-    pub(crate) filter: Generations,
-    /// How far a run is that has changed the one of them that it replaces.
-    pub(crate) run: Option<Progress>,
 }
 
 /// A filter of which changes are kept in its file.
@@ -225,8 +229,17 @@ enum Saved {
     Empty,
     /// What was there before.
     Before,
-    /// Records that were dealt with on the way, by this run or the one that it goes on with.
+    /// Records that were done on the way, by this run or the one that it resumes.
     Some,
+}
+
+/// What a commit records of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// That it writes its outputs.
+    Begin,
+    /// How far it is.
+    Checkpoint,
 }
 
 impl Kept {
@@ -249,26 +262,27 @@ impl Kept {
         }
     }
 
-    /// Keeps all changes, with how far the work is: this is its end. Gives the filter back.
-    pub(crate) fn finish_at(self, progress: &Progress) -> Result<Generations, Failure> {
-        let (name, saved) = (self.name(), self.saved);
-        self.store.finish_at(progress).map_err(|error| not_saved(&name, saved, &error))
+    /// The run resumes one of which there are records in the file.
+    pub(crate) fn resumes(&mut self) {
+        self.saved = Saved::Some;
     }
 
-    /// Keeps all changes so far, with how far the work is.
-    pub(crate) fn commit(&mut self, progress: &Progress) -> Result<(), Failure> {
-        let has_records = |progress: &Progress| progress.records > 0;
-        // A run begins without records, unless it goes on with another.
-        if has_records(progress) && self.store.progress().is_some_and(has_records) {
-            self.saved = Saved::Some;
-        }
+    /// Keeps all changes: this is the end. Gives the filter back.
+    pub(crate) fn finish(self) -> Result<Memory, Failure> {
         let (name, saved) = (self.name(), self.saved);
-        let committed = self.store.commit(progress).map_err(|error| match error {
+        let finished = self.store.finish().map_err(|error| not_saved(&name, saved, &error));
+        Ok(Memory::Temporary(Box::new(finished?)))
+    }
+
+    /// Keeps all changes so far, and those of the runs.
+    pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
+        let (name, saved) = (self.name(), self.saved);
+        self.store.commit().map_err(|error| match error {
             // The run ends here, early.
-            StoreError::Unsynced { source, .. } if has_records(progress) => {
+            StoreError::Unsynced { source, .. } if stage == Stage::Checkpoint => {
                 let reason = message::reason(&source);
-                let uncertain = "saved up to here, to be gone on with by --resume, but it is not certain that \
-                                 this outlasts a power cut";
+                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
+                                 outlasts a power cut";
                 Failure::at(&name, format_args!("{uncertain}: {reason}"))
             }
             StoreError::Unsynced { path, source } => {
@@ -276,21 +290,14 @@ impl Kept {
                 not_saved(&name, saved, &error)
             }
             error => not_saved(&name, saved, &error),
-        });
-        committed?;
-        if has_records(progress) {
-            self.saved = Saved::Some;
-        } else if saved == Saved::Nothing {
-            self.saved = Saved::Empty;
+        })?;
+        match stage {
+            Stage::Checkpoint => self.saved = Saved::Some,
+            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
+            Stage::Begin => {}
         }
         Ok(())
     }
-}
-
-/// The size of a filter's journal; 0 if there is none.
-pub(crate) fn journal_bytes(path: &Path) -> u64 {
-    let journal = coua_store::journal_of(path);
-    journal.ok().and_then(|journal| fs::metadata(journal).ok()).map_or(0, |found| found.len())
 }
 
 /// Whether there is a file; anything else of that name cannot hold a filter.
@@ -338,9 +345,9 @@ pub(crate) fn folder_failure(name: &str, error: &StoreError) -> Failure {
 fn words(error: &StoreError) -> String {
     let text = error.reason().to_string();
     match error {
-        StoreError::Folder { source, .. }
-        | StoreError::Unsynced { source, .. }
-        | StoreError::JournalLeft { source, .. } => message::ending_with(source, text),
+        StoreError::Folder { source, .. } | StoreError::Unsynced { source, .. } => {
+            message::ending_with(source, text)
+        }
         StoreError::Io { source, .. } => message::reason(source),
         _ => text,
     }
@@ -350,10 +357,7 @@ fn words(error: &StoreError) -> String {
 fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
     let reason = words(error);
     match error {
-        StoreError::Replaced { path }
-        | StoreError::Occupied { path }
-        | StoreError::OverJournal { path }
-        | StoreError::JournalLeft { path, .. } => return Failure::at(path.display(), reason),
+        StoreError::Replaced { path } => return Failure::at(path.display(), reason),
         StoreError::Unsynced { .. } => {
             let reason = format!("{reason}; it need not be done again");
             return Failure::Unsynced { name: name.to_owned(), reason };

@@ -6,6 +6,7 @@
 
 mod args;
 mod clock;
+mod collisions;
 mod commands;
 mod estimate;
 mod exit;

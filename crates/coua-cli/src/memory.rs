@@ -8,7 +8,7 @@ use coua::{BatchFull, Generations, Insertion, KeyHash, When};
 #[derive(Debug)]
 pub(crate) enum Memory {
     Kept(Box<Kept>),
-    Fleeting(Box<Generations>),
+    Temporary(Box<Generations>),
 }
 
 impl Memory {
@@ -16,7 +16,7 @@ impl Memory {
     pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
         match self {
             Self::Kept(kept) => Some(kept),
-            Self::Fleeting(_) => None,
+            Self::Temporary(_) => None,
         }
     }
 
@@ -24,14 +24,14 @@ impl Memory {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Kept(kept) => kept.name(),
-            Self::Fleeting(_) => "filter".to_owned(),
+            Self::Temporary(_) => "filter".to_owned(),
         }
     }
 
     pub(crate) fn filter(&self) -> &Generations {
         match self {
             Self::Kept(kept) => kept.filter(),
-            Self::Fleeting(filter) => filter,
+            Self::Temporary(filter) => filter,
         }
     }
 
@@ -39,7 +39,7 @@ impl Memory {
     pub(crate) fn tell(&mut self, now: Now) {
         match self {
             Self::Kept(kept) => kept.tell(now),
-            Self::Fleeting(filter) => filter_file::tell(now, filter),
+            Self::Temporary(filter) => filter_file::tell(now, filter),
         }
     }
 
@@ -51,7 +51,7 @@ impl Memory {
     ) -> Result<(), BatchFull> {
         match self {
             Self::Kept(kept) => kept.store.insert_unique_hash_batch_at(hashes, when, outcomes),
-            Self::Fleeting(filter) => {
+            Self::Temporary(filter) => {
                 filter.insert_unique_hash_batch(hashes, when, outcomes, &mut ())
             }
         }

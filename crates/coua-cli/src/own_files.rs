@@ -1,5 +1,5 @@
-//! The files that a run has for itself: those of its filter, and that of the secret key. Records are
-//! neither written to them nor, while the filter changes, read from them.
+//! The files that a run has for itself: its filter, and that of the secret key. Records are neither written
+//! to them nor, while the filter changes, read from them.
 
 use crate::args::secret::SecretArgs;
 use crate::input::{self, Identity, Survey};
@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 pub(crate) struct OwnFiles {
     /// As the user calls it, and with symbolic links resolved.
     filter: Vec<PathBuf>,
-    /// Its journal, its lock and what else it needs.
-    beside: Vec<PathBuf>,
     key: Option<PathBuf>,
 }
 
@@ -21,10 +19,9 @@ impl OwnFiles {
     pub(crate) fn of(filter: Option<&Path>, secret: &SecretArgs) -> Result<Self, Failure> {
         let key = secret.key_file.clone();
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
-        let names = coua_store::names_of(path);
-        let [resolved, beside @ ..] =
-            names.map_err(|error| Failure::at(path.display(), error.reason()))?;
-        Ok(Self { filter: vec![path.to_owned(), resolved], beside: beside.into(), key })
+        let resolved = coua_store::resolved(path)
+            .map_err(|error| Failure::at(path.display(), error.reason()))?;
+        Ok(Self { filter: vec![path.to_owned(), resolved], key })
     }
 
     /// Whether there is a filter in a file.
@@ -46,8 +43,6 @@ impl OwnFiles {
         };
         let what = if self.filter.iter().any(is_one) {
             "is the filter file as well"
-        } else if self.beside.iter().any(is_one) {
-            "belongs to the filter file"
         } else if self.key.iter().any(is_one) {
             "is the file of the secret key as well"
         } else {
@@ -56,33 +51,19 @@ impl OwnFiles {
         Err(Failure::at(name, format_args!("{what}: name another output")))
     }
 
-    /// Complains if a file of a filter that is going to change is an input.
+    /// Complains if a filter that is going to change is an input.
     pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<(), Failure> {
         let is_input =
             |path: &&PathBuf| input::regular_file(path).is_some_and(|file| inputs.contains(file));
-        match self.filter.iter().chain(&self.beside).find(is_input) {
-            None => Ok(()),
-            Some(path) => {
-                let reason = "is a file of the filter, which this run changes: name another input";
-                Err(Failure::at(path.display(), reason))
-            }
-        }
+        self.filter.iter().find(is_input).map_or(Ok(()), |path| {
+            let reason = "is the filter file, which this run changes: name another input";
+            Err(Failure::at(path.display(), reason))
+        })
     }
 
-    /// Complains if the filter at `output` cannot be made of those at `sources`, of which it may be one.
-    pub(crate) fn check_made(
-        output: &Path,
-        sources: &[PathBuf],
-        secret: &SecretArgs,
-    ) -> Result<(), Failure> {
-        let refuse = |mut own: Self, path: &Path| {
-            own.filter.clear();
-            own.refuse_output(&path.display().to_string(), Some(path), input::regular_file(path))
-        };
-        for source in sources {
-            refuse(Self::of(Some(source), secret)?, output)?;
-            refuse(Self { key: None, ..Self::of(Some(output), secret)? }, source)?;
-        }
-        Ok(())
+    /// Complains if a filter is to be written to the file of the secret key.
+    pub(crate) fn check_made(output: &Path, secret: &SecretArgs) -> Result<(), Failure> {
+        let own = Self { key: secret.key_file.clone(), ..Self::default() };
+        own.refuse_output(&output.display().to_string(), Some(output), input::regular_file(output))
     }
 }

@@ -4,8 +4,9 @@ use crate::args::input::{OnMissing, Reading};
 use crate::args::run::{Quiet, RunArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::input::Survey;
-use crate::input::block::{Block, Header, Why};
+use crate::input::block::{Block, Header, Keyless, Why};
 use crate::input::reader::BlockReader;
+use crate::key::Missing;
 use crate::key::hashing::{Hashing, Wanted};
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
@@ -27,11 +28,14 @@ pub(crate) struct Session {
     threads: usize,
     quiet: Quiet,
     stats: Option<StatsFormat>,
-    on_missing: OnMissing,
+    /// If it was said.
+    on_missing: Option<OnMissing>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
     records: u64,
     bytes: u64,
     without_key: u64,
+    /// Whether some record had a key, be it another run's, or may get one with its end.
+    some_key: bool,
     first_without_key: Option<String>,
 }
 
@@ -42,10 +46,9 @@ impl Session {
         counted: Counted,
         run: &RunArgs,
         quiet: Quiet,
-        on_missing: OnMissing,
+        on_missing: Option<OnMissing>,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
-        run.check()?;
         let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
         let stop = Arc::new(stop);
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
@@ -61,17 +64,18 @@ impl Session {
             records: 0,
             bytes: 0,
             without_key: 0,
+            some_key: false,
             first_without_key: None,
         })
     }
 
     /// The way of the records; `hasher` is the filter's.
     pub(crate) fn pipeline(&self, reading: Reading, hasher: KeyHasher) -> Pipeline {
-        let columns = reading.keys.csv().filter(|columns| columns.need_header()).cloned();
+        let headers = reading.headers();
         let reader = BlockReader::new(
             reading.inputs,
             reading.format.clone(),
-            columns,
+            headers,
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
@@ -100,6 +104,10 @@ impl Session {
     pub(crate) fn note(&mut self, block: &Block) {
         self.records += block.len() as u64;
         self.bytes += block.size() as u64;
+        let may_have = |keyless: &Keyless| {
+            matches!(keyless.why, Why::OtherShard | Why::Missing(Missing::OpenQuote))
+        };
+        self.some_key |= !block.hashes.is_empty() || block.keyless.iter().any(may_have);
         for keyless in &block.keyless {
             let Why::Missing(missing) = &keyless.why else {
                 // No record of this run.
@@ -142,7 +150,7 @@ impl Session {
 
     /// Whether a record without a key passes.
     pub(crate) fn keeps_keyless(&self) -> bool {
-        self.on_missing == OnMissing::Keep
+        matches!(self.on_missing, None | Some(OnMissing::Keep))
     }
 
     /// Shows how far the work is.
@@ -151,9 +159,21 @@ impl Session {
         self.progress.tick();
     }
 
-    /// Takes the progress away and tells about records without a key.
-    pub(crate) fn end(&mut self) {
+    /// Takes the progress away and tells about records without a key. Complains if that was all that were
+    /// `read`, and nobody has said what to do with such.
+    pub(crate) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
         self.progress.clear();
+        if let (Ok(()), Some(first), None) = (&read, &self.first_without_key, self.on_missing)
+            && !self.some_key
+            && self.stop.signal().is_none()
+        {
+            let number = grouped(self.without_key);
+            let reason = format_args!(
+                "none of {number} records has a key; correct the option that says where keys are, or give \
+                 --on-missing as well"
+            );
+            return Err(Failure::at(first, reason));
+        }
         if let Some(first) = &self.first_without_key
             && !self.quiet.quiet
         {
@@ -161,6 +181,7 @@ impl Session {
             let fate = if self.keeps_keyless() { "let pass" } else { "left out" };
             message::say(format_args!("{number} records without a key were {fate}: first {first}"));
         }
+        read
     }
 
     /// Tells about records that came too late to be remembered.

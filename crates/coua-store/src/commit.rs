@@ -29,7 +29,7 @@ impl Store {
     /// background is an error of the commit after it.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_runs()?;
-        self.is_piecemeal |= self.runs.iter().any(|(_, run)| !run.has_ended && run.records > 0);
+        self.is_piecemeal |= self.changes_an_unfinished_run();
         if !self.has_changes() {
             return Ok(());
         }
@@ -104,6 +104,7 @@ impl Store {
     pub fn finish(mut self) -> Result<Generations, StoreError> {
         self.check_runs()?;
         if self.has_changes() {
+            self.is_piecemeal |= self.changes_an_unfinished_run();
             let is_renewed = self.log.base().bytes <= SMALL || self.is_piecemeal;
             if is_renewed {
                 self.abandon();
@@ -116,6 +117,17 @@ impl Store {
             self.commit()?;
         }
         Ok(mem::take(&mut self.filter))
+    }
+
+    /// Whether a run with records is committed before its end, or resumed from there. Other unfinished runs of
+    /// the file do not matter.
+    fn changes_an_unfinished_run(&self) -> bool {
+        let has_unfinished = |these: &Runs, others: &Runs| {
+            let mut unfinished = these.iter().filter(|(_, run)| !run.has_ended && run.records > 0);
+            unfinished.any(|(number, run)| others.get(number) != Some(run))
+        };
+        has_unfinished(&self.runs, &self.committed_runs)
+            || has_unfinished(&self.committed_runs, &self.runs)
     }
 
     /// Complains about a run that no reader would take.

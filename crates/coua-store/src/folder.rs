@@ -74,7 +74,18 @@ fn open(folder: &Path) -> io::Result<Option<File>> {
 }
 
 /// The file that a name leads to, also if it is not there yet.
-pub(crate) fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
+///
+/// # Errors
+///
+/// [`StoreError::Io`] if there are too many symbolic links.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().canonicalize()?.join("seen.coua");
+/// assert_eq!(coua_store::resolved(&path)?, path);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         if let Ok(found) = fs::canonicalize(&target) {

@@ -1,4 +1,4 @@
-//! The log of a filter's file, to be looked at; the snapshot before it is [`coua::inspect`]'s.
+//! The log of a filter's file, to be looked at; the snapshot before it is [`coua::inspect_file`]'s.
 
 use std::path::Path;
 

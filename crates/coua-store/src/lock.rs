@@ -50,6 +50,8 @@ pub struct Lock {
     folder: Folder,
     /// This process has made the file, and nothing is in it.
     is_placeholder: bool,
+    /// There was no filter when it was locked.
+    was_new: bool,
 }
 
 impl Lock {
@@ -77,7 +79,8 @@ impl Lock {
         let folder = Folder::of(&path)?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
-            let lock = Self { file, path: path.clone(), folder: folder.clone(), is_placeholder };
+            let (path, folder) = (path.clone(), folder.clone());
+            let mut lock = Self { file, path, folder, is_placeholder, was_new: false };
             match lock.file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if wait == Wait::No => return Err(lock.give_up(None)),
@@ -89,6 +92,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(lock.give_up(Some(error))),
             }
             if lock.is_held() {
+                lock.was_new = lock.is_new();
                 return Ok(lock);
             }
             // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
@@ -115,10 +119,13 @@ impl Lock {
         is_at(&self.file, &self.path)
     }
 
-    /// Complains if somebody who does not heed the lock has removed or replaced the file: what is written
-    /// then is nowhere.
+    /// Complains if somebody who does not heed the lock has removed or replaced the file, when what is written
+    /// is nowhere; or has written to it where there was no filter yet.
     pub(crate) fn check_held(&self) -> Result<(), StoreError> {
-        if self.is_held() { Ok(()) } else { Err(StoreError::Replaced { path: self.path.clone() }) }
+        if self.is_held() && (self.is_new() || !self.was_new) {
+            return Ok(());
+        }
+        Err(StoreError::Replaced { path: self.path.clone() })
     }
 
     /// The file that has the name.
@@ -138,8 +145,10 @@ impl Lock {
 
     /// The lock is that of a file which has just got the name. Returns the one before.
     pub(crate) fn go_over_to(&mut self, file: File) -> File {
-        self.is_placeholder = false;
-        mem::replace(&mut self.file, file)
+        (self.is_placeholder, self.was_new) = (false, false);
+        let old = mem::replace(&mut self.file, file);
+        unlock(&old);
+        old
     }
 
     /// The filter file, with symbolic links resolved.
@@ -178,7 +187,14 @@ impl Drop for Lock {
         if self.is_placeholder && self.is_new() && self.is_held() {
             fs::remove_file(&self.path).ok();
         }
+        unlock(&self.file);
     }
+}
+
+/// To close a file is not enough: a mapping of it, which may outlast the store, would keep the lock.
+fn unlock(file: &File) {
+    // What cannot be unlocked was not locked.
+    file.unlock().ok();
 }
 
 /// The file, and whether it was made here; none if it came or went meanwhile.
@@ -214,7 +230,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Device and inode, which tell two files apart that are there at the same time.
-fn inode_of(metadata: &Metadata) -> (u64, u64) {
+pub(crate) fn inode_of(metadata: &Metadata) -> (u64, u64) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

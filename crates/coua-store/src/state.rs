@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
-use crate::log::{Base, Contents, Frame, Kind, Log, Scan, Source};
+use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan, Source};
 use crate::options::Options;
 use crate::runs::Runs;
 use crate::view::{Memory, View};
@@ -110,23 +110,28 @@ impl Look {
     pub(crate) fn at_log(file: &dyn Source, path: &Path, base: Base) -> Result<Self, StoreError> {
         let (mut runs, mut taken_over) = (Runs::default(), None);
         // Of the last transaction, if that is not committed, the runs do not count.
-        let (mut new_runs, mut new_taken_over) = (runs.clone(), None);
+        let (mut run_changes, mut new_taken_over) = (Vec::new(), None);
+        let mut members = Members::default();
         let contents = Scan::new(file, path, base)?.contents(|frame| {
             let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
             match frame.kind {
                 Kind::Changes => {}
-                Kind::Runs => {
-                    new_runs.repeat(frame.payload).ok_or(unreadable("runs"))?;
-                }
+                Kind::Runs => run_changes.push(frame.payload.to_vec()),
                 Kind::TakeOver => {
                     let name = Fields::new(frame.payload).u64();
                     new_taken_over = Some(name.ok_or(unreadable("journal"))?);
                 }
+                Kind::Commit if frame.payload != members.commit() => return Err(Damage::Checksum),
                 Kind::Commit => {
-                    runs.clone_from(&new_runs);
+                    for changes in run_changes.drain(..) {
+                        runs.repeat(&changes).ok_or(unreadable("runs"))?;
+                    }
                     taken_over = new_taken_over;
                 }
                 Kind::Checkpoint => return Err(unreadable("frame kind")),
+            }
+            if frame.kind != Kind::Commit {
+                members.add(frame.head);
             }
             Ok(())
         })?;

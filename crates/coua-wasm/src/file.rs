@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coua::inspect::{Contents, TableView};
+use coua::inspect_file::{Contents, TableView};
 use coua::{Clock, KeyHash, LoadError};
 use coua_store::inspect::{LogView, Logged, Source};
 use coua_store::{Role, Run, StoreError};

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use coua::inspect::{Contents, TableView};
+use coua::inspect_file::{Contents, TableView};
 use coua::{BuildError, CuckooFilter, Insertion, KeyHasher, Layout, LoadError, WhenFull};
 
 use crate::state::with;

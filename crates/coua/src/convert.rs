@@ -164,7 +164,8 @@ impl CuckooFilter {
             let Err(full) = filter.absorb(self, Copies::Add) else { return Ok(filter) };
             // Copies of a key have two buckets only, and small tables luck.
             let roomier = fitted(geometry, geometry.slots());
-            let may_try = full.reason == FullReason::NoRoom && geometry.slots() < 2 * self.slots();
+            let may_try = matches!(full.reason, FullReason::NoRoom | FullReason::Crowded)
+                && geometry.slots() < 2 * self.slots();
             if !may_try || roomier.slots() <= geometry.slots() {
                 return Err(ConvertError::Full(full));
             }

@@ -31,8 +31,11 @@ pub struct Full {
 pub enum FullReason {
     /// `max_items` are stored: one more would exceed the stated false-positive rate.
     MaxItems,
-    /// No slot can be freed, and the filter may not or cannot grow.
+    /// No slot can be freed, and the filter may not grow.
     NoRoom,
+    /// No slot can be freed, and growth would not help: the hashes of too many keys begin alike, or the filter
+    /// tells too few hashes apart.
+    Crowded,
     /// The operating system gave no memory for growth.
     OutOfMemory,
     /// Growth would exceed [the limit of memory](crate::CuckooFilter::set_memory_limit).
@@ -52,6 +55,12 @@ impl fmt::Display for Full {
                 f,
                 "filter is full: no free slot can be reached with {items} items stored; \
                  build it for more items, or let it grow"
+            ),
+            FullReason::Crowded => write!(
+                f,
+                "filter is full: it holds {items} items, and growth makes no room for this one, because the \
+                 hashes of too many keys begin alike; if others choose the keys, build it with a secret key, \
+                 else with more hash bits"
             ),
             FullReason::OutOfMemory => {
                 write!(f, "filter cannot grow beyond {items} items: no memory left")

@@ -145,7 +145,9 @@ impl CuckooFilter {
         policy: Policy,
         hasher: KeyHasher,
     ) -> Result<Self, OutOfMemory> {
-        let bytes = geometry.shapes_below(0)[0].bytes(geometry.segment_slots());
+        // More than 2^64 slots have no shape.
+        let shape = geometry.shape(geometry.base_depth).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let bytes = shape.bytes(geometry.segment_slots());
         let table = Table::new(geometry.base_depth, bytes)?;
         let directory = Directory::new(geometry.base_depth)?;
         Ok(Self::of_table(geometry, table, directory, policy, hasher))

@@ -150,7 +150,7 @@ impl Geometry {
     /// Bytes of the slots of all segments, before any splits; `u64::MAX` if more.
     pub(crate) fn slot_bytes(&self) -> u64 {
         let shape = self.shape(self.base_depth);
-        let segment = shape.map_or(0, |shape| shape.bytes(self.segment_slots()));
+        let segment = shape.map_or(u64::MAX, |shape| shape.bytes(self.segment_slots()));
         u64::try_from(u128::from(segment) << self.base_depth).unwrap_or(u64::MAX)
     }
 

@@ -126,7 +126,11 @@ impl CuckooFilter {
 
     /// Bytes that the filter may still take.
     pub(crate) fn memory_left(&self) -> u64 {
-        self.memory_limit.saturating_sub(self.memory_bytes() as u64)
+        match self.memory_limit {
+            // Not less: what is asked for may be as much, where it has no number.
+            u64::MAX => u64::MAX,
+            limit => limit.saturating_sub(self.memory_bytes() as u64),
+        }
     }
 
     /// Whether so many inserts, each of which may split a segment, do not exceed the limit of memory.

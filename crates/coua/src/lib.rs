@@ -32,7 +32,7 @@ mod filter;
 mod geometry;
 mod growth;
 mod hash;
-pub mod inspect;
+pub mod inspect_file;
 mod merge;
 mod pair;
 mod parts;

@@ -78,7 +78,9 @@ impl CuckooFilter {
             };
         }
         if no_homes {
-            return Room::Refuse(FullReason::NoRoom);
+            let may_not_grow = self.policy.when_full == WhenFull::Refuse;
+            let reason = if may_not_grow { FullReason::NoRoom } else { FullReason::Crowded };
+            return Room::Refuse(reason);
         }
         // Beyond what its memory was planned for, an item may come to need an entry of the side table.
         if !self.has_entries_left(pending) && self.stored >= self.capacity() {

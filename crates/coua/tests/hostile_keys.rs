@@ -17,7 +17,8 @@ fn fill(filter: &mut CuckooFilter, most: usize, mut hash: impl FnMut() -> KeyHas
         match filter.insert_hash(key) {
             Ok(()) => keys.push(key),
             Err(full) => {
-                assert_eq!(full.reason, FullReason::NoRoom);
+                assert_eq!(full.reason, FullReason::Crowded);
+                assert!(full.to_string().contains("secret key"), "{full}");
                 break;
             }
         }

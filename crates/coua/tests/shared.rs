@@ -366,7 +366,7 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
         match seen.insert_hash(hash) {
             Ok(()) => stored += 1,
             Err(full) => {
-                assert_eq!((full.items, full.reason), (stored, FullReason::NoRoom));
+                assert_eq!((full.items, full.reason), (stored, FullReason::Crowded));
                 break;
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::args::run::{Manners, RunArgs};
 use crate::args::value;
+use crate::resume::Mode;
 use std::time::Duration;
 
 /// Time between two checkpoints if nothing is said.
@@ -11,35 +12,45 @@ const CHECKPOINTS: Duration = Duration::from_secs(5);
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Filter")]
 pub(crate) struct CheckpointArgs {
-    /// Go on with a run that was interrupted; begin one if nothing was done yet
+    /// Resume an interrupted run, or start a new one
     ///
-    /// Inputs, outputs and options must be those of that run, unless it has dealt with nothing. The
-    /// records that were dealt with are read again, but passed over. That a run with this option has ended is remembered too: the same
-    /// command once more deals with nothing, or with what any of the inputs has got more since. A
-    /// filter remembers one run: when another one begins, with other inputs or options, the one that
-    /// has ended is forgotten, and its command begins from the start. Give the option from the first
-    /// time on. A last line without a newline is a record too. If it is longer when the run is gone on
-    /// with, the whole line counts as another record, and the piece stays where it was printed or
-    /// recorded.
+    /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
+    /// options that decide the result, the inputs in their order, the outputs) with this option reads the inputs
+    /// again, and passes over the records that were done. Files are known by their content: an input may have
+    /// grown, or been moved or copied. If it does not begin with what was done of it, the run is refused. That
+    /// a run with this option has ended is remembered too, for the last 64 of them: the same command does
+    /// nothing then, or only what was appended since. Give the option from the first time on. A last line
+    /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
+    /// another record, and the piece stays where it was printed or recorded.
     #[arg(long, requires = "filter_file")]
     pub(crate) resume: bool,
 
-    /// Forget an interrupted run of `add` or `remove`, and begin another
+    /// Discard an interrupted run and start over
     ///
-    /// Without this option a filter file with such a run is changed by nothing but its --resume: what
-    /// it has dealt with would count twice if it were begun again.
+    /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
+    /// or `remove` is not started again, since the records it has done would count twice, and an output that
+    /// an interrupted run wrote is not emptied.
     #[arg(long, conflicts_with = "resume", requires = "filter_file")]
     pub(crate) anew: bool,
 
     /// Seconds after which output and filter are brought to the disk together [default: 5]
     ///
-    /// Only in runs that --resume can go on with; others are recorded at their end alone. Less often
+    /// Only in runs that can be resumed; others are recorded at their end alone. Less often
     /// where a tenth of the time would go into it; with 0, as often as possible.
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds, requires = "filter_file")]
     pub(crate) checkpoint_every: Option<Duration>,
 }
 
 impl CheckpointArgs {
+    /// How the run begins. clap has seen to it that there is only one of the options.
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.resume, self.anew) {
+            (true, _) => Mode::Resume,
+            (_, true) => Mode::StartOver,
+            _ => Mode::New,
+        }
+    }
+
     /// The time between two checkpoints.
     pub(crate) fn every(&self) -> Duration {
         self.checkpoint_every.unwrap_or(CHECKPOINTS)

@@ -1,43 +1,46 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
+use crate::args::run::RunArgs;
 use crate::args::value;
 use crate::clock::{Now, TimeFormat};
-use crate::input::{Coding, Inputs, Survey};
+use crate::input::reader::BlockReader;
+use crate::input::{Coding, Faults, Inputs, Survey};
 use crate::key::csv::Column;
+use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::message::Failure;
-use crate::output::Opening;
+use crate::output::{Destinations, Opening};
 use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
+use crate::resume::{Job, JobSpec};
+use crate::signals::Stop;
 use clap::{Args, ValueEnum};
 use coua::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// What to read and how to understand it. (Serialized without the files: how they are understood.)
-#[derive(Args, Debug, Serialize)]
+/// What to read and how to understand it.
+#[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// Files to read, one after the other; `-`, or no file, is standard input
     ///
     /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
     /// never reaches from one file into the next.
     #[arg(value_name = "FILE")]
-    #[serde(skip)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    #[serde(flatten)]
     records: RecordArgs,
 
     #[command(flatten)]
-    #[serde(flatten)]
     keys: KeyArgs,
 }
 
 /// Where records end.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Records")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
@@ -59,7 +62,7 @@ struct RecordArgs {
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Keys (default: the whole record)")]
 struct KeyArgs {
     /// The key is made of these fields, such as 2 or 2,4 or 3-5, counted from 1
@@ -74,15 +77,15 @@ struct KeyArgs {
     /// The key is this column of CSV records: a name from the header, or a number from 1
     ///
     /// May be given several times. With a name, the first record of every file is a header: it is
-    /// printed once and is no record. With numbers only, no header is expected. Records may
-    /// contain newlines in quotes.
+    /// printed once and is no record, and where records are printed all headers must be alike. With
+    /// numbers only, no header is expected. Records may contain newlines in quotes.
     #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
     /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
     ///
     /// May be given several times. Strings count as their content, other values as their JSON text
-    /// without blanks; null counts as no key. At most 127 levels deep.
+    /// without blanks; null counts as no key.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
@@ -103,17 +106,21 @@ struct KeyArgs {
 
     /// Different spellings of a URL are the same key; what is no URL stays as it is
     ///
-    /// Normalised as the WHATWG URL standard says: scheme and host in lower case, international
-    /// host names in ASCII, default ports left out, `.` and `..` resolved, an empty path is `/`,
-    /// blanks around it cut, odd characters percent-encoded. In addition the fragment (`#...`) and
-    /// a dot at the end of the host name are left out. Scheme, user, path, query, `www.` and a
-    /// slash at the end stay significant.
+    /// A URL begins with a scheme and `://`. Normalized as the WHATWG URL standard says: scheme and
+    /// host in lower case, international host names in ASCII, default ports left out, `.` and `..`
+    /// resolved, an empty path is `/`, blanks around it cut, odd characters percent-encoded. In addition
+    /// the fragment (`#...`) and a dot at the end of the host name are left out, hosts of all schemes are
+    /// in lower case, and percent-encoded letters, digits and `-._~` are decoded, other codes in upper
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end stay significant.
     #[arg(long)]
     url: bool,
 
-    /// What to do with a record that has no key, or is broken
-    #[arg(long, value_name = "WHAT", default_value = "keep")]
-    on_missing: OnMissing,
+    /// What to do with a record that has no key, or is broken [default: keep]
+    ///
+    /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
+    /// option is given.
+    #[arg(long, value_name = "WHAT")]
+    on_missing: Option<OnMissing>,
 
     /// Only the records of shard I of N, as if there were no others; shards are counted from 1
     ///
@@ -125,9 +132,11 @@ struct KeyArgs {
 }
 
 /// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum OnMissing {
     /// Let it pass as if never seen before, and count it.
+    #[default]
     Keep,
     /// Leave it out, and count it.
     Drop,
@@ -136,7 +145,7 @@ pub(crate) enum OnMissing {
 }
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -165,9 +174,11 @@ pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     pub(crate) format: Format,
     pub(crate) keys: Keys,
-    pub(crate) on_missing: OnMissing,
+    pub(crate) on_missing: Option<OnMissing>,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
+    mixing: Mixing,
+    pub(crate) faults: Faults,
 }
 
 impl Reading {
@@ -177,6 +188,32 @@ impl Reading {
         if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
             times.believe(now, window.step());
         }
+    }
+
+    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
+    /// same checks in the same order for all commands. `to` are its outputs.
+    pub(crate) fn survey(
+        &mut self,
+        run: &RunArgs,
+        to: Destinations<'_>,
+    ) -> Result<Survey, Failure> {
+        run.check()?;
+        to.check_open()?;
+        let inputs = self.inputs.survey(self.faults)?;
+        self.mixing = to.mixing();
+        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
+            let (stop, consumed) = (Stop::new(), Arc::default());
+            let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
+            let (inputs, format) = (self.inputs.clone(), self.format.clone());
+            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
+        }
+        Ok(inputs)
+    }
+
+    /// What is to know about the headers of CSV inputs, if they have such.
+    pub(crate) fn headers(&self) -> Option<Headers> {
+        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
+        Some(Headers::new(columns.clone(), self.mixing))
     }
 
     /// What an output of these records needs to know, beside the run's own files.
@@ -203,7 +240,15 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
+            mixing: Mixing::Refused,
+            faults: Faults::AtOnce,
         })
+    }
+
+    /// A run that does what `spec` says with these inputs, of which the options are `reading`.
+    pub(crate) fn job(&self, spec: JobSpec, reading: &Reading) -> Job {
+        let spec = self.keys.describe(self.records.describe(spec));
+        Job { spec, inputs: reading.inputs.files(), format: reading.format.clone() }
     }
 
     fn separator(&self, keys: &Keys) -> Separator {
@@ -215,7 +260,29 @@ impl InputArgs {
     }
 }
 
+impl RecordArgs {
+    /// Adds the options that decide what the records are.
+    fn describe(&self, spec: JobSpec) -> JobSpec {
+        let spec = spec.with("null", self.null).with("delimiter", self.delimiter.as_ref());
+        spec.with("crlf", self.crlf).with("no-decompress", self.no_decompress)
+    }
+}
+
 impl KeyArgs {
+    /// Adds the options that decide what the keys are.
+    fn describe(&self, spec: JobSpec) -> JobSpec {
+        spec.with("fields", self.fields.as_ref())
+            .with("separator", self.separator.as_ref())
+            .with("csv", self.csv.as_slice())
+            .with("json", self.json.as_slice())
+            .with("regex", self.regex.as_ref())
+            .with("ignore-case", self.ignore_case)
+            .with("trim", self.trim)
+            .with("url", self.url)
+            .with("on-missing", self.on_missing.unwrap_or_default())
+            .with("shard", self.shard)
+    }
+
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
         let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());

@@ -30,7 +30,7 @@ pub(crate) struct RunArgs {
     /// `unique` records (first occurrences) and `repeats`; `without_key` records (see --on-missing);
     /// `added`, `found`, `not_found`, `removed` for the other commands;
     /// `expected_wrongly_dropped` records: how many unique records this run is expected to have
-    /// taken for repeats; then the filter at the end: `items` in it, `load` (0 to 1),
+    /// taken for repeats (all repeats, once the filter is so full that nothing passes); then the filter at the end: `items` in it, `load` (0 to 1),
     /// `bits_per_item`, `memory_bytes`, `hash_bits`, `false_positive_rate` (with --window over all
     /// generations together, and then also: `max_items` and `rate_at_max_items`, null without a limit;
     /// `generations` there are; items `forgotten` in this run; records `outdated`, which were too old to

@@ -3,9 +3,9 @@
 use crate::args::input::TimeSource;
 use crate::clock::{self, Now, TimeFormat};
 use crate::message::Failure;
+use crate::resume::JobSpec;
 use clap::Args;
 use coua::{Clock, Generations, Window};
-use serde::Serialize;
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
@@ -14,7 +14,7 @@ const NO_GENERATIONS: &str = "has a meaning only with --window or --window-items
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Window")]
 pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, 36h or 1d 12h
@@ -27,7 +27,10 @@ pub(crate) struct WindowArgs {
           conflicts_with = "window_items")]
     pub(crate) window: Option<u64>,
 
-    /// Remember the last N different records, and forget older ones (at most N / --generations later)
+    /// Remember the last N different records, and forget older ones
+    ///
+    /// They are forgotten a generation at a time: N / --generations, rounded up, so N is rounded up to a
+    /// multiple of --generations, and at most one generation more is remembered.
     #[arg(long, value_name = "N", value_parser = crate::args::value::count)]
     pub(crate) window_items: Option<u64>,
 
@@ -117,6 +120,13 @@ impl WindowArgs {
             return Err(Failure::at("--time-field", NO_WINDOW));
         }
         window_of(None, None, self.generations).map(drop)
+    }
+
+    /// Adds the options on which the result depends. The window itself is the filter's, with which the others
+    /// must agree.
+    pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
+        let format = self.time_format.as_ref();
+        spec.with("time-field", self.time_field.as_ref()).with("time-format", format)
     }
 
     /// Where the times of records are, if they have some.

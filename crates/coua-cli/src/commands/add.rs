@@ -15,7 +15,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Again, Begun, Course, Ending, Fresh, Job};
+use crate::resume::{Begun, Command, Ending, JobSpec, Recorder, Start};
 use crate::session::Session;
 use crate::stats::Answers;
 use coua::{Full, Insertion};
@@ -29,9 +29,9 @@ use serde::{Deserialize, Serialize};
 /// not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present
 /// block, save, and end the program by the signal.
 ///
-/// A run whose inputs are files can be interrupted at any moment, also by a crash, and gone on with by
-/// the same command with --resume: every record is then added exactly once. (Beginning it anew would
-/// add the first ones twice, and is refused.)
+/// A run whose inputs are files can be interrupted at any moment, also by a crash, and resumed by the same
+/// command with --resume: every record is then added exactly once. (Starting it again would add the first
+/// ones twice, and is refused.) If the filter is full (exit code 3), make room and resume.
 ///
 /// On a server, what was added stays at exit code 2, and options that only filter files have are refused
 /// (see `coua dedup --help`, --filter). After a lost connection, the records whose answer was lost are
@@ -57,6 +57,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
+    work.run.check()?;
     if let Some(address) = Address::of(&args.target.filter_file)? {
         remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -64,29 +65,27 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return remote::add::run(&task, &Request::of(&args.filter)?, args.copies());
     }
     let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
-    let inputs = reading.inputs.survey()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.filter.secret)?;
     let to = Destinations::default();
+    let inputs = reading.survey(&work.run, to)?;
     reading.opening(&inputs, &own).check_all(to)?;
     let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open_or_build(&args.filter, &inputs, args.now)?;
     let now = args.now.for_window(filter.filter().window())?;
     reading.believe_times(now, filter.filter());
-    let again = if args.unique { Again::Harmless } else { Again::Counts };
-    let job = Job::new("add", &args.target.input, &reading);
-    let job = job.with("unique", args.unique).with("window", &args.filter.window).again(again);
+    let spec = args.filter.window.describe(JobSpec::new(Command::Add).with("unique", args.unique));
+    let job = args.target.input.job(spec, &reading);
     let (opening, quiet) = (reading.opening(&inputs, &own), work.manners.quiet);
-    let fresh = Fresh { to, opening, counts: Counts::default(), quiet };
-    let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
-    let Begun { course, mut outputs, counts } = begun;
+    let start = Start { to, opening, counts: Counts::default(), quiet };
+    let begun = work.checkpoints.begin(Some(&mut filter), job, start)?;
+    let Begun { recorder, mut outputs, counts } = begun;
     let session =
         Session::begin(Counted::Added, &work.run, work.manners.quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let (copies, outcomes) = (args.copies(), Vec::new());
-    let mut add = Add { filter, now, copies, session, course, counts, outcomes, refused: None };
+    let mut add = Add { filter, now, copies, session, recorder, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
-    add.session.end();
-    read?;
+    add.session.end(read)?;
     add.finish()
 }
 
@@ -109,7 +108,7 @@ struct Add {
     now: Now,
     copies: Copies,
     session: Session,
-    course: Course,
+    recorder: Recorder,
     counts: Counts,
     outcomes: Vec<Insertion>,
     refused: Option<(String, Full)>,
@@ -117,6 +116,7 @@ struct Add {
 
 /// What the run has counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Counts {
     added: u64,
 }
@@ -124,7 +124,7 @@ struct Counts {
 impl Answer for Add {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let over = self.course.enter(block)?;
+        let over = self.recorder.enter(block)?;
         let known = block.hashes_before(over);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.filter.tell(self.now);
@@ -138,7 +138,7 @@ impl Answer for Add {
         if let Err(stopped) = result {
             let place = block.record_of_hash(known + stopped.done);
             self.session.take_back(block, place);
-            self.course.take_back(block, place);
+            self.recorder.take_back(block, place);
             self.refused = Some((block.record_name(place), stopped.full));
             return Ok(Flow::Enough);
         }
@@ -147,11 +147,11 @@ impl Answer for Add {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.course.is_due()
+        self.recorder.is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
-        self.course.commit(&mut self.filter, settled, &self.counts)
+        self.recorder.commit(&mut self.filter, settled, &self.counts)
     }
 }
 
@@ -168,7 +168,7 @@ impl Add {
         self.session.tell_outdated(self.filter.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = Memory::Kept(Box::new(self.filter));
-        let ended = self.course.end(ending, memory, Settled::default(), &self.counts);
+        let ended = self.recorder.end(ending, memory, Settled::default(), &self.counts);
         let Some((record, full)) = self.refused else {
             self.session.print_figures(answers, ended?.filter())?;
             return Ok(self.session.exit(Exit::Success));
@@ -178,8 +178,8 @@ impl Add {
             Err(failure) => failure.told_if_unsynced()?,
         }
         let reason = format!(
-            "{full}; stopped before {record}: all records before it are in the filter, it and those \
-             behind it are not"
+            "{full}; stopped before {record}: all records before it are in the filter, it and \
+             those after it are not"
         );
         Err(Failure::Full { name, reason })
     }

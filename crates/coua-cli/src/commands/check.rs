@@ -8,6 +8,7 @@ use crate::commands::lookup::Lookup;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
+use crate::input::Faults;
 use crate::input::block::{Block, Header, Why};
 use crate::message::Failure;
 use crate::output::{Destination, Destinations, Outputs};
@@ -66,12 +67,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let task = Task { address, input: &args.target.input, run: &args.run, quiet };
         return remote::check::run(&task, args.printing);
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = args.target.input.check()?;
+    reading.faults = args.printing.faults();
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let to = args.printing.destinations();
+    let inputs = reading.survey(&args.run, to)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
-    let to = args.printing.destinations();
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };
     let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;
@@ -83,8 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut check = Check { lookup: &lookup, session, findings };
     let help = |block: &mut Block| lookup.help(block);
     let read = pipeline.run_early(Early::Help(&help), &mut check, &mut output);
-    check.session.end();
-    read?;
+    check.session.end(read)?;
     let Check { session, findings, .. } = check;
     findings.print()?;
     session.print_figures(findings.answers(), &lookup.into_filter())?;
@@ -92,6 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 impl PrintArgs {
+    /// With -q a record that is there ends the run before the inputs after it are opened.
+    pub(crate) fn faults(self) -> Faults {
+        if self.quiet { Faults::InTurn } else { Faults::AtOnce }
+    }
+
     pub(crate) fn destinations(self) -> Destinations<'static> {
         let is_shown = !self.count && !self.quiet;
         Destinations { main: is_shown.then_some(Destination::Standard), tee: None }

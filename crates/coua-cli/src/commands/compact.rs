@@ -31,16 +31,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let file = FilterFile::lock(&args.file, &args.manners)?;
+    let file = FilterFile::lock_existing(&args.file, &args.manners)?;
     let name = file.name();
     let mut kept = file.open_whole(&args.secret, args.now)?;
     let before = kept.filter().memory_bytes() as u64;
     kept.store.rewrite(Generations::compact);
-    // A run that was interrupted can be gone on with as before.
-    let progress = kept.store.progress().cloned().unwrap_or_default();
-    let filter = kept.finish_at(&progress)?;
+    let memory = kept.finish()?;
     if !args.manners.quiet.quiet {
-        let (before, after) = (size(before), size(filter.memory_bytes() as u64));
+        let (before, after) = (size(before), size(memory.filter().memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;
     }
     Ok(Exit::Success)

@@ -5,18 +5,19 @@ use crate::args::run::Manners;
 use crate::args::secret::SecretArgs;
 use crate::args::value;
 use crate::exit::Exit;
-use crate::filter_file::{self, FilterFile, Made};
+use crate::filter_file::{self, FilterFile};
 use crate::message::Failure;
 use crate::own_files::OwnFiles;
 use coua::Conversion;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::slice;
 
 /// Bits of a hash that a filter can remember.
 const HASH_BITS: RangeInclusive<u32> = 8..=64;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
+///
+/// The copy remembers the runs that the filter remembers.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The filter file
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     };
     args.target.check()?;
-    OwnFiles::check_made(&args.output, slice::from_ref(&args.file), &args.secret)?;
+    OwnFiles::check_made(&args.output, &args.secret)?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;
@@ -95,7 +96,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     })?;
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
-    let run = view.progress.clone().filter(|_| output.is_at(&args.file));
-    output.save(Made { filter: converted.into(), run })?;
+    output.save(converted.into(), view.runs)?;
     Ok(Exit::Success)
 }

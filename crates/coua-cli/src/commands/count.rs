@@ -1,6 +1,5 @@
 //! `coua count`.
 
-use crate::args::input::OnMissing;
 use crate::args::run::{Quiet, RunArgs};
 use crate::args::secret::SecretArgs;
 use crate::args::target::TargetArgs;
@@ -10,6 +9,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::Destinations;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
@@ -48,25 +48,24 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let (input, quiet) = (&args.target.input, args.quiet);
         return remote::count::run(&Task { address, input, run: &args.run, quiet });
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = args.target.input.check()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let inputs = reading.survey(&args.run, Destinations::STANDARD)?;
     let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;
     let session =
         Session::begin(Counted::Found, &args.run, args.quiet, reading.on_missing, &inputs)?;
-    let on_missing = reading.on_missing;
+    let keeps_keyless = session.keeps_keyless();
     let pipeline = session.pipeline(reading, view.filter.hasher());
-    let mut lines = Lines { output, on_missing };
+    let mut lines = Lines { output, keeps_keyless };
     let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
         filter.count_hash_batch(&block.hashes, &mut block.counts);
     });
     let mut count = Count { lookup: &lookup, session, found: 0, not_found: 0 };
     let help = |block: &mut Block| lookup.help(block);
     let read = pipeline.run_early(Early::Help(&help), &mut count, &mut lines);
-    count.session.end();
-    read?;
+    count.session.end(read)?;
     let Count { session, found, not_found, .. } = count;
     let answers = Answers { found: Some(found), not_found: Some(not_found), ..Answers::default() };
     session.print_figures(answers, &lookup.into_filter())?;
@@ -97,7 +96,7 @@ impl Answer for Count<'_> {
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) output: Output,
-    pub(crate) on_missing: OnMissing,
+    pub(crate) keeps_keyless: bool,
 }
 
 impl Deliver for Lines {
@@ -108,7 +107,7 @@ impl Deliver for Lines {
             let count = match keyless.next_if(|keyless| keyless.record == place) {
                 None => counts.next().copied().unwrap_or(0),
                 Some(without) if !without.why.is_record() => continue,
-                Some(_) if self.on_missing == OnMissing::Keep => 0,
+                Some(_) if self.keeps_keyless => 0,
                 Some(_) => continue,
             };
             self.output.write(format!("{count}\t").as_bytes())?;

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
 use crate::remote::{self, Address};
-use crate::resume::Unfinished;
+use crate::resume::RunInfo;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use coua::{Clock, Generations, HashAlgorithm};
@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 /// Takes the time of a moment whatever the size: of a large file little more than the header is read. `coua verify`
 /// reads and checks all of it.
 ///
-/// Fields of the JSON object: `file`, `file_bytes`, `journal_bytes` (of the changes beside it),
-/// `uncommitted_bytes`: those of them that do not count, because their commit was interrupted, or is
-/// being written; `items` in it (every copy counted), `capacity`: items that its memory is planned for,
+/// Fields of the JSON object: `file`, `file_bytes`, `snapshot_bytes` of it, and `log_bytes` of the changes
+/// after the snapshot (also called `journal_bytes`), in so many `transactions`; `uncommitted_bytes` at its
+/// end that do not count, because their commit was interrupted, or is being written; `items` in it (every copy counted), `capacity`: items that its memory is planned for,
 /// `max_items` up to which its rate is stated to hold (null: no limit), `rate_at_max_items`,
 /// `false_positive_rate` now, `hash_bits` remembered of every key (the rate is `items` / 2 to that
 /// power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`, `layout` (buckets, windows),
@@ -39,11 +39,11 @@ use std::path::{Path, PathBuf};
 /// first, each with its `number`, `from` and `until` (in the same units), `items`, `load`,
 /// `memory_bytes`. All other figures are those of all generations together.
 ///
-/// `unfinished_run` (null: there is none) is a run that was interrupted, or is still at work, and that
-/// --resume can go on with: its `command` (null: one of another version), the `records` dealt with, its
-/// `inputs` and `outputs`, each with its `file` and the `offset` (bytes) up to which it was dealt with,
-/// inputs also with their `size` when the run began; and the `obstacle`, if one of them is not what it
-/// was (null: nothing is in the way).
+/// `runs` that the filter remembers for --resume, those that have not ended first, and the youngest first: the
+/// `command` (null: one of a later version), whether it `has_ended`, the `records` done, its `inputs` and
+/// `outputs`, each with its `file` and the `offset` (bytes) up to which it was done, inputs also with their
+/// `size` now; and the `obstacle`, if it cannot be resumed (null: nothing is in the way). `unfinished_run`
+/// is the first of them, if that was interrupted, or is still at work (null: there is none).
 ///
 /// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
 /// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,
@@ -91,8 +91,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 struct Info {
     file: String,
     file_bytes: u64,
-    /// Changes since the file was written, in a file of their own beside it.
+    snapshot_bytes: u64,
+    log_bytes: u64,
+    /// By its earlier name.
     journal_bytes: u64,
+    transactions: u64,
     uncommitted_bytes: u64,
     items: u64,
     capacity: u64,
@@ -111,7 +114,8 @@ struct Info {
     when_full: &'static str,
     hash: &'static str,
     seed: Option<u64>,
-    unfinished_run: Option<Unfinished>,
+    unfinished_run: Option<RunInfo>,
+    runs: Vec<RunInfo>,
     #[serde(flatten)]
     aging: Option<Aging>,
 }
@@ -192,6 +196,7 @@ impl Info {
         let metadata = fs::metadata(path).map_err(|error| Failure::io(&file, &error))?;
         let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
         let memory_bytes = filter.memory_bytes() as u64;
+        let runs = RunInfo::all(&state.runs);
         let (hash, seed) = match filter.hasher().algorithm() {
             HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed)),
             HashAlgorithm::SipHash13 { .. } => ("siphash13", None),
@@ -200,7 +205,10 @@ impl Info {
         Ok(Self {
             file,
             file_bytes: metadata.len(),
-            journal_bytes: filter_file::journal_bytes(path),
+            snapshot_bytes: state.snapshot_bytes,
+            log_bytes: state.log_bytes,
+            journal_bytes: state.log_bytes,
+            transactions: state.transactions,
             uncommitted_bytes: state.uncommitted,
             items: filter.len(),
             capacity: filter.capacity(),
@@ -219,7 +227,8 @@ impl Info {
             when_full: when_full_name(filter.mould().when_full()),
             hash,
             seed,
-            unfinished_run: Unfinished::of(state.progress.as_ref()),
+            unfinished_run: runs.first().filter(|run| !run.has_ended()).cloned(),
+            runs,
             aging: Aging::of(filter),
         })
     }
@@ -228,11 +237,13 @@ impl Info {
         let mut table = Table::default();
         table.row("file", &self.file);
         table.row("file size", size(self.file_bytes));
-        if self.journal_bytes > 0 {
-            table.row("journal size", size(self.journal_bytes));
+        table.row("snapshot size", size(self.snapshot_bytes));
+        if self.log_bytes > 0 {
+            let transactions = grouped(self.transactions);
+            table.row("log size", format!("{}, {transactions} transactions", size(self.log_bytes)));
         }
         if self.uncommitted_bytes > 0 {
-            table.row("of it not committed", size(self.uncommitted_bytes));
+            table.row("not committed", size(self.uncommitted_bytes));
         }
         table.row("items", grouped(self.items));
         table.row("capacity", grouped(self.capacity));
@@ -257,9 +268,7 @@ impl Info {
             table.row("time", aging.window.clock);
             aging.rows(&mut table);
         }
-        if let Some(run) = &self.unfinished_run {
-            run.rows(&mut table);
-        }
+        RunInfo::rows(&self.runs, &mut table);
         table.text()
     }
 }

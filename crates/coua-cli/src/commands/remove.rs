@@ -15,7 +15,7 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
-use crate::resume::{Again, Begun, Course, Fresh, Job};
+use crate::resume::{Begun, Command, JobSpec, Recorder, Start};
 use crate::session::Session;
 use crate::stats::Answers;
 use clap::ValueEnum;
@@ -34,9 +34,8 @@ use std::path::PathBuf;
 /// end the program by the signal.
 ///
 /// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
-/// a crash, and gone on with by the same command with --resume: of every record one copy is then taken,
-/// and the report is what it would have been. (Beginning it anew would take the first ones twice, and is
-/// refused.)
+/// a crash, and resumed by the same command with --resume: of every record one copy is then taken, and the
+/// report is what it would have been. (Starting it again would take the first ones twice, and is refused.)
 ///
 /// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a
 /// lost connection, the records whose answer was lost are removed again, may lose two copies, and count
@@ -74,6 +73,7 @@ struct ReportArgs {
 
 /// Which records to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 enum Which {
     /// Those that were found and removed.
     Found,
@@ -91,7 +91,6 @@ impl ReportArgs {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     let report = args.report.report;
-    work.run.check()?;
     if let Some(address) = Address::of(&args.target.filter_file)? {
         remote::refuse_options_of_files(&args.secret, args.now, Some(work))?;
         let quiet = work.manners.quiet;
@@ -99,20 +98,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let wanted = report.map(|report| report == Which::Found);
         return remote::remove::run(&task, args.report.destinations(), wanted);
     }
-    let reading = args.target.input.check()?;
-    let inputs = reading.inputs.survey()?;
-    let (own, to) =
-        (OwnFiles::of(Some(&args.target.filter_file), &args.secret)?, args.report.destinations());
+    let mut reading = args.target.input.check()?;
+    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
+    let to = args.report.destinations();
+    let inputs = reading.survey(&work.run, to)?;
     let opening = reading.opening(&inputs, &own);
     opening.check_all(to)?;
-    let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
+    let file = FilterFile::lock_existing(&args.target.filter_file, &work.manners)?;
     let mut filter = file.open(&args.secret, &inputs, args.now)?;
     let now = args.now.for_window(filter.filter().window())?;
-    let job = Job::new("remove", &args.target.input, &reading);
-    let job = job.with("report", report).again(Again::Counts);
-    let fresh = Fresh { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
-    let begun = work.checkpoints.begin(Some(&mut filter), job, fresh)?;
-    let Begun { course, mut outputs, counts } = begun;
+    let spec = JobSpec::new(Command::Remove).with("report", report);
+    let job = args.target.input.job(spec, &reading);
+    let start = Start { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
+    let begun = work.checkpoints.begin(Some(&mut filter), job, start)?;
+    let Begun { recorder, mut outputs, counts } = begun;
     let session = Session::begin(
         Counted::Removed,
         &work.run,
@@ -122,10 +121,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     )?;
     let pipeline = session.pipeline(reading, filter.filter().hasher());
     let removed = Vec::new();
-    let mut remove = Remove { filter, now, report, session, course, counts, removed };
+    let mut remove = Remove { filter, now, report, session, recorder, counts, removed };
     let read = pipeline.run(&mut remove, &mut outputs);
-    remove.session.end();
-    read?;
+    remove.session.end(read)?;
     // What is gone from the filter must be in the report first.
     remove.finish(outputs.settle()?)
 }
@@ -136,13 +134,14 @@ struct Remove {
     now: Now,
     report: Option<Which>,
     session: Session,
-    course: Course,
+    recorder: Recorder,
     counts: Counts,
     removed: Vec<bool>,
 }
 
 /// What the run has counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Counts {
     found: u64,
     not_found: u64,
@@ -151,7 +150,7 @@ struct Counts {
 impl Answer for Remove {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.session.note(block);
-        let over = self.course.enter(block)?;
+        let over = self.recorder.enter(block)?;
         let known = block.hashes_before(over);
         self.filter.tell(self.now);
         self.filter.store.remove_hash_batch(&block.hashes[known..], &mut self.removed);
@@ -171,11 +170,11 @@ impl Answer for Remove {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.course.is_due()
+        self.recorder.is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
-        self.course.commit(&mut self.filter, settled, &self.counts)
+        self.recorder.commit(&mut self.filter, settled, &self.counts)
     }
 }
 
@@ -187,7 +186,7 @@ impl Remove {
             ..Answers::default()
         };
         let memory = Memory::Kept(Box::new(self.filter));
-        let memory = self.course.end(self.session.ending(), memory, settled, &self.counts)?;
+        let memory = self.recorder.end(self.session.ending(), memory, settled, &self.counts)?;
         self.session.print_figures(answers, memory.filter())?;
         Ok(self.session.exit(Exit::Success))
     }

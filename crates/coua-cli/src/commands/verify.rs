@@ -5,7 +5,8 @@ use crate::commands::print;
 use crate::exit::Exit;
 use crate::filter_file;
 use crate::message::Failure;
-use crate::stats::text::grouped;
+use crate::stats::text::{grouped, size};
+use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -18,7 +19,8 @@ pub(crate) struct Args {
     #[arg(value_name = "FILTER", required = true)]
     files: Vec<PathBuf>,
 
-    /// Print a JSON object for each file: `file`, `intact`, `items` or `error`
+    /// Print a JSON object for each file: `file`, `intact`, and `error` or `items`, `snapshot_bytes`,
+    /// `transactions` after the snapshot and their `log_bytes`
     #[arg(long)]
     json: bool,
 
@@ -33,12 +35,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         // The others are checked all the same.
         match (filter_file::read(path, &args.secret), args.json) {
             (Ok(view), false) => {
-                print(&format!("{file}: intact, {} items\n", grouped(view.filter.len())))?;
+                print(&format!("{file}: intact, {}\n", in_words(&view)))?;
             }
             (Ok(view), true) => {
-                let items = view.filter.len();
-                let file = file.to_string();
-                print(&format!("{}\n", json!({"file": file, "intact": true, "items": items})))?;
+                let report = json!({
+                    "file": file.to_string(),
+                    "intact": true,
+                    "items": view.filter.len(),
+                    "snapshot_bytes": view.snapshot_bytes,
+                    "transactions": view.transactions,
+                    "log_bytes": view.log_bytes,
+                });
+                print(&format!("{report}\n"))?;
             }
             (Err(failure), false) => exit = failure.report(),
             (Err(failure), true) => {
@@ -49,4 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+fn in_words(view: &View) -> String {
+    let (items, snapshot) = (grouped(view.filter.len()), size(view.snapshot_bytes));
+    let (transactions, log) = (grouped(view.transactions), size(view.log_bytes));
+    format!("{items} items, snapshot {snapshot}, {transactions} transactions of {log} after it")
 }

@@ -10,13 +10,13 @@ use crate::message::Failure;
 use crate::startup::Stream;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Seek};
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What to read, in this order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     sources: Vec<Source>,
     coding: Coding,
@@ -29,8 +29,17 @@ pub(crate) enum Coding {
     AsIs,
 }
 
+/// When an input that cannot be read is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Faults {
+    /// Before anything is done.
+    AtOnce,
+    /// When it is its turn: perhaps enough is known before.
+    InTurn,
+}
+
 /// One input.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Stdin,
     File(PathBuf),
@@ -91,16 +100,16 @@ impl Inputs {
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
-    pub(crate) fn survey(&self) -> Result<Survey, Failure> {
+    pub(crate) fn survey(&self, faults: Faults) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
-            if matches!(source, Source::Stdin) {
-                Stream::Input.check_open()?;
-            }
-            let (metadata, skipped) = source.look().map_err(|e| Failure::io(source.name(), &e))?;
-            if metadata.is_dir() {
-                return Err(Failure::at(source.name(), "is a directory, not a file of records"));
-            }
+            let (metadata, skipped) = match source.checked() {
+                Err(_) if faults == Faults::InTurn && *source != Source::Stdin => {
+                    survey.total_bytes = None;
+                    continue;
+                }
+                checked => checked?,
+            };
             if metadata.is_file() {
                 survey.files.push(Identity::of(&metadata));
                 let rest = metadata.len().saturating_sub(skipped);
@@ -126,6 +135,14 @@ impl Source {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
     }
 
+    /// Makes the next reader of standard input begin at this place again.
+    fn return_to(&self, place: u64) -> io::Result<()> {
+        match self {
+            Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
+            Self::File(_) => Ok(()),
+        }
+    }
+
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
@@ -136,6 +153,22 @@ impl Source {
             }
             Self::File(path) => File::open(path),
         }
+    }
+
+    /// What it is, and where reading will begin, if it can be read.
+    fn checked(&self) -> Result<(Metadata, u64), Failure> {
+        if *self == Self::Stdin {
+            Stream::Input.check_open()?;
+        }
+        let failed = |error: io::Error| Failure::io(self.name(), &error);
+        let (metadata, skipped) = self.look().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(Failure::at(self.name(), "is a directory, not a file of records"));
+        }
+        if metadata.is_file() {
+            self.open().map(drop).map_err(failed)?;
+        }
+        Ok((metadata, skipped))
     }
 
     fn is_fifo(&self) -> bool {

@@ -1,11 +1,11 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::block::{Block, Ending, Header};
+use crate::input::block::{Block, Ending};
 use crate::input::budget::Budget;
 use crate::input::decompress::{self, Compression};
 use crate::input::open::Tap;
 use crate::input::{Coding, Inputs, Source};
-use crate::key::csv::Columns;
+use crate::key::header::Headers;
 use crate::message::{Failure, reason};
 use crate::record::{Format, Splitter};
 use crate::signals::Stop;
@@ -29,8 +29,7 @@ pub(crate) struct BlockReader {
     coding: Coding,
     format: Format,
     splitter: Splitter,
-    columns: Option<Columns>,
-    headers: u64,
+    headers: Option<Headers>,
     current: Option<Current>,
     /// Number of inputs that were opened.
     opened: usize,
@@ -71,11 +70,11 @@ enum Got {
 }
 
 impl BlockReader {
-    /// `consumed` counts the raw bytes read; `columns` are those that need a header.
+    /// `consumed` counts the raw bytes read; `headers` are there if inputs have such.
     pub(crate) fn new(
         inputs: Inputs,
         format: Format,
-        columns: Option<Columns>,
+        headers: Option<Headers>,
         stop: Arc<Stop>,
         consumed: Arc<AtomicU64>,
     ) -> Self {
@@ -84,8 +83,7 @@ impl BlockReader {
             coding: inputs.coding,
             splitter: Splitter::new(&format.separator),
             format,
-            columns,
-            headers: 0,
+            headers,
             current: None,
             opened: 0,
             carry: Vec::new(),
@@ -133,6 +131,29 @@ impl BlockReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// Reads the headers of all regular files, so that a wrong one is found before anything is written.
+    pub(crate) fn check_headers(mut self) -> Result<(), Failure> {
+        let mut block = Block::default();
+        while let Some(source) = self.sources.next() {
+            let failed = |error| Failure::io(source.name(), &error);
+            let (metadata, begin) = source.look().map_err(failed)?;
+            if metadata.is_file() {
+                self.check_header(&source, &mut block)?;
+                source.return_to(begin).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_header(&mut self, source: &Source, block: &mut Block) -> Result<(), Failure> {
+        let Some(mut current) = self.open(source)? else { return Ok(()) };
+        block.begin(&current.name, self.block_bytes, &self.budget)?;
+        self.fill(&mut current, block)?;
+        self.carry.clear();
+        self.searched = 0;
+        block.failure.take().map_or(Ok(()), Err)
     }
 
     /// None if the program is to stop before the input's first bytes have come.
@@ -200,7 +221,7 @@ impl BlockReader {
                     break false;
                 }
                 Got::End => {
-                    self.end_of_input(block, filled);
+                    self.end_of_input(current, block, filled);
                     break false;
                 }
             }
@@ -222,9 +243,11 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// What is left is a record without a separator.
-    fn end_of_input(&self, block: &mut Block, filled: usize) {
-        if filled > block.size() {
+    /// What is left is a record without a separator, unless it is only the mark before the first one.
+    fn end_of_input(&self, current: &Current, block: &mut Block, filled: usize) {
+        let is_first = current.records == 0 && block.ends.is_empty();
+        let is_mark = is_first && self.format.separator.is_mark(&block.bytes[..filled]);
+        if filled > block.size() && !is_mark {
             block.ends.push(filled);
             let open = self.splitter.inside_quotes();
             block.ending = if open { Ending::OpenQuote } else { Ending::EndOfInput };
@@ -233,18 +256,15 @@ impl BlockReader {
 
     /// Finds the columns in the header, if this block begins with one.
     fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<(), Failure> {
-        if let (Some(columns), None) = (&mut self.columns, &current.columns)
+        if let (Some(headers), None) = (&mut self.headers, &current.columns)
             && let Some(&end) = block.ends.first()
         {
-            let room = columns.make_room(end);
+            let room = headers.make_room(end);
             room.map_err(|_| no_memory(&current.name, end - 1))?;
-            let numbers = columns.resolve(self.format.content(&block.bytes[..end]));
-            let numbers = numbers.map_err(|name| {
-                Failure::at(&current.name, format_args!("the header has no column \"{name}\""))
-            })?;
+            let header = self.format.content(&block.bytes[..end]);
+            let (numbers, header) = headers.take(&current.name, header)?;
             current.columns = Some(numbers.into());
-            block.header = Some(if self.headers == 0 { Header::First } else { Header::Repeated });
-            self.headers += 1;
+            block.header = Some(header);
         }
         block.columns.clone_from(&current.columns);
         Ok(())

@@ -89,12 +89,18 @@ impl Columns {
         self.wanted.iter().any(|column| matches!(column, Column::Name(_)))
     }
 
-    /// Where the wanted columns are in a file with this header; else the name that is missing.
-    pub(crate) fn resolve(&mut self, header: &[u8]) -> Result<Vec<usize>, String> {
+    /// Where the wanted columns are in a file with this header; else the name that is missing. `see` is
+    /// shown every name in the header.
+    pub(crate) fn resolve(
+        &mut self,
+        header: &[u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> Result<Vec<usize>, String> {
         let mut places = vec![None; self.wanted.len()];
         let mut output = std::mem::take(&mut self.output);
         output.resize(output.len().max(header.len()), 0);
         self.each_field(header, output, |number, field| {
+            see(field);
             for (place, column) in places.iter_mut().zip(&self.wanted) {
                 let is_it = matches!(column, Column::Name(name) if name.as_bytes() == field);
                 *place = place.or(is_it.then_some(number));
@@ -249,12 +255,12 @@ mod tests {
         let wanted = vec![Column::Name("id".into()), Column::Number(1)];
         let mut columns = Columns::new(wanted, None).unwrap();
         assert!(columns.need_header());
-        assert_eq!(columns.resolve(b"name,\"id\""), Ok(vec![2, 1]));
-        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,id"), Ok(vec![1, 1]));
+        assert_eq!(columns.resolve(b"name,\"id\"", |_| {}), Ok(vec![2, 1]));
+        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,id", |_| {}), Ok(vec![1, 1]));
         let long = [b"x".repeat(1000), b",\"\",,i\"d,id".to_vec()].concat();
-        assert_eq!(columns.resolve(&long), Ok(vec![5, 1]));
-        assert_eq!(columns.resolve(b""), Err("id".to_owned()));
-        assert_eq!(columns.resolve(b"name,ID"), Err("id".to_owned()));
+        assert_eq!(columns.resolve(&long, |_| {}), Ok(vec![5, 1]));
+        assert_eq!(columns.resolve(b"", |_| {}), Err("id".to_owned()));
+        assert_eq!(columns.resolve(b"name,ID", |_| {}), Err("id".to_owned()));
         columns.use_numbers(&[2, 1]);
         assert_eq!(found(&mut columns, b"a,b"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
     }

@@ -18,7 +18,7 @@ pub(crate) struct Hashing {
     pub(crate) format: Format,
     pub(crate) keys: Keys,
     pub(crate) hasher: KeyHasher,
-    pub(crate) on_missing: OnMissing,
+    pub(crate) on_missing: Option<OnMissing>,
     pub(crate) shard: Option<Shard>,
     pub(crate) wanted: Wanted,
 }
@@ -108,7 +108,7 @@ impl Hashing {
                 Err(_) if self.shard.is_some_and(|shard| !shard.is_first()) => {
                     keyless.push(Keyless { record: place, why: Why::OtherShard });
                 }
-                Err(Why::Missing(missing)) if self.on_missing == OnMissing::Error => {
+                Err(Why::Missing(missing)) if self.on_missing == Some(OnMissing::Error) => {
                     return Some((place, missing));
                 }
                 Err(why) => keyless.push(Keyless { record: place, why }),

@@ -2,13 +2,12 @@
 
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::sync::Arc;
-
-/// Levels that the parser goes down: deeper it finds no valid JSON.
-const DEEPEST: usize = 127;
 
 /// JSON pointers (RFC 6901), each a part of the key.
 #[derive(Clone, Debug)]
@@ -49,21 +48,33 @@ impl Pointer {
         let tokens = text.split('/').skip(1);
         let tokens: Vec<_> =
             tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
-        if tokens.len() > DEEPEST {
-            let reason =
-                format!("leads {} levels down, of which {DEEPEST} are possible", tokens.len());
-            return Err(Failure::at(format_args!("--json {text}"), reason));
-        }
         Ok(Self { text: text.into(), tokens })
     }
 
     /// The value's own text; all of the record is checked for being JSON.
     fn walk<'r>(&self, record: &'r [u8]) -> serde_json::Result<Option<&'r RawValue>> {
-        let mut json = serde_json::Deserializer::from_slice(record);
-        let found = Walk(&self.tokens).deserialize(&mut json)?;
-        json.end()?;
+        let Some((first, others)) = self.tokens.split_first() else {
+            return serde_json::from_slice(record).map(Some);
+        };
+        let mut found = child(record, first)?;
+        for token in others {
+            let Some(value) = found else { return Ok(None) };
+            found = child(value.get().as_bytes(), token)?;
+        }
         Ok(found)
     }
+}
+
+/// What the token names in a JSON text, if that is an object or an array.
+fn child<'r>(text: &'r [u8], token: &str) -> serde_json::Result<Option<&'r RawValue>> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let found = match text.trim_ascii_start().first() {
+        Some(b'{') => json.deserialize_map(Child(token)),
+        Some(b'[') => json.deserialize_seq(Child(token)),
+        _ => IgnoredAny::deserialize(&mut json).map(|_| None),
+    }?;
+    json.end()?;
+    Ok(found)
 }
 
 /// Strings as their content, other values as their text without blanks.
@@ -93,33 +104,21 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(significant).collect()
 }
 
-/// Follows the tokens down; of equal names in an object, the last one counts.
-struct Walk<'p>(&'p [String]);
+/// Finds the child of this name; of equal names in an object, the last one counts.
+struct Child<'p>(&'p str);
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        if self.0.is_empty() {
-            serde::Deserialize::deserialize(json).map(Some)
-        } else {
-            json.deserialize_any(self)
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for Child<'_> {
     type Value = Option<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
+        f.write_str("an object or an array")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
-        while let Some(wanted) = map.next_key_seed(IsName(&self.0[0]))? {
+        while let Some(wanted) = map.next_key_seed(IsName(self.0))? {
             if wanted {
-                found = map.next_value_seed(Walk(&self.0[1..]))?;
+                found = map.next_value()?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -128,44 +127,20 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let wanted = index(&self.0[0]);
+        let wanted = index(self.0);
         let mut found = None;
         let mut at = 0;
         loop {
             if wanted == Some(at) {
-                match items.next_element_seed(Walk(&self.0[1..]))? {
-                    Some(value) => found = value,
-                    None => return Ok(found),
+                found = items.next_element()?;
+                if found.is_none() {
+                    return Ok(None);
                 }
             } else if items.next_element::<IgnoredAny>()?.is_none() {
                 return Ok(found);
             }
             at += 1;
         }
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
     }
 }
 
@@ -251,8 +226,18 @@ mod tests {
     }
 
     #[test]
+    fn a_number_has_no_children_however_large_it_is() {
+        assert_eq!(found("/a/b", r#"{"a":1e999}"#), nothing("/a/b"));
+        assert_eq!(found("/a", "1e999"), nothing("/a"));
+        assert_eq!(found("/a", r#"{"a":1e999}"#).as_deref(), Ok("1e999"));
+        assert_eq!(found("/a/b", r#"{"a":1e}"#), Err(Missing::BrokenJson));
+    }
+
+    #[test]
     fn the_last_of_equal_names_counts() {
         assert_eq!(found("/a", r#"{"a":1,"a":2}"#).as_deref(), Ok("2"));
+        assert_eq!(found("/a/b", r#"{"a":{"b":1},"a":{"b":2,"b":3}}"#).as_deref(), Ok("3"));
+        assert_eq!(found("/a/b", r#"{"a":{"b":1},"a":2}"#), nothing("/a/b"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub(crate) mod csv;
 mod fields;
 pub(crate) mod hashing;
+pub(crate) mod header;
 mod json;
 mod normalize;
 mod regex;

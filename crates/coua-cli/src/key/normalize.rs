@@ -20,7 +20,7 @@ impl Normalize {
         let part = if self.trim { part.trim_ascii() } else { part };
         let start = key.len();
         match self.url.then(|| normal_url(part)).flatten() {
-            Some(url) => key.extend_from_slice(url.as_str().as_bytes()),
+            Some(url) => append_normal_escapes(url.as_str().as_bytes(), key),
             None => key.extend_from_slice(part),
         }
         if self.ignore_case {
@@ -29,15 +29,50 @@ impl Normalize {
     }
 }
 
-/// The normal form of a URL, or nothing if the bytes are no absolute URL.
+/// The normal form of a URL but for its percent-escapes, or nothing if the bytes are none that begins with a
+/// scheme and `://`. Many texts have a word and a colon: `ERROR: issue #12` is no URL.
 fn normal_url(bytes: &[u8]) -> Option<Url> {
-    let mut url = Url::parse(std::str::from_utf8(bytes).ok()?).ok()?;
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (_scheme, rest) = text.split_once(':')?;
+    let mut url = rest.starts_with("//").then(|| Url::parse(text).ok())??;
     url.set_fragment(None);
-    if let Some(host) = url.domain().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
-        // Refused only for a host that is empty without the dot: it then stays as it is.
+    if let Some(given) = url.host_str() {
+        let mut host = Vec::new();
+        append_normal_escapes(given.as_bytes(), &mut host);
+        host.make_ascii_lowercase();
+        let host = host.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(&host);
+        // All of it is ASCII, and what cannot be a host stays as it was.
+        let host = String::from_utf8_lossy(host).into_owned();
         url.set_host(Some(&host)).ok();
     }
     Some(url)
+}
+
+/// Appends a URL with its percent-escapes as RFC 3986 (6.2.2.1 and 6.2.2.2) has them: hexadecimal digits in
+/// upper case, and none for what needs none.
+fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
+    let mut rest = url;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let digits = if byte == b'%' { behind.first_chunk::<2>() } else { None };
+        match digits.and_then(|digits| escaped(*digits)) {
+            Some(code) => {
+                rest = &behind[2..];
+                if code.is_ascii_alphanumeric() || b"-._~".contains(&code) {
+                    to.push(code);
+                } else {
+                    to.extend(format!("%{code:02X}").into_bytes());
+                }
+            }
+            None => to.push(byte),
+        }
+    }
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn escaped(digits: [u8; 2]) -> Option<u8> {
+    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+    u8::try_from(high? * 16 + low?).ok()
 }
 
 #[cfg(test)]
@@ -63,7 +98,19 @@ mod tests {
             ("http://b\u{fc}cher.example/", "http://xn--bcher-kva.example/"),
             (" http://example.com/ ", "http://example.com/"),
             ("http://example.com/a b", "http://example.com/a%20b"),
-            ("mailto:A@b.c", "mailto:A@b.c"),
+            ("git://GitHub.com/A", "git://github.com/A"),
+            ("GIT+ssh://user@GitHub.com./A#b", "git+ssh://user@github.com/A"),
+            ("foo://ex%41mple/%c3%bc", "foo://example/%C3%BC"),
+            ("http://example.com/%7euser/%7Euser", "http://example.com/~user/~user"),
+            ("http://example.com/%c3%BC?a=%2f%41%", "http://example.com/%C3%BC?a=%2FA%"),
+            ("http://example.com/%2541%2e%zz", "http://example.com/%2541.%zz"),
+            ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]/"),
+            ("file:///A/../b", "file:///b"),
+            ("mailto:A@b.c#x", "mailto:A@b.c#x"),
+            ("ERROR: issue #12", "ERROR: issue #12"),
+            ("http:example.com", "http:example.com"),
+            ("see: http://A.example/#b", "see: http://A.example/#b"),
+            ("foo://./", "foo://./"),
             ("http://./", "http://./"),
             ("no url", "no url"),
             ("http://[::1", "http://[::1"),

@@ -40,10 +40,9 @@ pub(crate) struct Output {
 /// Where the outputs end, all of them on the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
-    /// One for each output that is a regular file with a name.
+    /// One for each output that is a regular file with a name. Its note is 1 if it still lacks the separator of
+    /// its last record.
     pub(crate) places: Vec<Place>,
-    /// Whether each still lacks the separator of its last record.
-    pub(crate) owes_separator: Vec<bool>,
 }
 
 /// What opening an output needs to know.
@@ -121,19 +120,15 @@ impl Output {
         Ok(())
     }
 
-    /// Goes on with a file that an interrupted run has written: what it wrote later is cut off.
-    fn go_on(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
+    /// Continues a file that an interrupted run has written: what it wrote later is cut off.
+    fn resume(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
         opening.check_path(&place.path)?;
         let file = File::options().append(true).open(&place.path);
-        let output = Self::new(place.path.display().to_string(), file, opening)?;
+        let mut output = Self::new(place.path.display().to_string(), file, opening)?;
+        output.owes_separator = place.note > 0;
         let cut = output.file.set_len(place.offset);
         cut.map_err(|error| Failure::io(&output.name, &error))?;
         Ok(output)
-    }
-
-    /// The last record lacks its separator, and another may follow.
-    pub(crate) fn owe_separator(&mut self) {
-        self.owes_separator = true;
     }
 
     /// Waits until all is on the disk, and notes where it ends if that is a place. `path` is its name.
@@ -144,9 +139,14 @@ impl Output {
         }
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
-        let end = self.file.metadata().map_err(failed)?.len();
-        settled.places.push(Place::of(Role::Output, &path, end).map_err(failed)?);
-        settled.owes_separator.push(self.owes_separator);
+        let mut place = Place::start(Role::Output, &path);
+        place.note = u64::from(self.owes_separator);
+        place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
+        if input::regular_file(&path) != self.regular {
+            let reason = "was removed or replaced while it was written: name another output";
+            return Err(Failure::at(&self.name, reason));
+        }
+        settled.places.push(place);
         Ok(())
     }
 
@@ -302,7 +302,7 @@ fn standard_output() -> Option<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Coding;
+    use crate::input::{Coding, Faults};
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: Ending) -> Block {
@@ -318,8 +318,9 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let inputs =
-            crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs).survey().unwrap();
+        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
+            .survey(Faults::AtOnce)
+            .unwrap();
         let separator = &Separator::Byte(b'\n');
         let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
         let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();

@@ -3,8 +3,10 @@
 use super::{Opening, Output, Settled};
 use crate::input;
 use crate::input::block::Block;
+use crate::key::header::Mixing;
 use crate::message::Failure;
 use crate::pipeline::Deliver;
+use crate::startup::Stream;
 use coua_store::Place;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +45,20 @@ pub(crate) struct Destinations<'a> {
 }
 
 impl<'a> Destinations<'a> {
+    /// Standard output.
+    pub(crate) const STANDARD: Self = Self { main: Some(Destination::Standard), tee: None };
+
+    /// Complains if standard output is one of them and was closed.
+    pub(crate) fn check_open(self) -> Result<(), Failure> {
+        let is_standard = |output: &Destination<'_>| output.path().is_none();
+        self.all().find(is_standard).map_or(Ok(()), |_| Stream::Output.check_open())
+    }
+
+    /// Whether records are printed.
+    pub(crate) fn mixing(self) -> Mixing {
+        if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
+    }
+
     pub(super) fn all(self) -> impl Iterator<Item = Destination<'a>> {
         self.main.into_iter().chain(self.tee)
     }
@@ -83,21 +99,15 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Those of an interrupted run, which ended at `places`, one for each; whether each still lacks the
-    /// separator of its last record.
-    pub(crate) fn go_on(
+    /// Those of an interrupted run, which ended at `places`, one for each.
+    pub(crate) fn resume(
         destinations: Destinations<'_>,
         places: &[Place],
-        owes_separator: &[bool],
         opening: Opening<'_>,
     ) -> Result<Self, Failure> {
-        Self::each_opened(destinations, |number, path| {
-            let Some(place) = places.get(number) else { return Output::open(path, opening) };
-            let mut output = Output::go_on(place, opening)?;
-            if owes_separator.get(number) == Some(&true) {
-                output.owe_separator();
-            }
-            Ok(output)
+        Self::each_opened(destinations, |number, path| match places.get(number) {
+            Some(place) => Output::resume(place, opening),
+            None => Output::open(path, opening),
         })
     }
 
@@ -130,7 +140,7 @@ impl Outputs {
         if self.main.is_some() && self.tee.is_some() { Closing::IsWrong } else { Closing::Ends }
     }
 
-    /// Whether all of them are files with names, so that a run can be gone on with.
+    /// Whether all of them are files with names, so that a run can be resumed.
     pub(crate) fn are_files(&mut self) -> bool {
         self.paths.iter().all(Option::is_some)
             && self.all().all(|output| output.identity().is_some())

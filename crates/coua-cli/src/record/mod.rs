@@ -4,7 +4,7 @@ mod bytes;
 mod quotes;
 
 use memchr::memmem;
-use quotes::Quotes;
+use quotes::{MARK, Quotes};
 use std::sync::Arc;
 
 /// How records are written one after the other.
@@ -36,6 +36,11 @@ impl Separator {
             [byte] => Self::Byte(*byte),
             _ => Self::Sequence(bytes.into()),
         }
+    }
+
+    /// Whether these first bytes of an input belong to no record: a byte order mark before CSV.
+    pub(crate) fn is_mark(&self, bytes: &[u8]) -> bool {
+        matches!(self, Self::CsvLine { .. }) && bytes == MARK
     }
 
     /// What to write between two records of which the first lacks its separator.

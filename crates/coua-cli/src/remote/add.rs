@@ -8,14 +8,15 @@ use crate::commands::add::Copies;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::Destinations;
 use crate::pipeline::{Answer as Answering, Flow};
 use crate::progress::Counted;
 use crate::session::Session;
 use crate::stats::Answers;
 
 pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, Destinations::default())?;
     let (filter, _) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let session =
         Session::begin(Counted::Added, task.run, task.quiet, reading.on_missing, &inputs)?;
@@ -24,7 +25,7 @@ pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<
     let behind = Ledger::default();
     let mut add = Add { work, copies, added: 0, ending: Ending::Whole, behind };
     let read = pipeline.run(&mut add, &mut ());
-    add.work.session.end();
+    let read = add.work.session.end(read);
     add.finish(read)
 }
 

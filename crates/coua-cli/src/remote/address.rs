@@ -67,8 +67,13 @@ impl Address {
         Ok(Some(address))
     }
 
-    /// Complains about an address where only a file will do.
+    /// Complains about an address where only a file will do, and about a stream.
     pub(crate) fn refuse(argument: &Path) -> Result<(), Failure> {
+        if argument == Path::new("-") {
+            let reason =
+                "a filter is a file with a name, not a stream; write ./- for a file of this name";
+            return Err(Failure::at("-", reason));
+        }
         let refused = |address: Self| {
             Failure::at(
                 address,

@@ -14,8 +14,9 @@ use crate::progress::Counted;
 use crate::session::Session;
 
 pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    reading.faults = printing.faults();
+    let inputs = reading.survey(task.run, printing.destinations())?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut output =
         Outputs::open(printing.destinations(), reading.opening(&inputs, &OwnFiles::default()))?;
@@ -25,7 +26,7 @@ pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure>
     let work = Work::new(filter, session, task.quiet);
     let mut check = Check { work, findings: Findings::new(printing) };
     let read = pipeline.run(&mut check, &mut output);
-    check.work.session.end();
+    let read = check.work.session.end(read);
     match read {
         Ok(()) => check.finish(),
         Err(failure) => check.work.fail(failure),

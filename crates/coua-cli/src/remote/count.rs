@@ -7,6 +7,7 @@ use crate::commands::count::Lines;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
+use crate::output::Destinations;
 use crate::output::Output;
 use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
@@ -15,18 +16,18 @@ use crate::session::Session;
 use crate::stats::Answers;
 
 pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, Destinations::STANDARD)?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =
         Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let mut lines = Lines { output, on_missing: reading.on_missing };
+    let mut lines = Lines { output, keeps_keyless: session.keeps_keyless() };
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
     let mut count = Count { work, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
-    count.work.session.end();
+    let read = count.work.session.end(read);
     match read {
         Ok(()) => count.finish(),
         Err(failure) => count.work.fail(failure),

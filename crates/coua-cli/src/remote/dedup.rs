@@ -4,6 +4,7 @@ use super::ending::Ending;
 use super::filter::Filter;
 use super::question::{ALREADY_THERE, Answer, FULL, Ledger, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
+use crate::collisions::{self, Answered};
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::{self, Failure};
@@ -29,8 +30,8 @@ pub(crate) fn run(
     to: Destinations<'_>,
     wanted: Insertion,
 ) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, to)?;
     let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =
@@ -51,7 +52,7 @@ pub(crate) fn run(
         behind: Ledger::default(),
     };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.work.session.end();
+    let read = dedup.work.session.end(read);
     match read.and_then(|()| outputs.settle()) {
         Ok(_) => dedup.finish(),
         Err(failure) => {
@@ -231,10 +232,12 @@ impl Dedup {
         }
         let now = self.work.filter.describe()?.unwrap_or_default();
         if let Some(bits) = now.hash_bits {
-            // Every new record met this many others in its shard.
-            let mean = f64::midpoint(self.items_before as f64, now.items as f64);
-            let mean = mean / self.work.filter.shards() as f64;
-            answers.expected_wrongly_dropped = Some(self.unique as f64 * mean / bits.exp2());
+            // Every new record met the items of its shard alone.
+            let shards = self.work.filter.shards() as u64;
+            let items = [self.items_before, now.items].map(|items| items / shards);
+            let answered = Answered { new: self.unique, repeats: self.repeats };
+            let expected = collisions::among_repeats(answered, items, bits);
+            answers.expected_wrongly_dropped = Some(expected.min(self.repeats as f64));
         }
         Ok(answers)
     }

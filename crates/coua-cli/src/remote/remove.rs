@@ -21,8 +21,8 @@ pub(crate) fn run(
     to: Destinations<'_>,
     report: Option<bool>,
 ) -> Result<Exit, Failure> {
-    let reading = task.input.check()?;
-    let inputs = reading.inputs.survey()?;
+    let mut reading = task.input.check()?;
+    let inputs = reading.survey(task.run, to)?;
     let (filter, _) = Filter::open(&task.address, task.quiet)?;
     let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
     let session =
@@ -31,8 +31,7 @@ pub(crate) fn run(
     let work = Work::new(filter, session, task.quiet);
     let mut remove = Remove { work, report, found: 0, not_found: 0, ending: Ending::Whole };
     let read = pipeline.run(&mut remove, &mut outputs);
-    remove.work.session.end();
-    read?;
+    remove.work.session.end(read)?;
     outputs.settle()?;
     remove.finish()
 }

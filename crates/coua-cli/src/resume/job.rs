@@ -1,109 +1,228 @@
-//! What a run does: by this an interrupted one is recognised.
+//! What a run does, in the words that are kept with the filter: a remembered run is recognized by them.
+//!
+//! The description is JSON: a version, the command, and those options that decide the result and differ from
+//! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
+//! names of the options, and how their values are written, are part of the file format.
 
-use crate::args::input::{InputArgs, Reading};
-use crate::message::Failure;
 use crate::record::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// What happens if a record that was dealt with is dealt with again.
+/// Of descriptions.
+const VERSION: u32 = 1;
+
+/// The options that this version knows.
+const OPTIONS: [&str; 19] = [
+    "crlf",
+    "csv",
+    "delimiter",
+    "fields",
+    "ignore-case",
+    "json",
+    "no-decompress",
+    "null",
+    "on-missing",
+    "regex",
+    "repeats",
+    "report",
+    "separator",
+    "shard",
+    "time-field",
+    "time-format",
+    "trim",
+    "unique",
+    "url",
+];
+
+/// The command of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Again {
-    /// The filter stays as it is.
-    Harmless,
-    /// It counts twice.
-    Counts,
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Command {
+    Dedup,
+    Add,
+    Remove,
+}
+
+impl Command {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dedup => "dedup",
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+/// What a run does to any inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobSpec {
+    version: u32,
+    command: Command,
+    /// Those that are not at their defaults.
+    options: Map<String, Value>,
+}
+
+impl JobSpec {
+    /// With all options at their defaults.
+    pub(crate) fn new(command: Command) -> Self {
+        Self { version: VERSION, command, options: Map::new() }
+    }
+
+    /// With an option on which the result depends.
+    pub(crate) fn with<T: Serialize + PartialEq + Default>(
+        mut self,
+        option: &str,
+        value: T,
+    ) -> Self {
+        if value != T::default() {
+            let value = serde_json::to_value(value).unwrap_or_default();
+            self.options.insert(option.to_owned(), value);
+        }
+        self
+    }
+
+    /// As it is kept with the filter.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Whether a record that was done counts twice if it is done again.
+    pub(super) fn counts(&self) -> bool {
+        match self.command {
+            Command::Dedup => false,
+            Command::Add => !self.options.contains_key("unique"),
+            Command::Remove => true,
+        }
+    }
+
+    pub(super) fn has_command_of(&self, other: &Self) -> bool {
+        self.command == other.command
+    }
+
+    /// The first option that another job of the same command has otherwise.
+    pub(super) fn first_difference(&self, other: &Self) -> Option<&'static str> {
+        let differs = |option: &&str| self.options.get(*option) != other.options.get(*option);
+        OPTIONS.into_iter().filter(|_| self.has_command_of(other)).find(differs)
+    }
+}
+
+/// A job as it was found with a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Known(JobSpec),
+    /// Of a version that kept one run for each filter, in other words.
+    Earlier(Earlier),
+    /// Of a later version.
+    Later,
+}
+
+/// What is understood of a job of an earlier version.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Earlier {
+    job: EarlierJob,
+    pub(super) has_ended: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct EarlierJob {
+    command: String,
+    again: String,
+}
+
+impl Found {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let is_known = |spec: &JobSpec| {
+            let mut names = spec.options.keys();
+            spec.version <= VERSION && names.all(|name| OPTIONS.contains(&&**name))
+        };
+        match serde_json::from_slice::<JobSpec>(bytes) {
+            Ok(spec) if is_known(&spec) => Self::Known(spec),
+            _ => serde_json::from_slice(bytes).map_or(Self::Later, Self::Earlier),
+        }
+    }
+
+    /// The command, if it is known.
+    pub(super) fn command(&self) -> Option<&str> {
+        match self {
+            Self::Known(spec) => Some(spec.command.name()),
+            Self::Earlier(earlier) => Some(&earlier.job.command),
+            Self::Later => None,
+        }
+    }
+
+    /// Whether a record counts twice if it is done again, as far as is known.
+    pub(super) fn counts(&self) -> bool {
+        match self {
+            Self::Known(spec) => spec.counts(),
+            Self::Earlier(earlier) => earlier.job.again != "Harmless",
+            Self::Later => true,
+        }
+    }
 }
 
 /// What a run does to which inputs.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(super) description: Description,
+    pub(crate) spec: JobSpec,
     /// If all of them are files with names.
-    pub(super) inputs: Option<Vec<PathBuf>>,
+    pub(crate) inputs: Option<Vec<PathBuf>>,
     /// Of their records.
-    pub(super) format: Format,
-}
-
-/// The part of a job that is kept with the filter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Description {
-    command: Cow<'static, str>,
-    /// The options on which the answers depend.
-    options: Map<String, Value>,
-    pub(super) again: Again,
-}
-
-impl Job {
-    pub(crate) fn new(command: &'static str, args: &InputArgs, reading: &Reading) -> Self {
-        let options = match serde_json::to_value(args) {
-            Ok(Value::Object(options)) => options,
-            _ => Map::new(),
-        };
-        let again = Again::Harmless;
-        let description = Description { command: command.into(), options, again };
-        Self { description, inputs: reading.inputs.files(), format: reading.format.clone() }
-    }
-
-    /// With one more option on which the answers depend.
-    pub(crate) fn with(mut self, option: &str, value: impl Serialize) -> Self {
-        let value = serde_json::to_value(value).unwrap_or_default();
-        self.description.options.insert(option.to_owned(), value);
-        self
-    }
-
-    pub(crate) fn again(mut self, again: Again) -> Self {
-        self.description.again = again;
-        self
-    }
-}
-
-impl Description {
-    pub(super) fn command(&self) -> &str {
-        &self.command
-    }
-
-    /// Complains if the job at hand is not `self`, the one of the interrupted run.
-    pub(super) fn agree_with(&self, job: &Self) -> Result<(), Failure> {
-        if self.command != job.command {
-            let reason = format!("the interrupted run was one of `coua {}`", self.command);
-            return Err(Failure::at("--resume", reason));
-        }
-        let names = self.options.keys().chain(job.options.keys());
-        let differs = |name: &&String| self.options.get(*name) != job.options.get(*name);
-        match names.into_iter().find(differs) {
-            None => Ok(()),
-            Some(name) => {
-                let name = name.replace('_', "-");
-                let reason = format!("--{name} is not as it was in the interrupted run");
-                Err(Failure::at("--resume", reason))
-            }
-        }
-    }
+    pub(crate) format: Format,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn description(command: &'static str, options: &[(&str, u32)]) -> Description {
-        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        let (command, options) = (command.into(), options.collect());
-        Description { command, options, again: Again::Harmless }
+    const STORED: &str =
+        r#"{"version":1,"command":"add","options":{"csv":["id"],"on-missing":"drop","trim":true}}"#;
+
+    fn spec() -> JobSpec {
+        let spec = JobSpec::new(Command::Add).with("trim", true).with("url", false);
+        spec.with("csv", vec!["id"]).with("on-missing", Some("drop")).with("shard", None::<u8>)
+    }
+
+    #[test]
+    fn a_description_is_kept_as_it_was() {
+        assert_eq!(String::from_utf8(spec().bytes()).unwrap(), STORED);
+        assert_eq!(Found::of(STORED.as_bytes()), Found::Known(spec()));
+    }
+
+    #[test]
+    fn an_option_that_is_added_later_leaves_old_descriptions_equal() {
+        let later = spec().with("added-later", false).with("and-another", None::<u8>);
+        assert_eq!(Found::of(STORED.as_bytes()), Found::Known(later));
+    }
+
+    #[test]
+    fn what_later_versions_may_store_is_not_understood() {
+        let later = |from: &str, to: &str| Found::of(STORED.replace(from, to).as_bytes());
+        assert_eq!(later("trim", "added-later"), Found::Later);
+        assert_eq!(later(":1", ":2"), Found::Later);
+        assert_eq!(later("add", "replace"), Found::Later);
+        assert_eq!(Found::of(b"what is to come"), Found::Later);
     }
 
     #[test]
     fn what_differs_is_named() {
-        let known = description("add", &[("on_missing", 1), ("unique", 0)]);
-        let reason = |job: &Description| known.agree_with(job).unwrap_err().reason().to_owned();
-        assert!(known.agree_with(&description("add", &[("on_missing", 1), ("unique", 0)])).is_ok());
-        assert!(reason(&description("dedup", &[])).contains("`coua add`"));
-        let other = description("add", &[("on_missing", 2), ("unique", 0)]);
-        assert!(reason(&other).starts_with("--on-missing is not as"));
-        let more = description("add", &[("on_missing", 1), ("unique", 0), ("window", 7)]);
-        assert!(reason(&more).starts_with("--window is not as"));
-        assert!(reason(&description("add", &[("on_missing", 1)])).starts_with("--unique is not"));
+        let difference = |other: JobSpec| spec().first_difference(&other);
+        assert_eq!(difference(spec()), None);
+        assert_eq!(difference(spec().with("regex", Some("x"))), Some("regex"));
+        assert_eq!(difference(spec().with("csv", vec!["other"])), Some("csv"));
+        assert_eq!(difference(JobSpec::new(Command::Remove)), None, "that is another job");
+        assert_eq!(
+            difference(JobSpec::new(Command::Add).with("csv", vec!["id"])),
+            Some("on-missing")
+        );
+    }
+
+    #[test]
+    fn notes_of_earlier_versions_are_recognized() {
+        let note = r#"{"job":{"command":"add","options":{"crlf":false},"again":"Counts"},
+                       "has_ended":true,"counts":{"added":3},"owes_separator":[]}"#;
+        let found = Found::of(note.as_bytes());
+        assert!(matches!(&found, Found::Earlier(earlier) if earlier.has_ended));
+        assert!(found.command() == Some("add") && found.counts());
     }
 }

@@ -1,46 +1,58 @@
-//! Runs that can be gone on with after they were interrupted.
+//! Runs that can be resumed after they were interrupted.
 //!
-//! A checkpoint commits the filter together with how far inputs and outputs are. To go on, the inputs
-//! are read again from their beginning, and the records that were dealt with are passed over: so it
-//! works for compressed inputs and every form of records, and inputs may have grown meanwhile.
+//! A checkpoint commits the filter together with how far inputs and outputs are, in the filter's table of runs.
+//! To resume a run, its inputs are read again from their beginning, and the records that were done are passed
+//! over: so it works for compressed inputs and every form of records, and inputs may have grown meanwhile.
 
-mod course;
+mod describe;
 mod job;
-mod known;
-mod reach;
-mod room;
-mod tracker;
-mod unfinished;
+mod plan;
+mod positions;
+mod recorder;
+mod remembered;
+mod schedule;
 
-pub(crate) use course::{Course, Ending};
-pub(crate) use job::{Again, Job};
-pub(crate) use unfinished::Unfinished;
+pub(crate) use describe::{RunInfo, in_words};
+pub(crate) use job::{Command, Job, JobSpec};
+pub(crate) use plan::Mode;
+pub(crate) use recorder::Recorder;
 
 use crate::args::checkpoint::CheckpointArgs;
 use crate::args::run::Quiet;
-use crate::filter_file::Kept;
+use crate::filter_file::{Kept, Stage};
+use crate::input;
 use crate::message::{self, Failure};
 use crate::output::{Destinations, Opening, Outputs};
 use crate::pipeline::Deliver;
-use course::Recorded;
-use known::{Anew, Known};
-use reach::Reaches;
+use crate::stats::text::grouped;
+use coua_store::{Place, Role, Run, Runs};
+use plan::{Plan, Wanted};
+use recorder::{AfterEnd, Entry, State};
+use remembered::{Files, Remembered};
+use schedule::Schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::path::Path;
-use tracker::Tracker;
 
-/// A run at its beginning, or where it is gone on with.
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All was done, as far as can be known.
+    Whole,
+    /// There is more: a signal came, or there was no room.
+    Early,
+}
+
+/// A run at its beginning, or where it is resumed.
 #[derive(Debug)]
 pub(crate) struct Begun<C> {
-    pub(crate) course: Course,
+    pub(crate) recorder: Recorder,
     pub(crate) outputs: Outputs,
     /// What the command has counted so far.
     pub(crate) counts: C,
 }
 
-/// What a run that nobody has begun begins with.
-pub(crate) struct Fresh<'a, C> {
+/// What a run begins with, unless it is resumed.
+pub(crate) struct Start<'a, C> {
     /// Where its outputs go.
     pub(crate) to: Destinations<'a>,
     pub(crate) opening: Opening<'a>,
@@ -49,121 +61,152 @@ pub(crate) struct Fresh<'a, C> {
     pub(crate) quiet: Quiet,
 }
 
+/// Bytes of a run's state and of what surrounds it in the file, at most.
+const REST: u64 = 4096;
+
 impl CheckpointArgs {
-    /// Begins a run, or goes on with the one that was interrupted. `kept` is the filter, if it is in a
-    /// file. From here on the filter knows that the outputs are being written.
+    /// Begins a run, or resumes the one that was interrupted. `kept` is the filter, if it is in a file. From
+    /// here on the filter knows that the outputs are being written.
     pub(crate) fn begin<C: Serialize + DeserializeOwned>(
         &self,
         kept: Option<&mut Kept>,
-        mut job: Job,
-        fresh: Fresh<'_, C>,
+        job: Job,
+        start: Start<'_, C>,
     ) -> Result<Begun<C>, Failure> {
         let Some(kept) = kept else {
-            let outputs = Outputs::open(fresh.to, fresh.opening)?;
-            return Ok(Begun {
-                course: Course::new(None, Reaches::default(), job.format),
-                outputs,
-                counts: fresh.counts,
-            });
+            let outputs = Outputs::open(start.to, start.opening)?;
+            let recorder = Recorder::none(job.format);
+            return Ok(Begun { recorder, outputs, counts: start.counts });
         };
-        if fresh.to.are_files() {
-            self.check_room(&mut job, fresh.quiet)?;
+        let filter = kept.name();
+        let wanted = Wanted::new(&filter, &job, start.to);
+        let plan = wanted.plan(self.mode(), kept.store.runs())?;
+        let files = wanted.files;
+        match (plan.resumed, files) {
+            (Some(number), Some(files)) => self.resume(kept, number, (job, files), &start),
+            (_, files) => self.begin_new(kept, plan, (job, files), start),
         }
-        let known = self.interrupted(kept, &job, fresh.to, fresh.quiet)?;
-        let (mut outputs, counts) = match &known {
-            Some(run) => {
-                let (places, owes_separator) = (run.outputs(), &run.note.owes_separator);
-                let outputs = Outputs::go_on(fresh.to, &places, owes_separator, fresh.opening);
-                (outputs?, run.counts()?)
-            }
-            None => (Outputs::open(fresh.to, fresh.opening)?, fresh.counts),
-        };
-        let files = job.inputs.filter(|_| outputs.are_files()).unwrap_or_default();
-        let reaches = known.as_ref().map_or_else(|| Reaches::new(&files), Known::reaches);
-        let tracker = Some(files).filter(|files| !files.is_empty());
-        let tracker = tracker.map(|files| Tracker::new(&files, self.every())).transpose()?;
-        let recorded = tracker.map(|tracker| Recorded {
-            tracker,
-            job: job.description,
-            keeps_end: self.resume,
-            quiet: fresh.quiet,
+    }
+
+    fn begin_new<C: Serialize>(
+        &self,
+        kept: &mut Kept,
+        plan: Plan,
+        (job, files): (Job, Option<Files>),
+        start: Start<'_, C>,
+    ) -> Result<Begun<C>, Failure> {
+        let run = files.map(|files| Run {
+            job: job.spec.bytes(),
+            places: files.starts(),
+            ..Run::default()
         });
-        let mut course = Course::new(recorded, reaches, job.format);
-        match known.map(|run| run.under_way()) {
-            // Also what is left of the run is one with commits on its way.
-            Some(Some(progress)) => kept.commit(&progress)?,
-            Some(None) => {}
-            None => course.commit(kept, outputs.settle()?, &counts)?,
+        let run = run.map(|run| self.check_room(run, start.quiet)).transpose()?.flatten();
+        let mut outputs = Outputs::open(start.to, start.opening)?;
+        let runs = kept.store.runs_mut();
+        for number in plan.replaced {
+            runs.remove(number);
         }
-        Ok(Begun { course, outputs, counts })
+        let Some(run) = run.filter(|_| outputs.are_files()) else {
+            let recorder = Recorder::none(job.format);
+            return Ok(Begun { recorder, outputs, counts: start.counts });
+        };
+        let is_wanted = self.mode() != Mode::New || plan.has_ended;
+        let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
+        let number = runs.add(run);
+        let entry = self.entry(runs, number, (after_end, start.quiet));
+        let mut recorder = Recorder::new(entry, runs, job.format);
+        if !start.to.paths().is_empty() {
+            recorder.begin(kept, outputs.settle()?, &start.counts)?;
+        }
+        Ok(Begun { recorder, outputs, counts: start.counts })
+    }
+
+    fn resume<C: DeserializeOwned>(
+        &self,
+        kept: &mut Kept,
+        number: u64,
+        (job, files): (Job, Files),
+        start: &Start<'_, C>,
+    ) -> Result<Begun<C>, Failure> {
+        let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
+        rename(run, files, start.quiet);
+        let counts = State::of(run).and_then(State::counts).ok_or_else(|| {
+            let reason =
+                "what the interrupted run has counted cannot be understood: start over with --anew";
+            Failure::at("--resume", reason)
+        })?;
+        let is_output = |place: &&Place| place.role == Role::Output;
+        let places: Vec<Place> = run.places.iter().filter(is_output).cloned().collect();
+        let outputs = Outputs::resume(start.to, &places, start.opening)?;
+        if run.records > 0 {
+            kept.resumes();
+        }
+        let runs = kept.store.runs_mut();
+        // Before anything more is written to its outputs.
+        if !places.is_empty() && reopen(runs, number) {
+            kept.commit(Stage::Begin)?;
+        }
+        let runs = kept.store.runs_mut();
+        let entry = self.entry(runs, number, (AfterEnd::Wanted, start.quiet));
+        Ok(Begun { recorder: Recorder::new(entry, runs, job.format), outputs, counts })
+    }
+
+    fn entry(&self, runs: &Runs, number: u64, (after_end, quiet): (AfterEnd, Quiet)) -> Entry {
+        let places = runs.get(number).map_or(&[][..], |run| &run.places);
+        let inputs = places.iter().filter(|place| place.role == Role::Input);
+        Entry {
+            number,
+            schedule: Schedule::new(self.every()),
+            inputs: inputs.map(|place| input::regular_file(&place.path)).collect(),
+            after_end,
+            is_quiet: quiet.quiet,
+            lost: None,
+        }
     }
 
     /// What cannot be kept is not recorded.
-    fn check_room(&self, job: &mut Job, quiet: Quiet) -> Result<(), Failure> {
-        let Some(lack) = job.inputs.as_deref().and_then(room::lack) else { return Ok(()) };
-        if self.resume {
-            return Err(Failure::at("--resume", lack));
+    fn check_room(&self, run: Run, quiet: Quiet) -> Result<Option<Run>, Failure> {
+        let bytes = run.bytes() + REST;
+        if bytes <= Run::MOST_BYTES {
+            return Ok(Some(run));
+        }
+        let reason = format!(
+            "how far a run is in {} inputs takes up to {} bytes with their names, of {} that are kept: give \
+             fewer at a time, or begin in a folder with a shorter name",
+            grouped(run.places.len() as u64),
+            grouped(bytes),
+            grouped(Run::MOST_BYTES)
+        );
+        if self.mode() == Mode::Resume {
+            return Err(Failure::at("--resume", reason));
         }
         if !quiet.quiet {
-            let text = format_args!("this run cannot be gone on with if it is interrupted: {lack}");
-            message::say(text);
-        }
-        job.inputs = None;
-        Ok(())
-    }
-
-    /// The run to go on with, if there is one and it is asked for.
-    fn interrupted<'a>(
-        &self,
-        kept: &'a Kept,
-        job: &Job,
-        to: Destinations<'_>,
-        quiet: Quiet,
-    ) -> Result<Option<Known<'a>>, Failure> {
-        let outputs = &to.paths()[..];
-        let known = Known::of(kept.store.progress());
-        if !self.resume {
-            // What cannot be understood is not spoilt by a new run more than by the old one.
-            let anew = if self.anew { Anew::Wanted } else { Anew::Refused };
-            known
-                .and_then(Result::ok)
-                .map_or(Ok(()), |run| run.keep(&kept.name(), outputs, anew))?;
-            return Ok(None);
-        }
-        let Some(inputs) = &job.inputs else {
-            let reason = "needs inputs that are files with names: others cannot be read again";
-            return Err(Failure::at("--resume", reason));
-        };
-        if !to.are_files() {
-            let reason = "needs outputs that are files with names (-o): others cannot be cut";
-            return Err(Failure::at("--resume", reason));
-        }
-        let inputs: Vec<&Path> = inputs.iter().map(|path| &**path).collect();
-        let mut other = None;
-        if let Some(run) = known.transpose()? {
-            match run.agree(job, &inputs, outputs) {
-                Err(_) if run.note.has_ended => other = Some(run),
-                agreed => match agreed.and_then(|()| run.check_places()) {
-                    Ok(()) => return Ok(Some(run)),
-                    // There is nothing to go on with.
-                    Err(_) if run.progress.records == 0 => {}
-                    Err(failure) => return Err(failure),
-                },
-            }
-        }
-        if let Some(path) = outputs.iter().find(|path| has_content(path)) {
-            let reason = "--resume: the filter knows of no interrupted run into this file: the run that \
-                          wrote it may have ended. Without --resume the file is emptied, and what the \
-                          filter knows is not printed again: name another output, or remove the filter too";
-            return Err(Failure::at(path.display(), reason));
-        }
-        if let Some(run) = other.filter(|_| !quiet.quiet) {
-            run.tell_forgotten(&kept.name());
+            message::say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
         }
         Ok(None)
     }
 }
 
-fn has_content(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
+/// Gives a run the names that its files have now.
+fn rename(run: &mut Run, files: Files, quiet: Quiet) {
+    let paths = files.inputs.into_iter().chain(files.outputs);
+    for (place, path) in
+        run.places.iter_mut().zip(paths).filter(|(place, path)| place.path != *path)
+    {
+        if !quiet.quiet {
+            let (new, old) = (path.display(), place.path.display());
+            message::say(format_args!("{new}: is what the run knows as {old}, which it continues"));
+        }
+        place.path = path;
+    }
+}
+
+/// Notes that a run has not ended after all, if its inputs have grown.
+fn reopen(runs: &mut Runs, number: u64) -> bool {
+    let has_more = Remembered::all(runs)
+        .any(|run| run.number == number && run.has_ended() && run.has_more_input());
+    if let Some(run) = runs.get_mut(number).filter(|_| has_more) {
+        run.has_ended = false;
+    }
+    has_more
 }

@@ -1,6 +1,6 @@
 //! The commands on filter files, `plan` and `generate`.
 
-use crate::support::{Folder, Repeats, expected, json, lines, run, run_with, shell};
+use crate::support::{Folder, Repeats, expected, json, lines, run, run_in, run_with, shell};
 use serde_json::Value;
 
 #[test]
@@ -42,6 +42,42 @@ fn check_exits_like_grep() {
     assert_eq!(none.stdout, b"0\n");
     assert_eq!(run_with(b"", ["check", &folder.join("missing")]).code, Some(2));
     assert_eq!(run_with(b"a\n", ["check", "-q", &f]).good(), b"");
+    // What comes after the first record that is there does not matter, whatever it is.
+    let (good, missing) = (folder.file("good", "b\na\n"), folder.join("missing"));
+    let text = format!("coua: {missing}: No such file or directory\n");
+    for threads in ["1", "2", "3", "4"] {
+        run(["check", "-q", "-j", threads, &f, &good, &missing]).good();
+        run(["check", "-q", "-j", threads, &f, &missing, &good]).failed(2, &text);
+        run(["check", "-qv", "-j", threads, &f, &good, &missing]).good();
+    }
+    folder.file("good", "b\n");
+    run(["check", "-q", &f, &good, &missing]).failed(2, &text);
+    let both = run(["check", &f, &good, &missing]);
+    both.failed(2, &text);
+    assert_eq!(both.stdout, b"", "without -q it is found first");
+}
+
+#[test]
+fn a_stream_is_no_filter() {
+    let folder = Folder::new();
+    folder.file("lines", "a\n");
+    run_in(&folder, &["add", "f", "lines"]).good();
+    let message = "coua: -: a filter is a file with a name, not a stream; write ./- for a file of this name\n";
+    for command in [
+        &["merge", "-o", "-", "f"][..],
+        &["merge", "-o", "g", "-"],
+        &["convert", "--hash-bits=40", "-o", "-", "f"],
+        &["compact", "-"],
+        &["add", "-", "lines"],
+        &["check", "-", "lines"],
+        &["dedup", "--filter", "-", "lines"],
+        &["info", "-"],
+    ] {
+        run_in(&folder, command).failed(2, message);
+        assert!(!folder.has("-") && !folder.has("g"), "{command:?}");
+    }
+    run_in(&folder, &["merge", "-o", "./-", "f"]).good();
+    assert_eq!(run_in(&folder, &["check", "./-", "lines"]).good(), b"a\n");
 }
 
 /// Threads that have nothing else to do answer for a part of the records. The filter is mapped at first,
@@ -165,10 +201,13 @@ fn verify_checks_each_file() {
     let mut bytes = folder.read("good");
     *bytes.last_mut().unwrap() ^= 1;
     folder.file("bad", bytes);
-    assert_eq!(run(["verify", &good]).text(), format!("{good}: intact, 1 items\n"));
+    let intact = format!("{good}: intact, 1 items, snapshot ");
+    let text = run(["verify", &good]).text();
+    let end = ", 0 transactions of 0 B after it\n";
+    assert!(text.starts_with(&intact) && text.ends_with(end), "{text}");
     let both = run(["verify", &bad, &good]);
     assert_eq!(both.code, Some(2));
-    assert_eq!(both.stdout, format!("{good}: intact, 1 items\n").into_bytes());
+    assert_eq!(both.stdout, text.into_bytes());
     assert!(both.stderr.starts_with(&format!("coua: {bad}: ")), "{}", both.stderr);
 }
 
@@ -305,6 +344,20 @@ fn plan_tells_the_memory() {
 }
 
 #[test]
+fn plan_tells_the_memory_of_growing_filters() {
+    let growing = ["plan", "--items=100M", "--growing"];
+    let plan = run(growing.iter().chain(&["--json"])).json();
+    let range = ["least_bytes", "most_bytes"].map(|name| plan["growing"][name].as_u64().unwrap());
+    let planned = plan["bytes"].as_u64().unwrap();
+    assert_eq!(range, [planned, planned / 10 * 21 + planned % 10 * 21 / 10 + (2 << 20)]);
+    assert!(run(growing).text().contains("memory after growth"));
+    assert!(run(["plan", "--items=100M", "--json"]).json().get("growing").is_none());
+    for fixed in [&["--rate=0.1"][..], &["--memory=1GB"], &["--window=1h"]] {
+        assert_eq!(run(growing.iter().chain(fixed)).code, Some(2), "{fixed:?}");
+    }
+}
+
+#[test]
 fn plan_draws_a_picture() {
     let folder = Folder::new();
     let picture = folder.join("plan.svg");
@@ -431,13 +484,14 @@ fn the_help_tells_every_field_of_json() {
     let file = folder.file("lines", "a\nb\na\n\"");
     let (filter, out) = (folder.join("seen"), folder.join("out"));
     run(["add", &filter, &file]).good();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["info", "--json", &filter],
         &["verify", "--json", &filter],
         &["verify", "--json", &file],
         &["plan", "--json", "--items", "1000", "--rate", "0.01"],
+        &["plan", "--json", "--items", "1000", "--growing"],
         &["dedup", "--stats=json", "-o", &out, &file],
-        &["dedup", "--stats=json", "--json", "/x", "-o", &out, &file],
+        &["dedup", "--stats=json", "--json", "/x", "--on-missing=keep", "-o", &out, &file],
         &["check", "--stats=json", "-q", &filter, &file],
         &["add", "--stats=json", &filter, &file],
     ];

@@ -6,9 +6,12 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod faults;
 mod filter_files;
+mod headers;
 mod inputs;
 mod keys;
+mod moved;
 mod needs_awk;
+mod no_trace;
 mod not_filters;
 mod outputs;
 mod permissions;
@@ -21,3 +24,4 @@ mod support;
 mod terminal;
 mod together;
 mod windows;
+mod wrongly_dropped;

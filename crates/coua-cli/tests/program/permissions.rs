@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, powerless, run, run_as_is, run_with};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 fn set_mode(path: &str, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -86,7 +86,7 @@ fn a_folder_that_cannot_be_read_is_refused_before_any_work() {
         run(&args).failed(2, &format!("coua: {output}: {words}\n"));
     }
     assert_eq!(fs::read_dir(folder.join("drop")).unwrap().count(), 0);
-    assert!(!folder.has("open/seen.lock"));
+    assert!(!folder.has("open/seen"));
     // Without a filter nothing must outlast a power cut; and a name that is there is on the disk.
     run(&["dedup", "-o", &output, &input]).good();
     run(&["dedup", "--filter", &elsewhere, "-o", &output, &input]).good();
@@ -109,7 +109,7 @@ fn a_filter_in_a_folder_without_permission_is_read_but_not_written() {
     let found = run_as_is(command().args(["check", &filter, &input]));
     assert_eq!(found.good(), b"a\n");
     let path = fs::canonicalize(&filter).unwrap();
-    let message = format!("coua: {}.lock: Permission denied\n", path.display());
+    let message = format!("coua: {}: Permission denied\n", path.display());
     run_as_is(command().args(["dedup", "--filter", &filter, &input])).failed(2, &message);
     run_as_is(command().args(["remove", &filter, &input])).failed(2, &message);
     assert!(folder.read("locked/seen.coua") == before);
@@ -117,4 +117,58 @@ fn a_filter_in_a_folder_without_permission_is_read_but_not_written() {
     // So that the folder can go away.
     set_mode(&folder.join("locked"), 0o755);
     run(["verify", &filter]).text();
+}
+
+/// Whoever writes it: a new snapshot keeps the owner and the rights of the one that it replaces.
+#[test]
+fn the_superuser_leaves_a_filter_to_its_owner() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only the superuser can give files away");
+        return;
+    }
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    run_with(b"a\n", ["add", &filter]).good();
+    set_mode(&filter, 0o600);
+    std::os::unix::fs::chown(&filter, Some(65_534), Some(65_534)).unwrap();
+    let mut command = powerless(&folder);
+    set_mode(&folder.join(""), 0o777);
+    for args in [
+        &["add", &*filter, &folder.file("input", "b\n")][..],
+        &["compact", "-q", &filter],
+        &["merge", "-o", &filter, &filter],
+        &["add", &filter, &folder.join("input"), "--resume"],
+    ] {
+        run(args).good();
+        let found = fs::metadata(&filter).unwrap();
+        assert_eq!(
+            (found.uid(), found.gid(), found.mode() & 0o777),
+            (65_534, 65_534, 0o600),
+            "{args:?}"
+        );
+    }
+    run_as_is(command.args(["check", "-c", &filter, &folder.join("input")])).good();
+}
+
+/// The folder may be anybody's: whoever may not write the file does not replace it.
+#[test]
+fn a_filter_that_may_not_be_written_is_not_replaced() {
+    let folder = Folder::new();
+    let (input, filter) = (folder.file("input", "a\nb\n"), folder.join("seen"));
+    run_with(b"a\n", ["add", &filter]).good();
+    set_mode(&filter, 0o444);
+    let before = folder.read("seen");
+    for args in
+        [&["add", &*filter, &input][..], &["merge", "-o", &filter, &filter], &["compact", &filter]]
+    {
+        let mut command = powerless(&folder);
+        set_mode(&folder.join(""), 0o777);
+        let refused = run_as_is(command.args(args));
+        assert!(
+            refused.code == Some(2) && refused.stderr.ends_with("Permission denied\n"),
+            "{}",
+            refused.stderr
+        );
+        assert!(folder.read("seen") == before);
+    }
 }

@@ -1,6 +1,8 @@
 //! Several processes on one filter file, and what `verify` finds in it.
 
-use crate::support::{Folder, PATIENCE, Repeats, coua, expected, lines, run, run_with, wait};
+use crate::support::{
+    Folder, PATIENCE, Repeats, coua, expected, lines, messages, run, run_with, wait,
+};
 use std::fs;
 use std::io::Read;
 use std::sync::Mutex;
@@ -17,7 +19,7 @@ fn round(number: usize) -> Vec<u8> {
 fn together_for(time: Duration) {
     let folder = Folder::new();
     let filter = &folder.join("seen.coua");
-    // Large enough for a journal beside it, which grows until it is taken into the next snapshot.
+    // Large enough for a log, which grows until a new snapshot takes its place.
     run_with(&lines(300_000, Repeats::Few), ["add", filter]).good();
     let (begun, done) = (&Mutex::new(0), &Mutex::new(Vec::new()));
     let is_over = &AtomicBool::new(false);
@@ -120,19 +122,69 @@ fn verify_finds_a_flipped_bit_anywhere() {
         run_with(&round(number), ["add", &filter]).good();
     }
     run(["verify", &filter]).text();
-    for name in ["seen.coua", "seen.coua.journal"] {
-        let good = folder.read(name);
-        let ends = (0..200).chain(good.len() - 100..good.len());
-        let places = ends.step_by(3).chain((200..good.len()).step_by(good.len() / 50));
-        for at in places {
-            let mut bytes = good.clone();
-            bytes[at] ^= 1 << (at % 8);
-            fs::write(folder.join(name), &bytes).unwrap();
-            let run = run(["verify", &filter]);
-            assert_eq!(run.code, Some(2), "{name}: byte {at}");
-            assert!(run.stderr.starts_with("coua: ") && run.stderr.contains("seen.coua"));
+    let good = folder.read("seen.coua");
+    let ends = (0..200).chain(good.len() - 100..good.len());
+    let places = ends.step_by(3).chain((200..good.len()).step_by(good.len() / 50));
+    for at in places {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&filter, &bytes).unwrap();
+        let run = run(["verify", &filter]);
+        assert_eq!(run.code, Some(2), "byte {at}");
+        assert!(run.stderr.starts_with("coua: ") && run.stderr.contains("seen.coua"));
+    }
+    fs::write(&filter, &good).unwrap();
+    run(["verify", &filter]).text();
+}
+
+/// Each adds its own number, again and again, to a filter that none of them has made before.
+fn twenty_processes(time: Duration) {
+    let folder = Folder::new();
+    let filter = &folder.join("seen.coua");
+    let start = Instant::now();
+    let write = |number: usize| {
+        let line = format!("{number}\n");
+        let mut rounds = 0;
+        while rounds == 0 || start.elapsed() < time {
+            run_with(line.as_bytes(), ["add", "-q", filter]).good();
+            rounds += 1;
         }
-        fs::write(folder.join(name), &good).unwrap();
-        run(["verify", &filter]).text();
+        rounds
+    };
+    let rounds: Vec<u32> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..20).map(|number| scope.spawn(move || write(number))).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let numbers: String = (0..20).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
+    let wanted = rounds.iter().enumerate().map(|(number, rounds)| format!("{rounds}\t{number}\n"));
+    let counts = run_with(numbers.as_bytes(), ["count", filter]).text();
+    assert_eq!(counts, wanted.collect::<Vec<_>>().concat());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "one file, and nothing else");
+}
+
+#[test]
+fn twenty_processes_lose_nothing() {
+    twenty_processes(Duration::from_secs(2));
+}
+
+#[test]
+#[ignore = "one minute"]
+fn twenty_processes_lose_nothing_for_a_minute() {
+    twenty_processes(Duration::from_mins(1));
+}
+
+#[test]
+fn two_that_create_a_filter_take_turns() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let filter = folder.join("seen.coua");
+        let start = |line: &str| {
+            let input = folder.file(line, format!("{line}\n"));
+            coua(["add", "-q", &filter, &input]).spawn().unwrap()
+        };
+        for mut child in [start("a"), start("b")] {
+            assert!(wait(&mut child).success(), "{}", messages(&mut child));
+        }
+        assert_eq!(run_with(b"a\nb\n", ["count", &filter]).text(), "1\ta\n1\tb\n");
     }
 }

@@ -10,7 +10,7 @@ use coua::{CuckooFilter, KeyHash};
 use random::nth_hash as hash;
 use tempfile::TempDir;
 
-/// A filter file that stays as it is, and the place where it is worked on.
+/// A filter file, and the place where it is worked on.
 pub(crate) struct Filter {
     /// Goes away with all files.
     _folder: TempDir,
@@ -66,9 +66,10 @@ impl Filter {
 
     /// As it was before anything was done to it.
     pub(crate) fn restore(&self, cache: Cache) {
-        for path in [&self.path, &self.journal()] {
-            fs::remove_file(path).ok();
-        }
+        fs::remove_file(&self.path).ok();
+        // What was committed to it is the log at its end.
+        let original = File::options().write(true).open(&self.original).unwrap();
+        original.set_len(self.bytes).unwrap();
         fs::hard_link(&self.original, &self.path).unwrap();
         let file = File::open(&self.path).unwrap();
         match cache {
@@ -79,29 +80,23 @@ impl Filter {
         }
     }
 
-    pub(crate) fn journal(&self) -> PathBuf {
-        self.path.with_extension("coua.journal")
-    }
-
-    /// Bytes of the files that were not there before.
+    /// Bytes that were appended, or those of a new file.
     pub(crate) fn written(&self) -> u64 {
-        let length = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
-        let is_new = length(&self.path) != self.bytes || !self.is_original();
-        length(&self.journal()) + if is_new { length(&self.path) } else { 0 }
+        let length = fs::metadata(&self.path).unwrap().len();
+        let is_original = inode(&self.path) == inode(&self.original);
+        if is_original { length - self.bytes } else { length }
     }
+}
 
-    #[cfg(unix)]
-    fn is_original(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
-        inode(&self.path) == inode(&self.original)
-    }
+/// What changes with a new snapshot.
+#[cfg(unix)]
+pub(crate) fn inode(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+}
 
-    #[cfg(not(unix))]
-    fn is_original(&self) -> bool {
-        let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
-        modified(&self.path) == modified(&self.original)
-    }
+#[cfg(not(unix))]
+pub(crate) fn inode(_path: &Path) -> u64 {
+    panic!("new files are told apart on Unix alone");
 }
 
 /// Takes the file's pages out of the cache.

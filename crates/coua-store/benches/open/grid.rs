@@ -18,7 +18,7 @@ pub(crate) fn run(settings: &Settings) {
         let filter = Filter::new(items, &settings.folder);
         for changes in CHANGES {
             for cache in Cache::ALL {
-                let work = Work { access: Access::BySize, changes, cache, most_journal: None };
+                let work = Work { access: Access::BySize, changes, cache, max_log: None };
                 row(&filter, work, settings.rounds);
             }
         }

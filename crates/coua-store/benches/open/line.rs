@@ -29,9 +29,9 @@ pub(crate) fn run(settings: &Settings) {
             // Half a page for each touch, at the end.
             let touched = filter.bytes.checked_div(weight).unwrap_or(2 * filter.bytes);
             let changes = touched / (PAGE * PAGES_PER_CHANGE);
-            let most_journal = Some(u64::MAX - 1);
+            let max_log = Some(u64::MAX - 1);
             let [map, read] = [Access::Map, Access::Load].map(|access| {
-                Work { access, changes, cache, most_journal }.measure(&filter, settings.rounds)
+                Work { access, changes, cache, max_log }.measure(&filter, settings.rounds)
             });
             let ratio = read.total() / map.total();
             let weight = filter.bytes as f64 / touched as f64;

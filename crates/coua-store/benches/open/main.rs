@@ -14,8 +14,8 @@
 //! snapshot, and says from which number on reading is faster
 //! (`docs/decisions/0009-map-or-load.md`).
 //!
-//! `stall` works on one filter and commits until it has got SNAPSHOTS new snapshots, beside the work and at
-//! once, and prints the longest commit of each (`docs/decisions/0012-snapshots-beside-the-work.md`).
+//! `stall` works on one filter and commits until it has got SNAPSHOTS new snapshots, in the background and at
+//! once, and prints the longest commit of each (`docs/decisions/0012-background-snapshots.md`).
 //!
 //! The others print Markdown, medians over the rounds (default 5). Every measurement is a process of its own.
 //! `cold`: the file's pages were taken out of the cache before. FOLDER (default: the system's temporary

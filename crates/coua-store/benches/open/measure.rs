@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use coua_store::{Access, Options, Progress};
+use coua_store::{Access, Options};
 
 use crate::filters::{Cache, Filter, hashes};
 
@@ -19,8 +19,8 @@ pub(crate) struct Work {
     pub(crate) access: Access,
     pub(crate) changes: u64,
     pub(crate) cache: Cache,
-    /// Bytes of journal beyond which a new snapshot is written; none: as the store has it.
-    pub(crate) most_journal: Option<u64>,
+    /// Bytes of log beyond which a new snapshot is written; none: as the store has it.
+    pub(crate) max_log: Option<u64>,
 }
 
 /// Seconds and bytes.
@@ -67,7 +67,7 @@ impl Work {
             Access::Load => "read",
             Access::BySize => "by size",
         };
-        let numbers = [self.changes, filter.items, self.most_journal.unwrap_or(u64::MAX)];
+        let numbers = [self.changes, filter.items, self.max_log.unwrap_or(u64::MAX)];
         let child = Command::new(std::env::current_exe().unwrap())
             .args([JOB, access])
             .arg(&filter.path)
@@ -88,15 +88,15 @@ impl Work {
 pub(crate) fn run(words: &[String]) {
     let [access, path, numbers @ ..] = words else { panic!("an access and a path") };
     let numbers: Vec<u64> = numbers.iter().map(|word| word.parse().unwrap()).collect();
-    let [changes, items, most_journal] = numbers[..] else { panic!("three numbers") };
+    let [changes, items, max_log] = numbers[..] else { panic!("three numbers") };
     let access = match access.as_str() {
         "map" => Access::Map,
         "read" => Access::Load,
         _ => Access::BySize,
     };
     let mut options = Options::new().access(access).expecting(changes);
-    if most_journal < u64::MAX {
-        options = options.most_journal(most_journal);
+    if max_log < u64::MAX {
+        options = options.max_log(max_log);
     }
     let before = resident();
     let mut start = Instant::now();
@@ -105,7 +105,7 @@ pub(crate) fn run(words: &[String]) {
     let open = lap();
     hashes(items, changes, |block| store.insert_hash_batch(block).unwrap());
     let change = lap();
-    store.commit(&Progress::default()).unwrap();
+    store.commit().unwrap();
     let commit = lap();
     let after = resident();
     let mut line = String::new();

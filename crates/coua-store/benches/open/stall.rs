@@ -1,18 +1,19 @@
-//! How long a commit stops the work while a filter gets new snapshots: beside the work, and at once.
+//! How long a commit stops the work while a filter gets new snapshots: in the background, and at once.
 //!
 //! The work is inserts and removals of the same keys, in rounds of a two-hundredth of the items with a
-//! commit each, so that the filter stays as large as it is and the journal reaches its limit (a quarter of
+//! commit each, so that the filter stays as large as it is and the log reaches its limit (a quarter of
 //! the snapshot) after some tens of them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use coua_store::{Access, Options, Progress};
+use coua::Generations;
+use coua_store::{Access, Options, Run};
 
 use crate::Settings;
-use crate::filters::{Cache, Filter, hashes};
+use crate::filters::{Cache, Filter, hashes, inode};
 use crate::measure::peak;
 
 /// The word by which this program calls itself.
@@ -29,10 +30,10 @@ pub(crate) fn run(settings: &Settings) {
     );
     println!();
     println!(
-        "| snapshots | commits | longest commit ms | median | longest round of work ms | median | all s | journal MB at most | memory MB at most |"
+        "| snapshots | commits | longest commit ms | median | longest round of work ms | median | all s | log MB at most | memory MB at most |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    for way in ["beside", "at once"] {
+    for way in ["in the background", "at once"] {
         filter.restore(Cache::Warm);
         let child = Command::new(std::env::current_exe().unwrap())
             .args([JOB, way])
@@ -50,14 +51,15 @@ pub(crate) fn run(settings: &Settings) {
 pub(crate) fn stalled(arguments: &[String]) {
     let [way, path, items, snapshots] = arguments else { panic!("a way, a path and two numbers") };
     let [items, snapshots] = [items, snapshots].map(|word| word.parse::<u64>().unwrap());
-    let from = if way == "beside" { 0 } else { u64::MAX };
+    let from = if way == "in the background" { 0 } else { u64::MAX };
     let (path, count) = (Path::new(path), (items / PARTS).max(1));
-    let mut store = Options::new().access(Access::Load).beside_from(from).write(path).unwrap();
+    let mut store = Options::new().access(Access::Load).background_from(from).write(path).unwrap();
     let (mut works, mut commits) = (Vec::new(), Vec::new());
-    let (mut seen, mut journal, mut removed) = (0, 0, Vec::new());
+    let (mut seen, mut log, mut removed) = (0, 0, Vec::new());
+    let run = store.runs_mut().add(Run::default());
     let start = Instant::now();
     for round in 0u64.. {
-        let (first, before) = (items + round / 2 * count, written(path));
+        let (first, before) = (items + round / 2 * count, inode(path));
         let begin = Instant::now();
         hashes(first, count, |block| {
             if round % 2 == 0 {
@@ -67,11 +69,12 @@ pub(crate) fn stalled(arguments: &[String]) {
             }
         });
         let worked = Instant::now();
-        store.commit(&Progress { records: round + 1, ..Progress::default() }).unwrap();
+        store.runs_mut().get_mut(run).unwrap().records = round + 1;
+        store.commit().unwrap();
         works.push((worked - begin).as_secs_f64() * 1e3);
         commits.push(worked.elapsed().as_secs_f64() * 1e3);
-        journal = journal.max(fs::metadata(path.with_extension("coua.journal")).unwrap().len());
-        seen += u64::from(written(path) != before);
+        log = log.max(fs::metadata(path).unwrap().len().saturating_sub(filter_bytes(path)));
+        seen += u64::from(inode(path) != before);
         if seen == snapshots {
             break;
         }
@@ -79,9 +82,9 @@ pub(crate) fn stalled(arguments: &[String]) {
     let all = start.elapsed().as_secs_f64();
     let count = commits.len();
     let [(longest, median), (longest_work, median_work)] = [commits, works].map(longest_and_median);
-    let [journal, memory] = [journal as f64 / 1e6, peak() / 1e6];
+    let [log, memory] = [log as f64 / 1e6, peak() / 1e6];
     println!(
-        "{count} | {longest:.1} | {median:.1} | {longest_work:.1} | {median_work:.1} | {all:.1} | {journal:.1} | {memory:.0}"
+        "{count} | {longest:.1} | {median:.1} | {longest_work:.1} | {median_work:.1} | {all:.1} | {log:.1} | {memory:.0}"
     );
 }
 
@@ -90,7 +93,7 @@ fn longest_and_median(mut values: Vec<f64>) -> (f64, f64) {
     (values[values.len() - 1], values[values.len() / 2])
 }
 
-/// When the snapshot was written.
-fn written(path: &Path) -> std::time::SystemTime {
-    fs::metadata(path).unwrap().modified().unwrap()
+/// Bytes of the snapshot.
+fn filter_bytes(path: &Path) -> u64 {
+    Generations::snapshot_bytes(&File::open(path).unwrap()).unwrap()
 }

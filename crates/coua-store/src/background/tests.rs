@@ -1,20 +1,20 @@
 //! The work goes on while a snapshot is made, and whatever comes between leaves the last commit.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 
 use coua::{CuckooFilter, Generations, KeyHash, LoadError, OutOfMemory, When};
 
 use super::held::Held;
-use super::{Crew, Signals, Work};
-use crate::lock::inode_at;
-use crate::{Access, Options, Progress, Store, StoreError};
+use super::{Signals, Spawn, Work};
+use crate::{Access, Options, Run, Store, StoreError};
 
-/// Hashes of a round: the journal reaches its limit in the third.
+/// Hashes of a round: the log reaches its limit in the third.
 const HASHES: u64 = 60;
-const MOST_JOURNAL: u64 = 1_400;
+const MAX_LOG: u64 = 1_700;
 
 fn hashes(round: u64) -> Vec<KeyHash> {
     let mix = |n: u64| (n ^ (n >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -37,7 +37,7 @@ fn make() -> CuckooFilter {
     filter
 }
 
-/// A store that works beside when it is told, and a filter in memory that goes through the same.
+/// A store that works in the background when it is told, and a filter in memory that goes through the same.
 struct Bench {
     folder: tempfile::TempDir,
     held: Arc<Held>,
@@ -54,11 +54,11 @@ impl Bench {
 
     fn of(make: fn() -> CuckooFilter) -> Self {
         let held = Arc::new(Held::default());
-        let mut options = Options::new().most_journal(MOST_JOURNAL).beside_from(0);
-        options.crew = held.clone();
+        let mut options = Options::new().max_log(MAX_LOG).background_from(0);
+        options.spawn = held.clone();
         // A few pieces in a transaction.
         options.piece = 200;
-        options.patience = 0;
+        options.most_waiting = 0;
         let folder = tempfile::tempdir().unwrap();
         Self { folder, held, options, make, plain: make().into(), round: 0 }
     }
@@ -76,7 +76,7 @@ impl Bench {
     }
 
     fn open(&self) -> Store {
-        self.options.create(&self.path(), self.make).unwrap()
+        self.options.create(self.path(), self.make).unwrap()
     }
 
     fn change(&mut self, store: &mut Store) {
@@ -91,8 +91,16 @@ impl Bench {
     /// A round, committed.
     fn commit(&mut self, store: &mut Store) {
         self.change(store);
-        store.commit(&self.progress()).unwrap();
+        self.try_commit(store).unwrap();
         self.check();
+    }
+
+    /// The filter's one run says how many rounds there were.
+    fn try_commit(&self, store: &mut Store) -> Result<(), StoreError> {
+        let number = store.runs().iter().map(|(number, _)| number).next();
+        let number = number.unwrap_or_else(|| store.runs_mut().add(Run::default()));
+        store.runs_mut().get_mut(number).unwrap().records = self.round;
+        store.commit()
     }
 
     /// Rounds until the thread is at work; it has none but the last commit to do.
@@ -103,23 +111,32 @@ impl Bench {
         }
     }
 
-    fn progress(&self) -> Progress {
-        Progress { records: self.round, ..Progress::default() }
+    fn round_on_disk(&self) -> u64 {
+        let view = Options::new().access(Access::Map).read(self.path()).unwrap();
+        view.runs.iter().map(|(_, run)| run.records).max().unwrap_or(0)
     }
 
     /// The last round is what is on the disk.
     fn check(&self) {
-        let view = Options::new().read(&self.path()).unwrap();
-        assert_eq!(view.progress, Some(self.progress()));
+        let view = Options::new().read(self.path()).unwrap();
+        assert_eq!(self.round_on_disk(), self.round);
         assert!(bytes_of(&view.filter) == bytes_of(&self.plain), "round {}", self.round);
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        fs::read(self.path()).unwrap()
+        let view = Options::new().access(Access::Map).read(self.path()).unwrap();
+        let mut bytes = fs::read(self.path()).unwrap();
+        bytes.truncate(view.snapshot_bytes as usize);
+        bytes
     }
 
-    fn journal_bytes(&self) -> u64 {
-        fs::metadata(self.path().with_extension("coua.journal")).unwrap().len()
+    fn log_bytes(&self) -> u64 {
+        Options::new().access(Access::Map).read(self.path()).unwrap().log_bytes
+    }
+
+    fn has_a_next(&self) -> bool {
+        let names = self.names();
+        names.len() == 2 && names[0].starts_with(".seen.coua.") && names[1] == "seen.coua"
     }
 }
 
@@ -139,13 +156,12 @@ fn the_work_goes_on_while_a_snapshot_is_made() {
         bench.change(&mut store);
         assert_eq!(bench.held.release(), 1);
         assert!(bench.snapshot() == before, "nobody has looked yet");
-        let journal = bench.journal_bytes();
-        store.commit(&bench.progress()).unwrap();
+        let log = bench.log_bytes();
+        bench.try_commit(&mut store).unwrap();
         bench.check();
         assert!(bench.snapshot() == begun, "it is the state at which it was begun, bit for bit");
-        assert!(bench.journal_bytes() < journal);
-        let at_work = ["seen.coua", "seen.coua.journal", "seen.coua.lock", "seen.coua.next"];
-        assert_eq!(bench.names(), at_work);
+        assert!(bench.log_bytes() < log);
+        assert!(bench.has_a_next(), "{:?}", bench.names());
         if turn % 2 == 1 {
             drop(store);
             store = bench.open();
@@ -154,8 +170,9 @@ fn the_work_goes_on_while_a_snapshot_is_made() {
     }
     let (first, last) = (bytes_of(&make().into()).len(), bench.snapshot().len());
     assert!(last > first, "it has grown: {first}, {last}");
+    store.runs_mut().remove(1);
     store.finish().unwrap();
-    assert!(bench.snapshot() == bytes_of(&bench.plain));
+    assert!(fs::read(bench.path()).unwrap() == bytes_of(&bench.plain));
     assert_eq!(bench.names(), ["seen.coua"]);
 }
 
@@ -169,9 +186,8 @@ fn an_end_gives_up_on_it_and_leaves_nothing() {
         if is_dropped {
             bench.change(&mut store);
             drop(store);
-            assert_eq!(bench.names(), ["seen.coua", "seen.coua.journal"]);
-            let view = Options::new().read(&bench.path()).unwrap();
-            assert_eq!(view.progress.unwrap().records, bench.round - 1);
+            assert_eq!(bench.names(), ["seen.coua"]);
+            assert_eq!(bench.round_on_disk(), bench.round - 1);
         } else {
             bench.change(&mut store);
             store.finish().unwrap();
@@ -183,14 +199,14 @@ fn an_end_gives_up_on_it_and_leaves_nothing() {
 }
 
 #[test]
-fn a_journal_as_large_as_the_filter_is_waited_for() {
+fn for_a_log_as_large_as_the_filter_commits_wait() {
     let mut bench = Bench::new();
     let mut store = bench.open();
     bench.commit_until_at_work(&mut store);
     let before = bench.snapshot();
     while bench.snapshot() == before {
-        let (journal, most) = (bench.journal_bytes(), store.largest() + 200);
-        assert!(journal < most, "{journal}, {most}");
+        let (log, most) = (bench.log_bytes(), store.largest() + 400);
+        assert!(log < most, "{log}, {most}");
         bench.commit(&mut store);
     }
     assert!(bench.snapshot() == bytes_of(&bench.plain), "it was written at once");
@@ -199,13 +215,13 @@ fn a_journal_as_large_as_the_filter_is_waited_for() {
 }
 
 #[test]
-fn what_has_no_place_beside_is_written_at_once() {
-    let small = |options: Options| options.beside_from(1 << 20);
-    let without_room = |mut options: Options| {
-        options.room = || Some(10_000);
+fn what_cannot_be_made_in_the_background_is_written_at_once() {
+    let small = |options: Options| options.background_from(1 << 20);
+    let without_memory = |mut options: Options| {
+        options.available_memory = || Some(10_000);
         options
     };
-    for choose in [small, without_room] as [fn(Options) -> Options; 2] {
+    for choose in [small, without_memory] as [fn(Options) -> Options; 2] {
         let mut bench = Bench::new();
         bench.options = choose(bench.options.clone());
         let mut store = bench.open();
@@ -213,8 +229,8 @@ fn what_has_no_place_beside_is_written_at_once() {
         for _ in 0..12 {
             bench.commit(&mut store);
             assert!(!bench.held.is_at_work());
-            assert!(bench.journal_bytes() < 2 * MOST_JOURNAL);
-            snapshots.push(inode_at(&bench.path()));
+            assert!(bench.log_bytes() < 2 * MAX_LOG);
+            snapshots.push(bench.snapshot());
         }
         snapshots.dedup();
         assert!(snapshots.len() > 2);
@@ -235,27 +251,27 @@ fn other_changes_meanwhile_are_written_at_once() {
     bench.commit(&mut store);
 }
 
-/// All that was done was undone: the snapshot has the bytes that it had, and the journal need not know.
+/// All that was done was undone: the snapshot has the bytes that it had, and the log need not know.
 #[test]
-fn the_same_bytes_shorten_the_journal() {
+fn the_same_bytes_shorten_the_log() {
     // With room enough for what comes and goes.
     let mut bench = Bench::of(CuckooFilter::new);
     let mut store = bench.open();
-    store.commit(&bench.progress()).unwrap();
-    let (inode, more) = (inode_at(&bench.path()), &hashes(77)[..9]);
+    bench.try_commit(&mut store).unwrap();
+    let (snapshot, more) = (bench.snapshot(), &hashes(77)[..9]);
     let mut removed = Vec::new();
     while !bench.held.is_at_work() {
         store.insert_hash_batch(more).unwrap();
         store.remove_hash_batch(more, &mut removed);
         bench.round += 1;
-        store.commit(&bench.progress()).unwrap();
+        bench.try_commit(&mut store).unwrap();
         assert!(bench.round < 1_000, "it never begins");
     }
     bench.held.release();
-    assert!(bench.journal_bytes() > MOST_JOURNAL);
+    assert!(bench.log_bytes() > MAX_LOG);
     bench.commit(&mut store);
-    assert_eq!(inode_at(&bench.path()), inode);
-    assert!(bench.journal_bytes() < MOST_JOURNAL);
+    assert!(bench.snapshot() == snapshot);
+    assert!(bench.log_bytes() < MAX_LOG);
     bench.commit_until_at_work(&mut store);
 }
 
@@ -263,7 +279,7 @@ fn the_same_bytes_shorten_the_journal() {
 #[derive(Debug)]
 struct Lazy;
 
-impl Crew for Lazy {
+impl Spawn for Lazy {
     fn start(&self, work: Work, _signals: &Arc<Signals>) -> std::io::Result<()> {
         drop(work);
         Ok(())
@@ -273,20 +289,19 @@ impl Crew for Lazy {
 #[test]
 fn a_thread_that_ends_early_is_an_error_of_the_next_commit() {
     let mut bench = Bench::new();
-    bench.options.crew = Arc::new(Lazy);
+    bench.options.spawn = Arc::new(Lazy);
     let mut store = bench.open();
     let error = loop {
         bench.change(&mut store);
-        if let Err(error) = store.commit(&bench.progress()) {
+        if let Err(error) = bench.try_commit(&mut store) {
             break error;
         }
         bench.check();
         assert!(bench.round < 1_000, "it never fails");
     };
-    assert!(error.to_string().contains("seen.coua.next: cannot write"), "{error}");
-    let view = Options::new().read(&bench.path()).unwrap();
-    assert_eq!(view.progress.unwrap().records, bench.round - 1);
-    store.commit(&bench.progress()).unwrap();
+    assert!(error.to_string().contains("seen.coua: cannot write a new snapshot of"), "{error}");
+    assert_eq!(bench.round_on_disk(), bench.round - 1);
+    bench.try_commit(&mut store).unwrap();
     bench.check();
 }
 
@@ -299,9 +314,9 @@ fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
     let (sender, made) = channel();
     let source = LoadError::OutOfMemory(OutOfMemory { bytes: 1 << 40 });
     sender.send(Err(StoreError::Load { path: bench.path(), source })).unwrap();
-    if let Some(beside) = &mut store.beside {
-        beside.stop();
-        beside.made = made;
+    if let Some(background) = &mut store.background {
+        background.signals.stop.store(true, Ordering::Relaxed);
+        background.made = made;
     }
     bench.commit(&mut store);
     assert!(bench.snapshot() == bytes_of(&bench.plain));
@@ -317,26 +332,27 @@ fn damage_is_not_written_on() {
     let mut store = bench.open();
     bench.commit(&mut store);
     drop(store);
-    let mut snapshot = bench.snapshot();
-    snapshot[4096 + 100] ^= 1;
-    fs::write(bench.path(), &snapshot).unwrap();
+    let mut file = fs::read(bench.path()).unwrap();
+    file[4096 + 100] ^= 1;
+    fs::write(bench.path(), &file).unwrap();
     let mut store = bench.open();
     for commits in 0.. {
         if bench.held.is_at_work() {
             break;
         }
         assert!(commits < 1_000, "it never begins");
+        bench.round += 1;
         store.insert_hash_batch(&hashes(5)).unwrap();
-        store.commit(&Progress { records: 5, ..Progress::default() }).unwrap();
+        bench.try_commit(&mut store).unwrap();
     }
     bench.held.release();
-    store.insert_hash_batch(&hashes(6)).unwrap();
-    let error = store.commit(&Progress { records: 6, ..Progress::default() }).unwrap_err();
+    let committed = bench.round;
+    bench.change(&mut store);
+    let error = bench.try_commit(&mut store).unwrap_err();
     assert!(matches!(error, StoreError::Load { .. }), "{error}");
     assert!(error.to_string().contains("segment 0"), "{error}");
     drop(store);
-    assert!(bench.snapshot() == snapshot);
-    assert_eq!(bench.names(), ["seen.coua", "seen.coua.journal"]);
-    let damaged = |path: &Path| Options::new().access(Access::Map).read(path).unwrap();
-    assert_eq!(damaged(&bench.path()).progress.unwrap().records, 5);
+    assert!(fs::read(bench.path()).unwrap().starts_with(&file));
+    assert_eq!(bench.names(), ["seen.coua"]);
+    assert_eq!(bench.round_on_disk(), committed);
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use coua::Generations;
 
-use super::{
-    Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, left_in, options, progress,
-};
+use super::{Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, left_in, options};
 use crate::disk::Disk;
 use crate::{Options, StoreError};
 
@@ -20,7 +18,7 @@ fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), (usize, StoreError)
     store.finish().map_err(at(1))?;
     let mut store = options.write(path).map_err(at(2))?;
     change(&mut store, 2);
-    store.commit(&progress(0)).map_err(at(2))?;
+    store.commit().map_err(at(2))?;
     change(&mut store, 3);
     store.finish().map(drop).map_err(at(3))
 }
@@ -48,8 +46,6 @@ fn every_step_of_an_end_fails_once_in_every_way() {
                     Err((round, _)) => round - 1,
                 };
                 assert!(found == states[expected], "{what}: {ended:?}");
-                let is_alone = path.with_extension("coua.journal").exists() && !path.exists();
-                assert!(then != Then::Recovers || !is_alone, "{what}: {ended:?}");
                 let is_left = match (disk.failed(), fault) {
                     (Some("remove"), _) | (Some("create"), Fault::Done) => true,
                     _ => then != Then::Recovers,
@@ -58,7 +54,7 @@ fn every_step_of_an_end_fails_once_in_every_way() {
                 assert!(is_left || left.is_empty(), "{what}: {ended:?}: {left:?}");
                 if ended.is_ok() && disk.failed().is_none() {
                     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-                    assert!(fails_at > 30, "{fails_at}");
+                    assert!(fails_at > 25, "{fails_at}");
                     return;
                 }
             }

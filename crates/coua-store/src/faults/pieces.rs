@@ -2,8 +2,8 @@
 
 use super::{Fault, Faulty, Then, bytes_of};
 use crate::disk::{Disk, FileSystem};
-use crate::files::Named;
-use crate::next::{PIECE, Pace, write_snapshot};
+use crate::log::Target;
+use crate::snapshot::{PIECE, Pace, write_snapshot};
 use coua::{Clock, CuckooFilter, Generations, Window};
 
 #[test]
@@ -14,8 +14,10 @@ fn all_pieces_but_the_last_are_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("snapshot");
         let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
-        let file = FileSystem.create(&path, None).unwrap();
-        write_snapshot(&*disk, Named { file: &file, path: &path }, &filter, Pace::AtOnce).unwrap();
+        std::fs::write(&path, "").unwrap();
+        let (file, path) = FileSystem.create(&path).unwrap();
+        let to = Target { disk: &*disk, file: &file, path: &path };
+        write_snapshot(to, &filter, Pace::AtOnce).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes == bytes_of(&filter));
         let steps = disk.steps.lock().unwrap();

@@ -61,6 +61,8 @@ pub(crate) struct Head {
     pub(crate) snapshot: u64,
     pub(crate) payload_bytes: u64,
     payload_sum: u64,
+    /// The checksum of all of these.
+    pub(super) sum: u64,
 }
 
 impl Head {
@@ -69,14 +71,14 @@ impl Head {
         HEAD_BYTES + self.payload_bytes + END_BYTES
     }
 
-    /// Appends a frame.
-    pub(crate) fn write(
+    /// Appends a frame. Returns the checksum of its head.
+    pub(super) fn write(
         out: &mut Vec<u8>,
         kind: Kind,
         sequence: u64,
         snapshot: u64,
         payload: &[u8],
-    ) {
+    ) -> u64 {
         let begin = out.len();
         out.extend_from_slice(&MAGIC);
         put_u32(out, kind.number());
@@ -87,12 +89,14 @@ impl Head {
         put_u64(out, sum);
         out.extend_from_slice(payload);
         out.extend_from_slice(&END_MAGIC);
+        sum
     }
 
     /// None if these are not the bytes of a head.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Damage>> {
         let (covered, sum) = bytes.get(..HEAD_BYTES as usize)?.split_at(HEAD_BYTES as usize - 8);
-        if covered[..4] != MAGIC || Fields::new(sum).u64()? != xxh3_64(covered) {
+        let sum = Fields::new(sum).u64()?;
+        if covered[..4] != MAGIC || sum != xxh3_64(covered) {
             return None;
         }
         let mut fields = Fields::new(&covered[4..]);
@@ -106,6 +110,7 @@ impl Head {
             snapshot: fields.u64()?,
             payload_bytes: fields.u64()?,
             payload_sum: fields.u64()?,
+            sum,
         };
         if head.payload_bytes > MOST_PAYLOAD {
             let found = head.payload_bytes;
@@ -118,5 +123,30 @@ impl Head {
     pub(crate) fn payload<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, end) = rest.split_at_checked(self.payload_bytes as usize)?;
         (end == END_MAGIC && xxh3_64(payload) == self.payload_sum).then_some(payload)
+    }
+}
+
+/// The frames of a transaction, as the one that commits them names them: a copy of a file that is being written
+/// may have the first frames of one that was taken back, and the last of another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members {
+    heads: Vec<u8>,
+}
+
+impl Members {
+    /// Adds a frame by the checksum of its head.
+    pub(crate) fn add(&mut self, head: u64) {
+        put_u64(&mut self.heads, head);
+    }
+
+    /// The payload of the frame that commits those so far. What follows is another transaction.
+    pub(crate) fn commit(&mut self) -> [u8; 8] {
+        let sum = xxh3_64(&self.heads);
+        self.clear();
+        sum.to_le_bytes()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.heads.clear();
     }
 }

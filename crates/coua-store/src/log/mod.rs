@@ -9,7 +9,7 @@ mod source;
 mod torn;
 mod write;
 
-pub(crate) use frame::{Kind, MOST_PAYLOAD};
+pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
 pub(crate) use scan::{Contents, Frame, Scan};
 pub use source::Source;
 pub(crate) use write::{Log, Target, Transaction};

@@ -34,6 +34,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) begin: Mark,
     pub(crate) end: Mark,
     pub(crate) payload: &'a [u8],
+    /// The checksum of its head.
+    pub(crate) head: u64,
 }
 
 /// What stands at an offset.
@@ -65,10 +67,11 @@ impl<'a> Scan<'a> {
             match self.frame_at(at)? {
                 Found::Frame(head, payload) => {
                     let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
-                    let frame = Frame { kind: head.kind, begin: at, end, payload: &payload };
+                    let (kind, sum) = (head.kind, head.sum);
+                    let frame = Frame { kind, begin: at, end, payload: &payload, head: sum };
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
                     at = end;
-                    if head.kind.commits() {
+                    if kind.commits() {
                         (committed, transactions) = (at, transactions + 1);
                     }
                 }
@@ -97,7 +100,8 @@ impl<'a> Scan<'a> {
             match self.frame_at(at)? {
                 Found::Frame(head, payload) => {
                     let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
-                    each(&Frame { kind: head.kind, begin: at, end, payload: &payload })?;
+                    let (kind, sum) = (head.kind, head.sum);
+                    each(&Frame { kind, begin: at, end, payload: &payload, head: sum })?;
                     at = end;
                 }
                 // It was there a moment ago.

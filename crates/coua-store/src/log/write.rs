@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::frame::Head;
+use super::frame::{Head, Members};
 use super::{Base, Contents, Kind, Mark, Scan};
 use crate::disk::Disk;
 use crate::error::StoreError;
@@ -19,6 +19,8 @@ pub(crate) struct Log {
     committed: Mark,
     /// Where the next frame begins.
     written: Mark,
+    /// What was written since the last commit.
+    members: Members,
     /// There may be bytes after the last commit.
     is_ahead: bool,
 }
@@ -54,13 +56,15 @@ impl Log {
     /// After a snapshot that nothing follows yet.
     pub(crate) fn empty(base: Base) -> Self {
         let first = base.first();
-        Self { base, committed: first, written: first, is_ahead: false }
+        let members = Members::default();
+        Self { base, committed: first, written: first, members, is_ahead: false }
     }
 
     /// After the last commit that was found; what follows it goes with the next commit, or before.
     pub(crate) fn resume(base: Base, contents: &Contents) -> Self {
         let committed = contents.committed;
-        Self { base, committed, written: committed, is_ahead: contents.uncommitted > 0 }
+        let is_ahead = contents.uncommitted > 0;
+        Self { committed, written: committed, is_ahead, ..Self::empty(base) }
     }
 
     pub(crate) fn base(&self) -> Base {
@@ -154,12 +158,19 @@ impl Log {
         to.disk.cut(to.file, self.committed.at).map_err(to.failed("cut"))?;
         to.sync()?;
         (self.written, self.is_ahead) = (self.committed, false);
+        self.members.clear();
         Ok(())
     }
 
-    fn frame(&self, out: &mut Vec<u8>, end: &mut Mark, kind: Kind, payload: &[u8]) {
+    fn frame(&mut self, out: &mut Vec<u8>, end: &mut Mark, kind: Kind, payload: &[u8]) {
         let before = out.len();
-        Head::write(out, kind, end.sequence, self.base.checksum, payload);
+        let write =
+            |out, payload| Head::write(out, kind, end.sequence, self.base.checksum, payload);
+        if kind == Kind::Commit {
+            write(out, &self.members.commit());
+        } else {
+            self.members.add(write(out, payload));
+        }
         end.at += (out.len() - before) as u64;
         end.sequence += 1;
     }

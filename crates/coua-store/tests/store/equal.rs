@@ -5,7 +5,11 @@ use std::fs;
 use coua::{CuckooFilter, Generations, KeyHasher, Layout};
 use coua_store::{Access, Options, Store, StoreError};
 
-use crate::samples::{bytes_of, change, change_plainly, committed, hashes, progress};
+use crate::files::names_in;
+use crate::samples::{
+    bytes_of, change, change_plainly, commit, committed, finish, hashes, log_bytes, round_of,
+    set_round, snapshot_of,
+};
 
 fn kinds() -> Vec<(&'static str, CuckooFilter)> {
     let build = CuckooFilter::builder;
@@ -20,17 +24,17 @@ fn kinds() -> Vec<(&'static str, CuckooFilter)> {
 fn every_access_gives_the_same_bytes() {
     for (name, filter) in kinds() {
         for access in [Access::Map, Access::Load, Access::BySize] {
-            for most_journal in [0, 10_000, 1 << 30] {
+            for max_log in [0, 10_000, 1 << 30] {
                 let folder = tempfile::tempdir().unwrap();
                 let path = folder.path().join("seen.coua");
-                let options = Options::new().access(access).most_journal(most_journal);
+                let options = Options::new().access(access).max_log(max_log);
                 let mut plain = filter.clone();
                 for round in 1..=8 {
                     let mut store = options.create(&path, || filter.clone()).unwrap();
                     change(&mut store, round, 1_000);
                     change_plainly(&mut plain, round, 1_000);
-                    store.commit(&progress(round)).unwrap();
-                    let what = format!("{name}, {access:?}, {most_journal}, round {round}");
+                    commit(&mut store, round).unwrap();
+                    let what = format!("{name}, {access:?}, {max_log}, round {round}");
                     assert!(bytes_of(store.filter()) == bytes_of(&plain), "{what}");
                     assert!(committed(&path) == (round, bytes_of(&plain)), "{what}");
                 }
@@ -48,32 +52,32 @@ fn what_is_not_committed_is_forgotten() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was committed");
     store = Store::create(&path, CuckooFilter::new).unwrap();
     change(&mut store, 1, 100);
-    store.commit(&progress(1)).unwrap();
+    commit(&mut store, 1).unwrap();
     let before = committed(&path);
     change(&mut store, 2, 100_000);
     assert!(committed(&path) == before, "pieces of a transaction do not count");
     drop(store);
     assert!(committed(&path) == before);
     let store = Store::open(&path).unwrap();
-    assert_eq!(store.progress(), Some(&progress(1)));
+    assert_eq!(round_of(store.runs()), 1);
     assert!(bytes_of(store.filter()) == before.1);
 }
 
 #[test]
-fn a_journal_of_many_pieces() {
+fn a_log_of_many_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let options = Options::new().most_journal(1 << 40);
+    let options = Options::new().max_log(1 << 40);
     let mut plain = CuckooFilter::new();
     let mut store = options.create(&path, CuckooFilter::new).unwrap();
-    store.commit(&progress(0)).unwrap();
+    commit(&mut store, 0).unwrap();
     for round in 1..=2 {
         change(&mut store, round, 300_000);
         change_plainly(&mut plain, round, 300_000);
-        store.commit(&progress(round)).unwrap();
+        commit(&mut store, round).unwrap();
         assert!(committed(&path) == (round, bytes_of(&plain)));
     }
-    assert!(fs::metadata(folder.path().join("seen.coua.journal")).unwrap().len() > 4 << 20);
+    assert!(log_bytes(&path) > 4 << 20);
 }
 
 #[test]
@@ -83,15 +87,14 @@ fn small_changes_write_little() {
     let mut large = CuckooFilter::new();
     large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
-    let inode = |path| fs::metadata(path).unwrap().modified().unwrap();
-    let before = inode(&path);
+    let before = fs::metadata(&path).unwrap().len();
     let mut store = Options::new().expecting(1_000).write(&path).unwrap();
     store.insert_hash_batch(&hashes(2, 1_000)).unwrap();
-    store.commit(&progress(1)).unwrap();
-    let journal = fs::metadata(folder.path().join("seen.coua.journal")).unwrap().len();
-    assert!(journal < 10_000, "{journal}");
-    assert_eq!(inode(&path), before, "the snapshot was not written again");
-    assert!(!folder.path().join("seen.coua.next").exists(), "no space was taken");
+    commit(&mut store, 1).unwrap();
+    let written = fs::metadata(&path).unwrap().len() - before;
+    assert!(written < 10_000, "{written}");
+    assert_eq!(names_in(folder.path()), ["seen.coua"], "no space was taken");
+    assert!(snapshot_of(&path) == bytes_of(&large), "it was not written again");
     drop(store);
     large.insert_hash_batch(&hashes(2, 1_000)).unwrap();
     assert!(committed(&path) == (1, bytes_of(&large)));
@@ -104,14 +107,13 @@ fn an_end_without_changes_writes_nothing() {
     let mut large = CuckooFilter::new();
     large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
-    let journal = path.with_extension("coua.journal");
     for round in 0..4 {
         let mut store = Store::open(&path).unwrap();
-        let (before, mut outcomes) = (fs::read(&journal).ok(), Vec::new());
+        let (before, mut outcomes) = (fs::read(&path).unwrap(), Vec::new());
         store.insert_unique_hash_batch(&hashes(1 + round / 2, 9), &mut outcomes).unwrap();
         store.finish().unwrap();
         // Only the third has something new.
-        assert_eq!(fs::read(&journal).ok() != before, round == 2, "{round}");
+        assert_eq!(fs::read(&path).unwrap() != before, round == 2, "{round}");
     }
     assert_eq!(Store::read(&path).unwrap().filter.len(), 2_000_009);
 }
@@ -128,7 +130,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
         change(&mut store, round, 1_000);
         change_plainly(&mut plain, round, 1_000);
         if round % 5 == 0 {
-            store.commit(&progress(round)).unwrap();
+            commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)));
         }
     }
@@ -145,19 +147,21 @@ fn other_changes_are_kept_too() {
     for key in 100..50_000u32 {
         assert!(store.remove(key.to_le_bytes()));
     }
-    store.commit(&progress(1)).unwrap();
+    commit(&mut store, 1).unwrap();
     store.rewrite(Generations::compact);
-    store.commit(&progress(2)).unwrap();
+    commit(&mut store, 2).unwrap();
     assert!(committed(&path) == (2, bytes_of(store.filter())));
     store.rewrite(|filter| filter.endless_mut().unwrap().clear());
-    store.commit(&progress(3)).unwrap();
+    commit(&mut store, 3).unwrap();
     assert!(store.filter().is_empty() && committed(&path).0 == 3);
-    // The same bytes again: only the progress is new.
-    store.commit_snapshot(&progress(4)).unwrap();
-    store.commit_snapshot(&progress(5)).unwrap();
+    // The same bytes again: only the run is new.
+    for round in [4, 5] {
+        set_round(&mut store, round);
+        store.commit_snapshot().unwrap();
+    }
     assert!(committed(&path) == (5, bytes_of(store.filter())));
     store.insert("a").unwrap();
-    store.commit(&progress(6)).unwrap();
+    commit(&mut store, 6).unwrap();
     assert!(committed(&path) == (6, bytes_of(store.filter())));
 }
 
@@ -167,12 +171,12 @@ fn a_full_filter_keeps_what_was_accepted() {
     let path = folder.path().join("seen.coua");
     let build = || CuckooFilter::with_capacity(500, 0.01).unwrap();
     let mut store = Store::create(&path, build).unwrap();
-    store.commit(&progress(0)).unwrap();
+    commit(&mut store, 0).unwrap();
     let stopped = store.insert_hash_batch(&hashes(1, 600)).unwrap_err();
     assert_eq!(stopped.done, 500);
     let mut outcomes = Vec::new();
     assert!(store.insert_unique_hash_batch(&hashes(1, 600), &mut outcomes).is_err());
-    store.commit(&progress(1)).unwrap();
+    commit(&mut store, 1).unwrap();
     let mut plain = build();
     plain.insert_hash_batch(&hashes(1, 500)).unwrap();
     assert!(committed(&path) == (1, bytes_of(&plain)));
@@ -188,9 +192,9 @@ fn secret_keys_are_needed_and_not_written() {
     let options = Options::new().key(key);
     let mut store = options.create(&path, build).unwrap();
     store.insert("a").unwrap();
-    store.commit(&progress(1)).unwrap();
+    commit(&mut store, 1).unwrap();
     store.insert("b").unwrap();
-    store.commit(&progress(2)).unwrap();
+    commit(&mut store, 2).unwrap();
     drop(store);
     assert!(options.read(&path).unwrap().filter.contains("b"));
     assert!(matches!(Store::read(&path), Err(StoreError::Load { .. })));
@@ -201,7 +205,7 @@ fn secret_keys_are_needed_and_not_written() {
     }
 }
 
-/// Large enough that an end without commits on the way stays in the journal.
+/// Large enough that an end without commits on the way stays in the log.
 #[test]
 fn a_run_with_commits_ends_the_same_wherever_they_were() {
     let folder = tempfile::tempdir().unwrap();
@@ -213,24 +217,22 @@ fn a_run_with_commits_ends_the_same_wherever_they_were() {
         let path = folder.path().join("seen.coua");
         fs::copy(&original, &path).unwrap();
         let mut store = Store::open(&path).unwrap();
-        store.commit(&progress(0)).unwrap();
+        commit(&mut store, 0).unwrap();
         for round in 1..=6 {
             change(&mut store, round, 500);
             if commits.contains(&round) {
-                store.commit(&progress(round)).unwrap();
-                // Interrupted, and gone on with.
+                commit(&mut store, round).unwrap();
+                // Interrupted, and resumed.
                 drop(store);
                 store = Store::open(&path).unwrap();
-                store.commit(&progress(round)).unwrap();
+                commit(&mut store, round).unwrap();
             }
         }
         let bytes = bytes_of(store.filter());
-        store.finish().unwrap();
+        finish(store).unwrap();
         assert!(bytes_of(&Store::read(&path).unwrap().filter) == bytes);
-        assert_eq!(path.with_extension("coua.journal").exists(), commits.is_empty());
-        let snapshot = fs::read(&path).unwrap();
-        fs::remove_file(path.with_extension("coua.journal")).ok();
-        (snapshot, bytes)
+        assert_eq!(log_bytes(&path) > 0, commits.is_empty());
+        (snapshot_of(&path), bytes)
     });
     let [none, with @ ..] = ends;
     assert!(none.0 == fs::read(&original).unwrap(), "nothing was written again");

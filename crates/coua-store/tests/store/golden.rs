@@ -8,7 +8,7 @@ use coua_store::{Damage, Lock, Options, Place, Role, Run, Runs, Store, StoreErro
 
 use crate::samples::bytes_of;
 use crate::text::{
-    checksum, entry, frame, journal_header, numbers, progress, run, sized, small, state,
+    checksum, entry, frame, journal_header, log, numbers, progress, run, sized, small, state,
     whole_checksum,
 };
 
@@ -67,11 +67,11 @@ fn a_log_has_the_bytes_of_the_text() {
         [entry(3, 2, &[]), entry(2, 1, &[&state(1, 10, b"state"), &small(&[1, 1]), &position(77)])];
     let expected = [
         snapshot.clone(),
-        frame(1, 0, &snapshot, &changes),
-        frame(4, 1, &snapshot, &set.concat()),
-        frame(2, 2, &snapshot, &[]),
-        frame(4, 3, &snapshot, &advance.concat()),
-        frame(2, 4, &snapshot, &[]),
+        log(
+            &snapshot,
+            0,
+            &[(1, &changes), (4, &set.concat()), (2, &[]), (4, &advance.concat()), (2, &[])],
+        ),
     ];
     assert!(fs::read(&path).unwrap() == expected.concat());
     let view = Store::read(&path).unwrap();
@@ -204,13 +204,19 @@ fn the_first_commit_has_the_bytes_of_the_text() {
     let snapshot = &pair.snapshot;
     let expected = [
         snapshot.clone(),
-        frame(5, 0, snapshot, &numbers(&[name])),
-        frame(1, 1, snapshot, &run(1, &[a, b])),
-        frame(1, 2, snapshot, &run(1, &[c])),
-        frame(4, 3, snapshot, &job),
-        frame(2, 4, snapshot, &[]),
-        frame(1, 5, snapshot, &run(1, &[5])),
-        frame(2, 6, snapshot, &[]),
+        log(
+            snapshot,
+            0,
+            &[
+                (5, &numbers(&[name])),
+                (1, &run(1, &[a, b])),
+                (1, &run(1, &[c])),
+                (4, &job),
+                (2, &[]),
+                (1, &run(1, &[5])),
+                (2, &[]),
+            ],
+        ),
     ];
     assert!(fs::read(pair.path()).unwrap() == expected.concat());
 }

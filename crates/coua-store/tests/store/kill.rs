@@ -8,20 +8,22 @@ use std::time::Duration;
 use coua::{CuckooFilter, Generations};
 use coua_store::{Lock, Options, Wait};
 
-use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, hashes, progress};
+use crate::samples::{
+    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, round_of,
+};
 
 /// Hashes of a commit.
 const HASHES: u64 = 60;
 
 /// Commits until it is killed; every commit is told on standard output.
 fn write_until_killed(path: &Path, kind: Kind) {
-    let options = Options::new().most_journal(8_000).beside_from(kind.beside_from);
+    let options = Options::new().max_log(8_000).background_from(kind.background_from);
     let mut store = options.create(path, kind.make).unwrap();
-    let mut round = store.progress().map_or(0, |progress| progress.records);
+    let mut round = round_of(store.runs());
     loop {
         round += 1;
         change(&mut store, round, HASHES);
-        store.commit(&progress(round)).unwrap();
+        commit(&mut store, round).unwrap();
         // Not `println`, which the test harness would catch.
         writeln!(std::io::stdout().lock(), "committed {round}").unwrap();
     }
@@ -31,14 +33,14 @@ fn write_until_killed(path: &Path, kind: Kind) {
 #[derive(Clone, Copy)]
 struct Kind {
     make: fn() -> Generations,
-    /// Filters from this size on get their snapshots beside the work.
-    beside_from: u64,
+    /// Filters from this size on get their snapshots in the background.
+    background_from: u64,
 }
 
-const PLAIN: Kind = Kind { make: || CuckooFilter::new().into(), beside_from: u64::MAX };
-const FORGETFUL: Kind = Kind { make: forgetful, beside_from: u64::MAX };
-const BESIDE: Kind = Kind { beside_from: 0, ..PLAIN };
-const FORGETFUL_BESIDE: Kind = Kind { beside_from: 0, ..FORGETFUL };
+const PLAIN: Kind = Kind { make: || CuckooFilter::new().into(), background_from: u64::MAX };
+const FORGETFUL: Kind = Kind { make: forgetful, background_from: u64::MAX };
+const BACKGROUND: Kind = Kind { background_from: 0, ..PLAIN };
+const FORGETFUL_BACKGROUND: Kind = Kind { background_from: 0, ..FORGETFUL };
 
 fn kill_often(name: &str, kills: u64, kind: Kind) {
     let make = kind.make;
@@ -72,9 +74,8 @@ fn kill_often(name: &str, kills: u64, kind: Kind) {
         assert!(bytes == bytes_of(&plain), "kill {kill}: round {round}");
         drop(Lock::take(&path, Wait::No).expect("its lock died with it"));
         if kill % 10 == 9 {
-            // Not too large, so that kills meet snapshots as well as journals.
+            // Not too large, so that kills meet snapshots as well as logs.
             std::fs::remove_file(&path).unwrap();
-            std::fs::remove_file(coua_store::journal_of(&path).unwrap()).ok();
             (plain, played) = (make(), 0);
         }
     }
@@ -115,20 +116,24 @@ fn a_thousand_kills_of_what_forgets() {
 
 #[cfg(unix)]
 #[test]
-fn fifty_kills_beside_the_work() {
-    kill_often("kill::fifty_kills_beside_the_work", 50, BESIDE);
+fn fifty_kills_in_the_background() {
+    kill_often("kill::fifty_kills_in_the_background", 50, BACKGROUND);
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "about a minute"]
-fn a_thousand_kills_beside_the_work() {
-    kill_often("kill::a_thousand_kills_beside_the_work", 1_000, BESIDE);
+fn a_thousand_kills_in_the_background() {
+    kill_often("kill::a_thousand_kills_in_the_background", 1_000, BACKGROUND);
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "about a minute"]
-fn a_thousand_kills_of_what_forgets_beside_the_work() {
-    kill_often("kill::a_thousand_kills_of_what_forgets_beside_the_work", 1_000, FORGETFUL_BESIDE);
+fn a_thousand_kills_of_what_forgets_in_the_background() {
+    kill_often(
+        "kill::a_thousand_kills_of_what_forgets_in_the_background",
+        1_000,
+        FORGETFUL_BACKGROUND,
+    );
 }

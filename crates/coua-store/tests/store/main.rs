@@ -2,14 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-mod beside;
+mod background;
+mod copies;
 mod damage;
 mod equal;
 mod files;
 mod golden;
 mod kill;
+mod large;
 mod mapped;
 mod names;
+mod owner;
+mod processes;
 mod samples;
 #[path = "../../../coua/tests/skipped/mod.rs"]
 mod skipped;

@@ -1,96 +1,105 @@
-//! The names that a filter needs beside it: what has them, and whose it is.
+//! Whose a file beside a filter is: those of its user stay as they are.
 
 use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Progress, Store, StoreError, Wait};
+use coua_store::{Lock, Options, Runs, Store, Wait};
 
 use crate::files::names_in;
-use crate::samples::progress;
+use crate::samples::{bytes_of, commit};
 
-/// Opens the filter for writing in every way that there is.
-fn every_writer(path: &Path) -> [Result<(), StoreError>; 3] {
-    let replace = |lock| Options::new().replace(lock, CuckooFilter::new(), &Progress::default());
-    [
-        Store::open(path).map(drop),
-        Store::create(path, CuckooFilter::new).map(drop),
-        Lock::take(path, Wait::No).and_then(replace),
-    ]
+/// Names that earlier versions needed beside a filter, and such as this one uses.
+const NAMES: [&str; 8] = [
+    "seen.coua.next",
+    "seen.coua.lock",
+    "seen.coua.journal",
+    "seen.coua.journal.next",
+    ".seen.coua.x.tmp",
+    ".seen.coua.notes-12.tmp",
+    ".seen.coua.abcdefgh.tmp",
+    ".seen.coua.abcdefgh",
+];
+
+fn new_filter() -> CuckooFilter {
+    CuckooFilter::builder().capacity(500).build().unwrap()
 }
 
-/// Also where there is no filter yet.
+/// Everything that writers do.
+fn work(path: &Path) {
+    drop(Store::create(path, new_filter).unwrap());
+    let options = Options::new().max_log(1_000).background_from(0);
+    let mut store = options.create(path, new_filter).unwrap();
+    for round in 1..20 {
+        store.insert(round.to_string()).unwrap();
+        commit(&mut store, round).unwrap();
+    }
+    store.commit_snapshot().unwrap();
+    store.finish().unwrap();
+    let lock = Lock::take(path, Wait::No).unwrap();
+    Options::new().replace(lock, new_filter(), Runs::default()).unwrap();
+    assert!(Store::read(path).unwrap().filter.is_empty());
+}
+
+/// A text, nothing, and another filter, which a plausible `merge -o seen.coua.next` makes.
 #[test]
 fn files_of_others_are_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let theirs: &[u8] = b"somebody else's";
-    for is_there in [false, true] {
-        for name in ["coua.lock", "coua.next", "coua.journal", "coua.journal.next"] {
-            let file = path.with_extension(name);
-            fs::write(&file, theirs).unwrap();
-            for result in every_writer(&path) {
-                let error = result.unwrap_err();
-                let text = error.to_string();
-                let is_told = matches!(&error, StoreError::Occupied { path } if *path == file);
-                let is_damaged =
-                    matches!(&error, StoreError::Damaged { path, .. } if *path == file);
-                let is_missing = !is_there && text.contains("seen.coua: cannot open");
-                assert!(is_told || is_damaged && is_there || is_missing, "{name}: {text}");
-                assert_eq!(fs::read(&file).unwrap(), theirs, "{name}: {text}");
-                assert_eq!(path.exists(), is_there);
-            }
-            fs::remove_file(&file).unwrap();
-            #[cfg(unix)]
-            if !is_there || name != "coua.journal" {
-                std::os::unix::fs::symlink("nowhere", &file).unwrap();
-                assert!(every_writer(&path).iter().all(Result::is_err), "{name}");
-                fs::remove_file(&file).unwrap();
-            }
+    let mut filter = CuckooFilter::new();
+    filter.insert("theirs").unwrap();
+    for (what, theirs) in [("text", &b"somebody else's"[..]), ("filter", &bytes_of(&filter))] {
+        let folder = tempfile::tempdir().unwrap();
+        let names = NAMES.iter().filter(|name| !is_killed_writers(name, what));
+        let files: Vec<_> = names.map(|name| folder.path().join(name)).collect();
+        for file in &files {
+            fs::write(file, theirs).unwrap();
         }
-        assert_eq!(names_in(folder.path()).len(), usize::from(is_there));
-        CuckooFilter::new().save_atomically(&path).unwrap();
+        work(&folder.path().join("seen.coua"));
+        for file in &files {
+            assert!(fs::read(file).unwrap() == theirs, "{what}: {}", file.display());
+        }
+        assert_eq!(names_in(folder.path()).len(), files.len() + 1);
     }
 }
 
-/// Nothing, the beginning of what it was to be, or the zeros of a power cut.
+/// What has the name of a killed writer's file, and begins like one, is taken for one.
+fn is_killed_writers(name: &str, what: &str) -> bool {
+    name == ".seen.coua.abcdefgh.tmp" && what == "filter"
+}
+
+/// Where files are looked for, folders and links may be.
+#[cfg(unix)]
 #[test]
-fn what_a_crash_left_goes_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let whole = || {
-        let mut snapshot = Vec::new();
-        CuckooFilter::new().write_to(&mut snapshot).unwrap();
-        snapshot
-    };
-    let zeros = [vec![0; 512], b"what came".to_vec()].concat();
-    for next in [vec![], b"\x89CO".to_vec(), whole(), vec![0; 100], zeros] {
-        let mut next_journal = next.clone();
-        if let Some(first @ 0x89) = next_journal.first_mut() {
-            *first = 0x8a;
-            next_journal.truncate(2);
-        }
-        fs::write(path.with_extension("coua.next"), &next).unwrap();
-        fs::write(path.with_extension("coua.journal.next"), &next_journal).unwrap();
-        fs::write(path.with_extension("coua.lock"), "").unwrap();
-        fs::write(path.with_extension("coua.journal"), &next_journal).unwrap();
-        Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
-        assert_eq!(names_in(folder.path()), ["seen.coua"]);
+fn folders_and_links_are_left_alone() {
+    for name in NAMES {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("seen.coua"), folder.path().join(name));
+        fs::create_dir(&other).unwrap();
+        work(&path);
+        assert!(other.is_dir(), "{name}");
+        fs::remove_dir(&other).unwrap();
         fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &other).unwrap();
+        work(&path);
+        assert!(fs::symlink_metadata(&other).unwrap().is_symlink(), "{name}");
     }
 }
 
+/// Nothing, the beginning of what it was to be, a whole one, or the zeros of a power cut.
 #[test]
-fn no_filter_replaces_a_journal() {
+fn what_a_killed_writer_left_goes_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
-    store.commit(&progress(1)).unwrap();
-    drop(store);
-    let journal = path.with_extension("coua.journal");
-    let before = fs::read(&journal).unwrap();
-    let lock = Lock::take(&journal, Wait::No).unwrap();
-    let replaced = Options::new().replace(lock, CuckooFilter::new(), &Progress::default());
-    assert!(matches!(replaced, Err(StoreError::OverJournal { .. })));
-    assert_eq!(fs::read(&journal).unwrap(), before);
+    let whole = bytes_of(&CuckooFilter::new());
+    let zeros = [vec![0; 512], b"what came".to_vec()].concat();
+    for left in [&[][..], &whole[..100], &whole, &[0; 100], &zeros] {
+        let next = folder.path().join(".seen.coua.Xk3f9QpZ.tmp");
+        fs::write(&next, left).unwrap();
+        // A placeholder, and then the filter.
+        for _ in 0..2 {
+            Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
+            assert_eq!(names_in(folder.path()), ["seen.coua"]);
+            fs::write(&next, left).unwrap();
+        }
+        fs::write(&path, "").unwrap();
+    }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
-use coua_store::{Options, Progress, Store};
+use coua_store::{Options, Run, Runs, Store, StoreError};
 
 /// What has bytes.
 pub(crate) trait Written {
@@ -77,12 +77,52 @@ pub(crate) fn change_in_memory(filter: &mut Generations, round: u64, count: u64)
     filter.remove_hash_batch(&new[..new.len() / 3], &mut removed, &mut ());
 }
 
-pub(crate) fn progress(records: u64) -> Progress {
-    Progress { records, ..Progress::default() }
+/// A folder where waiting for the disk takes no time, if there is such a place.
+pub(crate) fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
+}
+
+/// Commits a round, whose number the filter's one run has as its records.
+pub(crate) fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
+    set_round(store, round);
+    store.commit()
+}
+
+pub(crate) fn set_round(store: &mut Store, round: u64) {
+    let number = store.runs().iter().map(|(number, _)| number).next();
+    let number = number.unwrap_or_else(|| store.runs_mut().add(Run::default()));
+    store.runs_mut().get_mut(number).expect("it was just there").records = round;
+}
+
+/// Commits the last round, and ends: no run is remembered.
+pub(crate) fn finish(mut store: Store) -> Result<(), StoreError> {
+    let numbers: Vec<u64> = store.runs().iter().map(|(number, _)| number).collect();
+    for number in numbers {
+        store.runs_mut().remove(number);
+    }
+    store.finish().map(drop)
+}
+
+/// The round that was committed last; 0 if none was.
+pub(crate) fn round_of(runs: &Runs) -> u64 {
+    runs.iter().map(|(_, run)| run.records).max().unwrap_or(0)
 }
 
 /// The round that was committed last, and the filter's bytes.
 pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
     let view = Options::new().read(path).expect("it can be read");
-    (view.progress.map_or(0, |progress| progress.records), bytes_of(&view.filter))
+    (round_of(&view.runs), bytes_of(&view.filter))
+}
+
+/// Bytes of the log.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
+    Options::new().read(path).expect("it can be read").log_bytes
+}
+
+/// The snapshot with which the file begins.
+pub(crate) fn snapshot_of(path: &Path) -> Vec<u8> {
+    let view = Options::new().read(path).expect("it can be read");
+    let mut bytes = std::fs::read(path).expect("it can be read");
+    bytes.truncate(view.snapshot_bytes as usize);
+    bytes
 }

@@ -38,6 +38,23 @@ pub(crate) fn frame(kind: u32, sequence: u64, snapshot: &[u8], payload: &[u8]) -
     [&out, payload, b"FRAM-END"].concat()
 }
 
+/// The frames of a log from the number `first` on, each of a kind and with a payload. A commit has the one that
+/// follows from the frames before it.
+pub(crate) fn log(snapshot: &[u8], first: u64, frames: &[(u32, &[u8])]) -> Vec<u8> {
+    let (mut out, mut heads) = (Vec::new(), Vec::new());
+    for (sequence, (kind, payload)) in (first..).zip(frames) {
+        let sealed = numbers(&[checksum(&heads)]);
+        let payload = if *kind == 2 { &sealed } else { *payload };
+        let frame = frame(*kind, sequence, snapshot, payload);
+        heads.extend(&frame[40..48]);
+        if *kind == 2 {
+            heads.clear();
+        }
+        out.extend(frame);
+    }
+    out
+}
+
 /// A run of changes.
 pub(crate) fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
     [small(&[change, hashes.len() as u32]), numbers(hashes)].concat()

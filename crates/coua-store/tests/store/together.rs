@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use coua::{CuckooFilter, Generations, KeyHash};
 use coua_store::{Options, Store, Wait};
 
-use crate::samples::{hashes, progress};
+use crate::samples::{commit, hashes, round_of};
 
 /// Hashes of a commit.
 const HASHES: u64 = 300;
@@ -18,21 +18,24 @@ fn has(filter: &Generations, hashes: &[KeyHash]) -> bool {
     present.iter().all(|present| *present)
 }
 
-/// Small journals or none, so that snapshots are replaced all the time.
+/// Small logs or none, so that snapshots are replaced all the time.
 fn options(number: u64) -> Options {
-    let most_journal = if number.is_multiple_of(3) { 10_000 } else { 0 };
-    Options::new().most_journal(most_journal).wait(Wait::UntilFree)
+    let max_log = if number.is_multiple_of(3) { 10_000 } else { 0 };
+    Options::new().max_log(max_log).wait(Wait::UntilFree)
 }
 
 /// Adds some commits, and says the number of each; every commit counts one up.
 fn add(path: &Path, commits: u64, last: &AtomicU64) {
-    let options =
-        if commits > 1 { options(0).beside_from(0) } else { options(last.load(Ordering::SeqCst)) };
+    let options = if commits > 1 {
+        options(0).background_from(0)
+    } else {
+        options(last.load(Ordering::SeqCst))
+    };
     let mut store = options.create(path, CuckooFilter::new).unwrap();
     for _ in 0..commits {
-        let number = store.progress().map_or(0, |progress| progress.records) + 1;
+        let number = round_of(store.runs()) + 1;
         store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
-        store.commit(&progress(number)).unwrap();
+        commit(&mut store, number).unwrap();
         last.fetch_max(number, Ordering::SeqCst);
     }
 }
@@ -58,7 +61,7 @@ fn together_for(time: Duration, commits: u64) {
                 while !done.load(Ordering::Relaxed) {
                     let before = last.load(Ordering::SeqCst);
                     let view = Store::read(path).expect("it is whole at any time");
-                    let seen = view.progress.expect("there was a commit").records;
+                    let seen = round_of(&view.runs);
                     assert!(seen >= before, "{seen} after {before} was committed");
                     assert_eq!(view.filter.len(), seen * HASHES);
                     assert!(has(&view.filter, &hashes(seen, HASHES)));
@@ -77,7 +80,7 @@ fn together_for(time: Duration, commits: u64) {
     });
     assert!(reads.iter().all(|reads| *reads > 0), "{reads:?}");
     let view = Store::read(path).unwrap();
-    assert_eq!(view.progress.unwrap().records, last.load(Ordering::SeqCst));
+    assert_eq!(round_of(&view.runs), last.load(Ordering::SeqCst));
     for number in 1..=last.load(Ordering::SeqCst) {
         assert!(has(&view.filter, &hashes(number, HASHES)), "commit {number}");
     }
@@ -89,7 +92,7 @@ fn two_writers_and_three_readers() {
 }
 
 #[test]
-fn two_writers_and_three_readers_beside_snapshots() {
+fn two_writers_and_three_readers_with_background_snapshots() {
     together_for(Duration::from_secs(2), 60);
 }
 

@@ -1,4 +1,4 @@
-//! Filters that forget: the same bytes however they are opened and committed, what their journal says,
+//! Filters that forget: the same bytes however they are opened and committed, what their log says,
 //! and what it must not say.
 
 use std::fs;
@@ -8,10 +8,12 @@ use std::path::Path;
 use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
 use coua_store::{Access, Options, Store};
 
-use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, hashes, progress};
-use crate::text::{frame, header, no_places, run};
+use crate::samples::{
+    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, snapshot_of,
+};
+use crate::text::{log, run};
 
-/// The numbers of `docs/journal.md`.
+/// The numbers of `docs/format.md`, section 9.
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
 const TURN: u32 = 3;
@@ -20,24 +22,24 @@ const GENERATION: u32 = 4;
 #[test]
 fn every_access_gives_the_same_bytes() {
     for access in [Access::Map, Access::Load, Access::BySize] {
-        for most_journal in [0, 5_000, 1 << 30] {
+        for max_log in [0, 5_000, 1 << 30] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("seen.coua");
-            let options = Options::new().access(access).most_journal(most_journal);
+            let options = Options::new().access(access).max_log(max_log);
             let mut plain = forgetful();
             for round in 1..=12 {
                 let mut store = options.create(&path, forgetful).unwrap();
                 change(&mut store, round, 400);
                 change_in_memory(&mut plain, round, 400);
-                store.commit(&progress(round)).unwrap();
-                let what = format!("{access:?}, {most_journal}, round {round}");
+                commit(&mut store, round).unwrap();
+                let what = format!("{access:?}, {max_log}, round {round}");
                 assert!(bytes_of(store.filter()) == bytes_of(&plain), "{what}");
                 assert!(committed(&path) == (round, bytes_of(&plain)), "{what}");
             }
             assert!(plain.forgotten() > 1_000 && plain.generations().count() == 3);
             let finished = options.write(&path).unwrap().finish().unwrap();
             assert!(bytes_of(&finished) == bytes_of(&plain));
-            assert!(bytes_of(&finished) == fs::read(&path).unwrap() || most_journal > 5_000);
+            assert!(bytes_of(&finished) == snapshot_of(&path) || max_log > 5_000);
         }
     }
 }
@@ -61,7 +63,7 @@ fn items_with_times_and_counted_items() {
             assert_eq!(outcomes, expected);
             store.insert_hash_batch_at(&hashes[..50], when.part(0..50)).unwrap();
             plain.insert_hash_batch(&hashes[..50], when.part(0..50), &mut ()).unwrap();
-            store.commit(&progress(round)).unwrap();
+            commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)), "{clock:?}: round {round}");
         }
         assert!(plain.forgotten() > 0, "{clock:?}");
@@ -93,12 +95,12 @@ fn write(path: &Path) -> Store {
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
     let mut store = Store::create(path, || Generations::new(window, mould)).unwrap();
     store.advance(20);
-    store.commit(&progress(1)).unwrap();
+    store.commit().unwrap();
     store
 }
 
 #[test]
-fn a_journal_has_the_bytes_of_the_text() {
+fn a_log_has_the_bytes_of_the_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut store = write(&path);
@@ -114,11 +116,11 @@ fn a_journal_has_the_bytes_of_the_text() {
     store.insert_unique_hash_batch(&of(&[b, a]), &mut outcomes).unwrap();
     store.remove_hash_batch(&of(&[c, b]), &mut removed);
     store.insert_hash_batch(&of(&[c])).unwrap();
-    store.commit(&progress(2)).unwrap();
+    store.commit().unwrap();
     store.advance(100);
-    store.commit(&progress(3)).unwrap();
+    store.commit().unwrap();
     drop(store);
-    let snapshot = fs::read(&path).unwrap();
+    let snapshot = snapshot_of(&path);
     let changes = [
         run(GENERATION, &[4]),
         run(INSERT, &[a, b, c]),
@@ -127,28 +129,17 @@ fn a_journal_has_the_bytes_of_the_text() {
         run(GENERATION, &[5]),
         run(INSERT, &[c]),
     ];
-    let expected = [
-        header(&snapshot),
-        frame(2, 0, &snapshot, &no_places(1)),
-        frame(1, 1, &snapshot, &changes.concat()),
-        frame(2, 2, &snapshot, &no_places(2)),
-        frame(1, 3, &snapshot, &run(TURN, &[100])),
-        frame(2, 4, &snapshot, &no_places(3)),
-    ];
-    assert!(fs::read(path.with_extension("coua.journal")).unwrap() == expected.concat());
+    let frames = [(1, &changes.concat()[..]), (2, &[]), (1, &run(TURN, &[100])), (2, &[])];
+    let expected = [&snapshot[..], &log(&snapshot, 0, &frames)].concat();
+    assert!(fs::read(&path).unwrap() == expected);
     let filter = Store::read(&path).unwrap().filter;
     assert_eq!((filter.clock(), filter.len()), (100, 0));
 }
 
-/// What a journal with these changes gives: the items, or the message.
+/// What a log with these changes gives: the items, or the message.
 fn with_changes(path: &Path, snapshot: &[u8], changes: &[Vec<u8>]) -> Result<u64, String> {
-    let journal = [
-        header(snapshot),
-        frame(1, 0, snapshot, &changes.concat()),
-        frame(2, 1, snapshot, &no_places(9)),
-    ];
-    fs::write(path, snapshot).unwrap();
-    fs::write(path.with_extension("coua.journal"), journal.concat()).unwrap();
+    let log = log(snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
+    fs::write(path, [snapshot, &log].concat()).unwrap();
     Store::read(path).map(|view| view.filter.len()).map_err(|error| error.to_string())
 }
 
@@ -185,7 +176,7 @@ fn forged_changes_are_refused() {
 fn what_never_forgets_knows_no_generations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    Store::create(&path, CuckooFilter::new).unwrap().commit(&progress(1)).unwrap();
+    Store::create(&path, CuckooFilter::new).unwrap().commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
     assert_eq!(with_changes(&path, &snapshot, &[run(INSERT, &[1, 2])]), Ok(2));
     for forged in [run(TURN, &[0]), run(GENERATION, &[0])] {
@@ -198,14 +189,14 @@ fn what_never_forgets_knows_no_generations() {
 fn many_pieces_of_a_batch() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let options = Options::new().most_journal(1 << 40);
+    let options = Options::new().max_log(1 << 40);
     let mut plain = forgetful();
     let mut store = options.create(&path, forgetful).unwrap();
-    store.commit(&progress(0)).unwrap();
+    commit(&mut store, 0).unwrap();
     for round in 1..=2 {
         change(&mut store, round, 300_000);
         change_in_memory(&mut plain, round, 300_000);
-        store.commit(&progress(round)).unwrap();
+        commit(&mut store, round).unwrap();
     }
     assert!(committed(&path) == (2, bytes_of(&plain)));
 }

@@ -294,7 +294,7 @@ impl Twin {
                 assert!(self.len >= self.filter.max_items());
                 assert_ne!(self.filter.when_full(), WhenFull::ExceedRate);
             }
-            FullReason::NoRoom => assert!(self.filter.load() > 0.0),
+            FullReason::NoRoom | FullReason::Crowded => assert!(self.filter.load() > 0.0),
             _ => panic!("{full}"),
         }
         if let Some(before) = before {

@@ -5,8 +5,9 @@
 //! the records, and answers as it would if one thread asked both.
 
 use super::Args;
-use super::tally::{Counts, Tally, expected_wrongly_dropped, new_in};
+use super::tally::{Counts, Tally, answered_in};
 use crate::args::input::Reading;
+use crate::collisions;
 use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::input::Survey;
@@ -45,8 +46,7 @@ pub(super) fn run(
     let mut dedup = Halved { second, outcomes: Vec::new(), tally };
     let mut prepare = |block: &mut Block| first.answer_first(block);
     let read = pipeline.run_early(Early::Prepare(&mut prepare), &mut dedup, &mut outputs);
-    dedup.tally.session.end();
-    read?;
+    dedup.tally.session.end(read)?;
     let Halved { second, mut tally, .. } = dedup;
     tally.counts.expected_wrongly_dropped =
         first.expected_wrongly_dropped + second.expected_wrongly_dropped;
@@ -136,7 +136,7 @@ impl Half {
         merge(&block.hashes[..answered_for], [&first.outcomes, &self.outcomes], outcomes);
         answered.map_err(|mut stopped| {
             // Those of both halves up to here: to the user they are one filter.
-            stopped.full.items = items_before + new_in(outcomes) as u64;
+            stopped.full.items = items_before + answered_in(outcomes).new;
             stopped
         })
     }
@@ -147,9 +147,9 @@ impl Half {
         self.take_own(hashes);
         let before = self.filter.len();
         let answered = self.filter.insert_unique_hash_batch(&self.hashes, &mut self.outcomes);
-        let (items, bits) = (before..self.filter.len(), self.filter.hash_bits());
-        let fresh = (items.end - items.start) as usize;
-        self.expected_wrongly_dropped += expected_wrongly_dropped(fresh, items, bits);
+        let (items, bits) = ([before, self.filter.len()], self.filter.hash_bits());
+        let counted = answered_in(&self.outcomes);
+        self.expected_wrongly_dropped += collisions::among_repeats(counted, items, bits);
         answered.map_err(|mut stopped| {
             let own = (0..).zip(hashes).filter(|(_, hash)| half_of(**hash) == self.number);
             stopped.done = own.map(|(place, _)| place).nth(stopped.done).unwrap_or(hashes.len());
@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(stopped.done, expected, "{most:?}");
             assert_eq!(outcomes.len(), expected);
             let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
-            assert_eq!(new_in(&outcomes), different.len());
+            assert_eq!(answered_in(&outcomes).new, different.len() as u64);
             assert_eq!(stopped.full.items, different.len() as u64, "of both halves");
         }
     }

@@ -9,6 +9,7 @@ use crate::args::filter::FilterArgs;
 use crate::args::input::InputArgs;
 use crate::args::window::NowArgs;
 use crate::clock::Now;
+use crate::collisions;
 use crate::estimate::Forecast;
 use crate::exit::Exit;
 use crate::filter_file::FilterFile;
@@ -21,13 +22,13 @@ use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
 use crate::progress::Counted;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Course, Fresh, Job};
+use crate::resume::{Begun, Command, JobSpec, Recorder, Start};
 use crate::session::Session;
 use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
 use outputs::OutputArgs;
 use std::path::PathBuf;
-use tally::{Counts, Tally, expected_wrongly_dropped};
+use tally::{Counts, Tally};
 
 /// Print each record the first time it is seen
 ///
@@ -37,17 +38,15 @@ use tally::{Counts, Tally, expected_wrongly_dropped};
 /// files, room is made for as many items as their sizes and first records foretell. Records are printed
 /// as they came; only between two files of which the first lacks its last newline one is added.
 ///
-/// With --filter the run goes on where the one before it ended. The filter file is brought up to date
-/// at the end, after the output is complete (and on disk, if it is a file). Few changes of a large
-/// filter go to a journal beside it, FILE.journal: copy both files, or one made by `coua merge -o
-/// COPY FILE`. At exit code 2, and when the reader of the output goes away (| head), it is as it was
+/// With --filter, records of earlier runs count as seen. The filter file is brought up to date
+/// at the end, after the output is complete (and on disk, if it is a file). At exit code 2, and when the reader of the output goes away (| head), it is as it was
 /// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but the
 /// disk has not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
 /// end the program by the signal.
 ///
-/// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a
-/// crash, and gone on with: the same command with --resume then leaves the output and the filter that
-/// it would have left without the interruption.
+/// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a crash, and
+/// resumed: the same command with --resume then leaves the output and the filter that it would have left
+/// without the interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
 pub(crate) struct Args {
@@ -85,7 +84,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    args.work.run.check()?;
     args.output.check()?;
     match args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
         Some(address) => run_on_server(args, address),
@@ -105,9 +103,9 @@ fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
 fn run_here(args: &Args) -> Result<Exit, Failure> {
     let work = &args.work;
     let mut reading = args.input.check_timed(args.filter.window.time_source())?;
-    let inputs = reading.inputs.survey()?;
     let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
     let own = OwnFiles::of(file, &args.filter.secret)?;
+    let inputs = reading.survey(&work.run, to)?;
     reading.opening(&inputs, &own).check_all(to)?;
     if file.is_none() && args.filter.leaves_all_open() {
         return halves::run(args, reading, &inputs, &own);
@@ -116,17 +114,16 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
     let now = args.now.for_window(memory.filter().window())?;
     reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
-    let job = Job::new("dedup", &args.input, &reading)
-        .with("repeats", repeats)
-        .with("window", &args.filter.window);
-    let fresh = Fresh {
+    let spec = JobSpec::new(Command::Dedup).with("repeats", repeats);
+    let job = args.input.job(args.filter.window.describe(spec), &reading);
+    let start = Start {
         to,
         opening: reading.opening(&inputs, &own),
         counts: Counts::default(),
         quiet: work.manners.quiet,
     };
-    let Begun { course, mut outputs, counts } =
-        work.checkpoints.begin(memory.kept(), job, fresh)?;
+    let Begun { recorder, mut outputs, counts } =
+        work.checkpoints.begin(memory.kept(), job, start)?;
     let session = Session::begin(
         Counted::Unique,
         &work.run,
@@ -137,10 +134,9 @@ fn run_here(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, memory.filter().hasher());
     let forecast = args.forecast(&inputs, &memory);
     let tally = Tally::new(session, counts, &args.output);
-    let mut dedup = Dedup { memory, now, forecast, course, outcomes: Vec::new(), tally };
+    let mut dedup = Dedup { memory, now, forecast, recorder, outcomes: Vec::new(), tally };
     let read = pipeline.run(&mut dedup, &mut outputs);
-    dedup.tally.session.end();
-    read?;
+    dedup.tally.session.end(read)?;
     if args.filter_file.is_none() {
         return dedup.finish(Settled::default());
     }
@@ -152,7 +148,7 @@ impl Args {
     /// The filter in the file, or a new one: in the file, or in memory alone.
     fn memory(&self, inputs: &Survey) -> Result<Memory, Failure> {
         let Some(path) = &self.filter_file else {
-            return Ok(Memory::Fleeting(Box::new(self.filter.build()?)));
+            return Ok(Memory::Temporary(Box::new(self.filter.build()?)));
         };
         let file = FilterFile::lock(path, &self.work.manners)?;
         Ok(Memory::Kept(Box::new(file.open_or_build(&self.filter, inputs, self.now)?)))
@@ -173,7 +169,7 @@ struct Dedup {
     memory: Memory,
     now: Now,
     forecast: Option<Forecast>,
-    course: Course,
+    recorder: Recorder,
     outcomes: Vec<Insertion>,
     tally: Tally,
 }
@@ -181,22 +177,23 @@ struct Dedup {
 impl Answer for Dedup {
     fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
         self.tally.session.note(block);
-        let over = self.course.enter(block)?;
+        let over = self.recorder.enter(block)?;
         let known = block.hashes_before(over);
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.memory.tell(self.now);
         let before = self.memory.filter().len();
         let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
-        let (fresh, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
-        let expected = expected_wrongly_dropped(fresh, before..filter.len(), filter.hash_bits());
-        self.tally.counts.expected_wrongly_dropped += expected;
+        let (answered, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
+        let (items, bits) = ([before, filter.len()], filter.hash_bits());
+        self.tally.counts.expected_wrongly_dropped +=
+            collisions::among_repeats(answered, items, bits);
         self.outcomes.splice(0..0, std::iter::repeat_n(Insertion::AlreadyPresent, known));
         self.tally.select(block, &self.outcomes);
         block.deselect_before(over);
         if let Err(mut stopped) = result {
             stopped.done += known;
             let place = self.tally.refuse(block, stopped);
-            self.course.take_back(block, place);
+            self.recorder.take_back(block, place);
             return Ok(Flow::Enough);
         }
         self.make_room(block.consumed);
@@ -204,19 +201,19 @@ impl Answer for Dedup {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.course.is_due()
+        self.recorder.is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
         let kept = self.memory.kept();
-        kept.map_or(Ok(()), |kept| self.course.commit(kept, settled, &self.tally.counts))
+        kept.map_or(Ok(()), |kept| self.recorder.commit(kept, settled, &self.tally.counts))
     }
 }
 
 impl Dedup {
     /// Makes room for the items to come, if their number can be foreseen.
     fn make_room(&mut self, consumed: u64) {
-        let (Some(forecast), Memory::Fleeting(filter)) = (&mut self.forecast, &mut self.memory)
+        let (Some(forecast), Memory::Temporary(filter)) = (&mut self.forecast, &mut self.memory)
         else {
             return;
         };
@@ -228,12 +225,12 @@ impl Dedup {
     fn finish(self, settled: Settled) -> Result<Exit, Failure> {
         let saved = match self.memory {
             Memory::Kept(_) => "recorded in the filter and ",
-            Memory::Fleeting(_) => "",
+            Memory::Temporary(_) => "",
         };
         let name = self.memory.name();
         self.tally.session.tell_outdated(self.memory.filter());
         let ending = self.tally.ending();
-        let ended = self.course.end(ending, self.memory, settled, &self.tally.counts);
+        let ended = self.recorder.end(ending, self.memory, settled, &self.tally.counts);
         match (ended, self.tally.refusal(&name, saved)) {
             (Err(failure), Some(refusal)) => failure.told_if_unsynced().and(Err(refusal)),
             (ended, _) => self.tally.finish(ended?.filter(), &name, saved),

@@ -1,6 +1,7 @@
 //! What a run shows and counts of its answers, whatever filter gives them.
 
 use super::outputs::OutputArgs;
+use crate::collisions::Answered;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::Failure;
@@ -10,7 +11,6 @@ use crate::session::Session;
 use crate::stats::{Answers, FilterFigures};
 use coua::{BatchFull, Full, Insertion};
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -25,6 +25,7 @@ pub(super) struct Tally {
 
 /// What the run has counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Counts {
     unique: u64,
     repeats: u64,
@@ -38,15 +39,17 @@ struct Refused {
     full: Full,
 }
 
-/// How many of these are new.
-pub(super) fn new_in(outcomes: &[Insertion]) -> usize {
-    outcomes.iter().filter(|outcome| **outcome == Insertion::Inserted).count()
+/// How many of these are new, and how many repeats.
+pub(super) fn answered_in(outcomes: &[Insertion]) -> Answered {
+    let new = outcomes.iter().filter(|outcome| **outcome == Insertion::Inserted).count();
+    Answered { new: new as u64, repeats: (outcomes.len() - new) as u64 }
 }
 
-/// Every record that is really new is taken for a repeat with probability n / 2^H, where n items are
-/// there already: the sum over the `items` that there were while `fresh` ones came.
-pub(super) fn expected_wrongly_dropped(fresh: usize, items: Range<u64>, hash_bits: f64) -> f64 {
-    fresh as f64 * f64::midpoint(items.start as f64, items.end as f64) / hash_bits.exp2()
+impl Counts {
+    /// Chance may expect more than the repeats that there were.
+    fn expected_wrongly_dropped(&self) -> f64 {
+        self.expected_wrongly_dropped.min(self.repeats as f64)
+    }
 }
 
 impl Tally {
@@ -55,12 +58,12 @@ impl Tally {
         Self { session, counts, wanted: output.wanted(), tee, refused: None }
     }
 
-    /// Counts the answers for records that were not answered for before. Gives how many are new.
-    pub(super) fn count(&mut self, outcomes: &[Insertion]) -> usize {
-        let fresh = new_in(outcomes);
-        self.counts.unique += fresh as u64;
-        self.counts.repeats += (outcomes.len() - fresh) as u64;
-        fresh
+    /// Counts the answers for records that were not answered for before.
+    pub(super) fn count(&mut self, outcomes: &[Insertion]) -> Answered {
+        let answered = answered_in(outcomes);
+        self.counts.unique += answered.new;
+        self.counts.repeats += answered.repeats;
+        answered
     }
 
     /// Selects the records for the outputs.
@@ -102,7 +105,7 @@ impl Tally {
         let answers = Answers {
             unique: Some(self.counts.unique),
             repeats: Some(self.counts.repeats),
-            expected_wrongly_dropped: Some(self.counts.expected_wrongly_dropped),
+            expected_wrongly_dropped: Some(self.counts.expected_wrongly_dropped()),
             ..Answers::default()
         };
         let printed = self.session.print_figures(answers, filter);
@@ -117,7 +120,7 @@ impl Tally {
         let Refused { record, full } = self.refused.as_ref()?;
         let reason = format!(
             "{full}; stopped before {record}: all records before it are {saved}in the output, it \
-             and those behind it are neither"
+             and those after it are neither"
         );
         Some(Failure::Full { name: name.to_owned(), reason })
     }

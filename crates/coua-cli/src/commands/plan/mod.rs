@@ -1,6 +1,7 @@
 //! `coua plan`.
 
 mod compare;
+mod growing;
 mod plot;
 mod shape;
 
@@ -8,6 +9,7 @@ use crate::args::filter::{LayoutName, layout_name};
 use crate::args::value;
 use crate::args::window::window_of;
 use crate::clock;
+use crate::collisions;
 use crate::commands::print;
 use crate::exit::Exit;
 use crate::message::Failure;
@@ -15,7 +17,7 @@ use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use compare::Peer;
 use coua::Clock;
-use coua::sizing::CuckooPlan;
+use growing::Growing;
 use serde::Serialize;
 use shape::{Generations, Planned, Shape};
 use std::path::PathBuf;
@@ -26,7 +28,9 @@ use std::path::PathBuf;
 /// all 64 bits of every hash: what `dedup` needs without options.
 ///
 /// With a rate the filter has a fixed size; with whole hash bits it can grow, and the memory is what
-/// it takes at first for so many items.
+/// it takes at first for so many items. One that has grown to so many takes up to 2.1 times that, and 2 MiB, which
+/// --growing tells: all of its segments fill, and split in two, around the same number of items.
+/// `coua compact` gives back what is more.
 ///
 /// With a window, the items are those of all generations together: of the window, and of the generation
 /// that is being filled. The plan is for a filter made with as many as its --capacity.
@@ -38,6 +42,8 @@ use std::path::PathBuf;
 /// `layout`, `slots_per_bucket`, `slot_bits`, `slots`, `segments`; `compared`: a list of objects with
 /// `name`, `bytes` (null: it cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`, all
 /// for filters that never forget.
+///
+/// With --growing also `growing`: `least_bytes` and `most_bytes`.
 ///
 /// With a window also `window`: `generations` that it is long, `alive`: the most there are at a time,
 /// `generation_items` that each is planned for and `generation_bytes` that it takes; `bytes` are those of the
@@ -81,6 +87,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     generations: Option<u32>,
 
+    /// Also tell what a filter takes that was made for fewer items and has grown to so many
+    #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
+    growing: bool,
+
     /// Average length of a record, for the comparison with sets that keep them
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
@@ -105,7 +115,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }),
         window,
     };
-    let plan = shape.plan(args)?;
+    if args.growing && args.items.is_some() && args.memory.is_some() {
+        let reason = "with --items and --memory the filter has a rate, and with that a fixed size";
+        return Err(Failure::at("--growing", reason));
+    }
+    let mut plan = shape.plan(args)?;
+    plan.growing = args.growing.then(|| Growing::to(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, args.record_bytes);
     let text = if args.json {
         serde_json::to_string_pretty(&Report::of(&plan, shape, &peers)).unwrap_or_default() + "\n"
@@ -117,11 +132,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     print(&text)?;
     Ok(Exit::Success)
-}
-
-/// In a stream of n unique records the filter holds n / 2 of them on average.
-fn wrongly_dropped(plan: &CuckooPlan) -> f64 {
-    plan.items as f64 * plan.rate / 2.0
 }
 
 /// The names of the fields are part of the interface.
@@ -139,6 +149,8 @@ struct Report<'a> {
     slot_bits: u32,
     slots: u64,
     segments: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growing: Option<Growing>,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<WindowReport>,
     compared: &'a [Peer],
@@ -158,7 +170,7 @@ impl<'a> Report<'a> {
         Self {
             items: plan.items,
             rate: plan.rate,
-            expected_wrongly_dropped: wrongly_dropped(plan),
+            expected_wrongly_dropped: collisions::in_stream(plan.items, plan.hash_bits),
             bytes: plan.bytes,
             side_bytes: plan.side_bytes,
             bits_per_item: plan.bits_per_item(),
@@ -168,6 +180,7 @@ impl<'a> Report<'a> {
             slot_bits: plan.slot_bits,
             slots: plan.slots,
             segments: plan.segments,
+            growing: planned.growing,
             window: planned.generations.map(|generations| WindowReport {
                 generations: generations.window.generations(),
                 alive: generations.alive,
@@ -184,10 +197,14 @@ fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
     let mut table = Table::default();
     table.row("items", grouped(plan.items));
     table.row("false-positive rate", significant(plan.rate));
-    table.row("wrongly dropped by a dedup of so many", significant(wrongly_dropped(plan)));
+    let dropped = collisions::in_stream(plan.items, plan.hash_bits);
+    table.row("wrongly dropped by a dedup of so many", significant(dropped));
     table.row("memory", size(plan.bytes));
     if plan.side_bytes > plan.bytes / 100 {
         table.row("of it for crowded items, expected", size(plan.side_bytes));
+    }
+    if let Some(Growing { least_bytes, most_bytes }) = planned.growing {
+        table.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));
     }
     if let Some(Generations { alive, each, .. }) = planned.generations {
         let (items, bytes) = (grouped(each.items), size(each.bytes));

@@ -1,6 +1,7 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
 use super::Args;
+use super::growing::Growing;
 use crate::message::Failure;
 use crate::stats::text::{grouped, size};
 use coua::sizing::CuckooPlan;
@@ -55,7 +56,11 @@ impl Shape {
         };
         match self.window {
             Some(window) => of_generations(builder, items, window),
-            None => Ok(Planned { whole: builder.capacity(items).plan()?, generations: None }),
+            None => Ok(Planned {
+                whole: builder.capacity(items).plan()?,
+                generations: None,
+                growing: None,
+            }),
         }
     }
 
@@ -125,6 +130,8 @@ pub(super) struct Planned {
     pub(super) whole: CuckooPlan,
     /// If it forgets.
     pub(super) generations: Option<Generations>,
+    /// What it takes after it has grown, if that is asked for.
+    pub(super) growing: Option<Growing>,
 }
 
 /// What its generations come to.
@@ -158,5 +165,5 @@ fn of_generations(
     whole.side_bytes = each.side_bytes.saturating_mul(alive);
     // New generations are copies of an empty one.
     whole.bytes = each.bytes.saturating_mul(alive).saturating_add(table);
-    Ok(Planned { whole, generations: Some(Generations { window, alive, each }) })
+    Ok(Planned { whole, generations: Some(Generations { window, alive, each }), growing: None })
 }

@@ -1,8 +1,6 @@
-//! Inputs that have grown when the run is gone on with, as logs do between two nights.
+//! Inputs that have grown when the run is resumed, as logs do between two nights.
 
 use crate::support::{Folder, Repeats, coua, expected, lines, run_in, until, wait};
-use coua_store::{Progress, Store};
-use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
@@ -19,7 +17,7 @@ fn done(folder: &Folder, command: &[&str], inputs: &[&str]) {
     run_in(folder, &[command, inputs].concat()).good();
 }
 
-/// Lines, each behind the number of its copies in the filter.
+/// Lines, each after the number of its copies in the filter.
 fn counted(folder: &Folder, text: &str) -> String {
     folder.file("asked", text);
     run_in(folder, &["count", "seen", "asked"]).text()
@@ -63,8 +61,7 @@ fn what_has_come_counts_once() {
         let before = if command == "add" { 2 } else { 3 };
         fs::write(folder.join("a"), "a1\na2\n").unwrap();
         fs::write(folder.join("b"), "b1\nb2\nb3\n").unwrap();
-        // Another run, of which is said that it has another one forgotten.
-        done(&folder, &[command, "seen", "--resume", "--quiet"], &both);
+        done(&folder, &[command, "seen", "--resume"], &both);
         let number = |line: &str| if matches!(line, "a3" | "b4") { before } else { first };
         let counts = |number: &dyn Fn(&str) -> u32| {
             let lines = folder_text.lines().map(|line| format!("{}\t{line}\n", number(line)));
@@ -102,7 +99,7 @@ fn a_line_that_was_cut_off_comes_whole() {
     }
 }
 
-/// Only its end was missing: it is the record that was dealt with.
+/// Only its end was missing: it is the record that was done.
 #[test]
 fn a_line_whose_end_comes_later_counts_once() {
     for (options, first, end) in [(&[][..], "x\nlast", "\n"), (&["--csv", "k"], "k\nlast", "\r\n")]
@@ -156,13 +153,12 @@ fn a_file_that_is_named_twice_may_grow() {
 
 /// The run was killed in the last input, and the first has grown meanwhile.
 #[test]
-fn an_input_may_grow_before_an_interrupted_run_goes_on() {
+fn an_input_may_grow_before_an_interrupted_run_is_resumed() {
     let folder = Folder::new();
     let text = lines(200_000, Repeats::Few);
     let command = [DEDUP, &["--checkpoint-every", "0", "a", "many"]].concat();
     for kills in 0.. {
         fs::remove_file(folder.join("seen")).ok();
-        fs::remove_file(folder.join("seen.journal")).ok();
         fs::remove_file(folder.join("out")).ok();
         folder.file("a", "a1\na2\n");
         folder.file("many", &text);
@@ -188,37 +184,4 @@ fn an_input_may_grow_before_an_interrupted_run_goes_on() {
         }
         assert!(kills < 50, "no run was caught at work");
     }
-}
-
-/// Notes of before tell only how many records there were in all.
-#[test]
-fn a_note_without_the_records_of_each_input_goes_on_where_it_can() {
-    let with_old_note = || {
-        let folder = two();
-        done(&folder, &["add", "seen", "--resume"], &["a", "b"]);
-        let mut store = Store::open(folder.join("seen").as_ref()).unwrap();
-        let progress = store.progress().unwrap();
-        let mut note: Value = serde_json::from_slice(&progress.note).unwrap();
-        note.as_object_mut().unwrap().remove("inputs");
-        let progress = Progress { note: note.to_string().into_bytes(), ..progress.clone() };
-        store.commit(&progress).unwrap();
-        folder
-    };
-    let resume = ["add", "seen", "--resume", "a", "b"];
-    let counts = |folder: &Folder| counted(folder, "a2\na3\nb3\nb4\n");
-    let folder = with_old_note();
-    append(&folder, "b", "b4\n");
-    run_in(&folder, &resume).good();
-    assert_eq!(counts(&folder), "1\ta2\n0\ta3\n1\tb3\n1\tb4\n");
-    // From now on it is known.
-    append(&folder, "a", "a3\n");
-    run_in(&folder, &resume).good();
-    assert_eq!(counts(&folder), "1\ta2\n1\ta3\n1\tb3\n1\tb4\n");
-    let folder = with_old_note();
-    append(&folder, "a", "a3\n");
-    let refused = run_in(&folder, &resume);
-    let words = "/a: --resume: has grown, and the run before was one of an earlier coua, which has not noted \
-                 how many records of it it had dealt with; without --resume a new run begins\n";
-    assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
-    assert_eq!(counts(&folder), "1\ta2\n0\ta3\n1\tb3\n0\tb4\n");
 }

@@ -15,7 +15,7 @@ fn numbers(bound: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Kills runs, and those that go on with them, at moments all over their time; some are asked to end.
+/// Kills runs, and those that resume them, at moments all over their time; some are asked to end.
 fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
     let references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
@@ -107,7 +107,7 @@ fn a_thousand_kills_of_add() {
 
 #[test]
 #[ignore = "some minutes"]
-fn a_hundred_kills_beside_the_work() {
+fn a_hundred_kills_with_snapshots_in_the_background() {
     kill_and_resume(&LARGE, 100, 1_000_000);
 }
 

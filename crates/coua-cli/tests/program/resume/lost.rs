@@ -32,7 +32,7 @@ fn at_work_as(command: &mut Command, folder: &Folder, written: u64) -> Child {
 
 /// Another file has the name of the input: nobody may go on in it where the first one was left.
 #[test]
-fn an_input_that_was_replaced_is_not_gone_on_with() {
+fn a_run_whose_input_was_replaced_is_not_resumed() {
     let text = lines(200_000, Repeats::Few);
     let longer = [&b"another first line\n"[..], &text, b"its last line\n"].concat();
     let caught = (0..50).any(|_| {
@@ -46,8 +46,18 @@ fn an_input_that_was_replaced_is_not_gone_on_with() {
             return false;
         }
         let said = messages(&mut child);
-        assert!(said.contains("/many: is no longer the file that this run reads"), "{said}");
-        assert_eq!(run_in(&folder, &RESUME).code, Some(2));
+        assert!(
+            said.contains("/many: was removed or replaced while it was read, so this run"),
+            "{said}"
+        );
+        let refused = run_in(&folder, &RESUME);
+        assert!(
+            refused.stderr.contains("/many: --resume: begins differently"),
+            "{}",
+            refused.stderr
+        );
+        let refused = run_in(&folder, &DEDUP);
+        assert!(refused.stderr.contains("/out: holds what"), "{}", refused.stderr);
         // A new run prints what is not in the first one's output.
         run_in(&folder, &["dedup", "--filter", "seen.coua", "-o", "rest", "many"]).good();
         let both = [folder.read("out"), folder.read("rest")].concat();
@@ -65,7 +75,7 @@ fn sorted(text: &[u8]) -> Vec<&[u8]> {
 
 /// It is the same file still: what cannot be looked at for now is looked at the next time.
 #[test]
-fn an_input_that_cannot_be_looked_at_for_a_while_is_gone_on_with() {
+fn a_run_whose_input_cannot_be_looked_at_for_a_while_is_resumed() {
     let text = lines(200_000, Repeats::Few);
     let caught = (1..50).any(|round| {
         let folder = Folder::new();
@@ -108,7 +118,7 @@ fn an_input_without_a_name_is_read_to_its_end() {
     }
 }
 
-/// The run has ended: what stands behind its output is somebody else's.
+/// The run has ended: what stands after its output is somebody else's.
 #[test]
 fn what_others_append_to_an_output_is_not_cut_off() {
     let folder = Folder::new();
@@ -127,7 +137,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
                   cut off: name another output\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);
-    // Without them it goes on with what the input has got more, also if that is interrupted.
+    // Without them what was appended to the input is done, also if that is interrupted.
     let end = before.len() - 5;
     fs::write(folder.join("out"), &before[..end]).unwrap();
     let more: Vec<u8> = (0..200_000).flat_map(|n| format!("more {n}\n").into_bytes()).collect();
@@ -139,7 +149,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
     assert_eq!(folder.read("out"), [expected(&text), more].concat());
 }
 
-/// A filter that holds what the interrupted run did knows of it also when it was merged or converted.
+/// A filter that holds what the interrupted run did remembers it also when it was merged or converted.
 #[test]
 fn an_interrupted_run_outlives_merging_and_converting() {
     let commands =
@@ -151,8 +161,8 @@ fn an_interrupted_run_outlives_merging_and_converting() {
         run_in(folder, &["add", "other", "one"]).good();
         shell(folder.path(), &format!("$COUA {command}")).good();
         let again = run_in(folder, &DEDUP);
-        let refused = "coua: out: holds what an interrupted run found";
-        assert!(again.stderr.starts_with(refused), "{command}: {}", again.stderr);
+        let refused = "/out: holds what an interrupted `coua dedup` of ";
+        assert!(again.stderr.contains(refused), "{command}: {}", again.stderr);
         run_in(folder, &RESUME).good();
         assert!(folder.read("out") == expected(&folder.read("many")), "{command}");
     }

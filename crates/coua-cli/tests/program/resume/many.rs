@@ -3,7 +3,7 @@
 use crate::support::{Folder, coua, run, run_as_is};
 use std::fs;
 
-/// Inputs with names so long that they do not fit into a frame of the journal.
+/// Inputs with names so long that they do not fit into a frame of the log.
 #[test]
 fn a_run_of_too_many_inputs_is_not_recorded() {
     let folder = Folder::new();
@@ -24,7 +24,7 @@ fn a_run_of_too_many_inputs_is_not_recorded() {
     assert!(refused.stderr.starts_with(&format!("coua: --resume: {reason}")), "{}", refused.stderr);
     assert!(!folder.has("seen"));
     let told = with("--trim");
-    let words = format!("coua: this run cannot be gone on with if it is interrupted: {reason}");
+    let words = format!("coua: this run cannot be resumed if it is interrupted: {reason}");
     assert!(told.code == Some(0) && told.stderr.starts_with(&words), "{}", told.stderr);
     assert_eq!(told.stderr.lines().count(), 1);
     with("--quiet").good();

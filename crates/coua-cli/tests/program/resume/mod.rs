@@ -1,4 +1,4 @@
-//! Interrupted runs, gone on with: output and filter are those of a run that was not interrupted.
+//! Interrupted runs that are resumed: output and filter are those of a run that was not interrupted.
 
 mod counts;
 mod grown;
@@ -7,9 +7,11 @@ mod lost;
 mod many;
 mod refused;
 mod stopped;
+mod table;
 mod told;
 
 use crate::support::{Folder, Repeats, coua, lines, run};
+use coua_store::Store;
 use std::fs;
 use std::process::Stdio;
 
@@ -130,7 +132,7 @@ const WINDOWS: [Kind; 4] = [
     },
 ];
 
-/// A filter so large that its snapshots are written beside the work.
+/// A filter so large that its snapshots are written in the background.
 const LARGE: [Kind; 1] = [Kind {
     name: "large",
     command: ADD,
@@ -187,21 +189,27 @@ impl Trial {
         assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{}", self.kind.name);
     }
 
-    /// What a run leaves. (Beside the filter may be a journal, which tells that the run has ended.)
+    /// What a run leaves. (After the filter's snapshot stands what it remembers of the run.)
     fn results(&self) -> Vec<Option<Vec<u8>>> {
-        let names = ["out", "tee", "seen.coua"];
-        names.iter().map(|name| fs::read(self.folder.join(name)).ok()).collect()
+        let read = |name| fs::read(self.folder.join(name)).ok();
+        vec![read("out"), read("tee"), read("seen.coua").map(|_| self.snapshot())]
     }
 
-    /// The filter as one file, with what is in its journal.
+    fn snapshot(&self) -> Vec<u8> {
+        let bytes = Store::read(self.folder.join("seen.coua")).unwrap().snapshot_bytes;
+        self.folder.read("seen.coua")[..bytes as usize].to_vec()
+    }
+
+    /// The filter with all that was committed, as a snapshot.
     fn state(&self) -> Vec<u8> {
         let copy = self.folder.join("copy.coua");
         run(["merge", "-o", &copy, &self.folder.join("seen.coua")]).good();
-        self.folder.read("copy.coua")
+        let bytes = Store::read(&copy).unwrap().snapshot_bytes;
+        self.folder.read("copy.coua")[..bytes as usize].to_vec()
     }
 }
 
-/// The lines behind a time: a hundred a second, and each up to a minute late.
+/// The lines after a time: a hundred a second, and each up to a minute late.
 fn timed(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let row = |(number, line): (usize, &str)| {

@@ -34,30 +34,32 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let trial = interrupted();
     let resume = ["dedup", "--filter", "seen.coua", "--resume", "-o"];
     let with = |rest: &[&str]| refused(&trial, &[&resume[..], rest].concat());
-    assert!(with(&["other", "many"]).contains("--resume: the interrupted run had "));
-    assert!(with(&["out", "open"]).starts_with("coua: "), "another input");
-    assert!(with(&["out", "many", "open"]).contains("had 1 input files, this one has 2"));
+    // Other inputs make it another run, which must not empty the output.
+    let remembers = "remembers no run with these inputs and options that wrote this file";
+    assert!(with(&["out", "open"]).contains(remembers));
+    assert!(with(&["out", "many", "open"]).contains(remembers));
+    assert!(
+        with(&["out", "many", "--trim"]).contains("--trim is not as it was in the interrupted")
+    );
     assert!(with(&["out", "-"]).contains("--resume: needs inputs that are files"));
     let text = trial.folder.read("many");
     let mut changed = text.clone();
     changed[3] ^= 1;
-    let end = text.len() - 1;
-    fs::write(trial.folder.join("many"), &text[..end]).unwrap();
-    assert!(with(&["out", "many"]).contains("bytes long but had at least"));
+    fs::write(trial.folder.join("many"), &changed).unwrap();
+    assert!(with(&["out", "many"]).contains("/many: --resume: begins differently than"));
+    fs::write(trial.folder.join("many"), &text[..100]).unwrap();
+    assert!(with(&["out", "many"]).contains("/many: --resume: is 100 bytes long, but "));
     fs::write(trial.folder.join("many"), &text).unwrap();
     let output = trial.folder.read("out");
     fs::write(trial.folder.join("out"), &output[..10]).unwrap();
-    assert!(with(&["out", "many"]).contains("bytes long but had at least"));
+    assert!(with(&["out", "many"]).contains("/out: --resume: is 10 bytes long, but "));
     fs::write(trial.folder.join("out"), &output).unwrap();
     // Elsewhere a new run may write: the filter remembers what lies in the first output.
     let more = ["dedup", "--filter", "seen.coua", "-o", "rest", "many"];
     let more = coua(more).current_dir(trial.folder.path()).output().unwrap();
     assert_eq!(more.status.code(), Some(0));
-    let unknown = with(&["out", "many"]);
-    assert!(
-        unknown.contains("knows of no interrupted run into this file: the run that wrote it may")
-    );
-    assert!(unknown.contains("name another output, or remove the filter too"), "{unknown}");
+    let unknown = with(&["rest", "many"]);
+    assert!(unknown.contains("name another output, or start over with --anew"), "{unknown}");
     // The kill may have come in the middle of a line, which was not recorded then.
     let whole = output.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     let found = [&output[..whole], &trial.folder.read("rest")].concat();
@@ -65,7 +67,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
 }
 
-/// It has dealt with nothing: what was wrong with it can be put right.
+/// It has done nothing: what was wrong with it can be put right.
 #[test]
 fn a_run_that_came_to_nothing_is_not_in_the_way() {
     for command in [&["add", "seen"][..], &["dedup", "--filter", "seen", "-o", "out"]] {
@@ -73,10 +75,11 @@ fn a_run_that_came_to_nothing_is_not_in_the_way() {
         folder.file("table", "id,n\n1,a\n");
         let with =
             |column| run_in(&folder, &[command, &["--resume", "--csv", column, "table"]].concat());
-        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        with("idd")
+            .failed(2, "coua: table: the header has no column \"idd\" (its columns: id, n)\n");
         // Also if the input was made shorter.
         folder.file("table", "id\n1\n");
-        with("idd").failed(2, "coua: table: the header has no column \"idd\"\n");
+        with("idd").failed(2, "coua: table: the header has no column \"idd\" (its columns: id)\n");
         with("id").good();
         with("id").good();
         assert_eq!(run_in(&folder, &["info", "--json", "seen"]).json()["items"], 1);

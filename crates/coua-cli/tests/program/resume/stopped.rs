@@ -26,7 +26,7 @@ fn stopped(kind: &'static Kind, written: u64) -> Trial {
 }
 
 #[test]
-fn a_signal_ends_a_run_that_can_be_gone_on_with() {
+fn a_signal_ends_a_run_that_can_be_resumed() {
     for kind in &DEDUPS {
         let reference = Trial::new(kind, 200_000);
         reference.end(&[]);
@@ -35,7 +35,7 @@ fn a_signal_ends_a_run_that_can_be_gone_on_with() {
         let again = trial.start(&[]).wait_with_output().unwrap();
         assert_eq!(again.status.code(), Some(2));
         let said = String::from_utf8(again.stderr).unwrap();
-        assert!(said.starts_with("coua: out: holds what an interrupted run found"), "{said}");
+        assert!(said.contains("/out: holds what an interrupted `coua dedup` of "), "{said}");
         trial.end(&["--resume"]);
         assert!(trial.results() == reference.results(), "{}", kind.name);
     }
@@ -52,14 +52,14 @@ fn what_went_into_a_pipe_is_not_recorded_before_its_end() {
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     child.kill().unwrap();
     wait(&mut child);
-    assert!(!folder.has("seen.coua"));
+    assert!(folder.read("seen.coua").is_empty(), "the name is taken, and nothing is committed");
     assert!(run(args).good() == expected(&text), "everything comes again, nothing is lost");
     assert_eq!(run_with(b"", ["dedup", "--resume"]).code, Some(2), "it needs --filter and -o");
 }
 
 /// The checkpoint lies between two files of which the first lacks its last newline.
 #[test]
-fn a_missing_newline_is_added_by_the_run_that_goes_on() {
+fn a_missing_newline_is_added_by_the_run_that_resumes() {
     for threads in ["1", "2", "3", "4"] {
         let folder = Folder::new();
         folder.file("first", "x\ny");

@@ -23,16 +23,14 @@ fn an_interrupted_run_is_told() {
     let (input, output) = (&told["inputs"][0], &told["outputs"][0]);
     assert!(input["file"].as_str().unwrap().ends_with("/many"), "{told}");
     assert_eq!(number(&input["size"]), folder.read("many").len() as u64);
-    // The records dealt with are the first ones of the input.
-    let dealt_with = &folder.read("many")[..number(&input["offset"]) as usize];
-    let lines = dealt_with.split(|byte| *byte == b'\n').count() as u64 - 1;
+    // The records done are the first ones of the input.
+    let done = &folder.read("many")[..number(&input["offset"]) as usize];
+    let lines = done.split(|byte| *byte == b'\n').count() as u64 - 1;
     assert!(number(&told["records"]) == lines && (1..200_000).contains(&lines), "{told}");
     assert!(output["file"].as_str().unwrap().ends_with("/out") && output["size"].is_null());
     assert!(number(&output["offset"]) <= folder.read("out").len() as u64);
     let text = run_in(folder, &["info", "seen.coua"]).text();
-    for words in
-        ["coua dedup, ", " records dealt with", "/many, ", "the same command with --resume"]
-    {
+    for words in ["coua dedup, ", " records done", "/many, ", "the same command with --resume"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     // Its files are looked at.
@@ -50,11 +48,11 @@ fn an_interrupted_run_is_told() {
 fn half_a_commit_is_told() {
     let trial = interrupted();
     let folder = &trial.folder;
-    let (before, mut journal) = (info(folder), folder.read("seen.coua.journal"));
+    let (before, mut bytes) = (info(folder), folder.read("seen.coua"));
     let torn = before["uncommitted_bytes"].as_u64().unwrap();
-    assert!(torn < journal.len() as u64, "{torn}");
-    journal.extend([0; 700]);
-    folder.file("seen.coua.journal", &journal);
+    assert!(torn < bytes.len() as u64, "{torn}");
+    bytes.extend([0; 700]);
+    folder.file("seen.coua", &bytes);
     let after = info(folder);
     assert_eq!(after["uncommitted_bytes"], torn + 700);
     assert_eq!(
@@ -62,7 +60,7 @@ fn half_a_commit_is_told() {
         (&before["items"], &before["unfinished_run"])
     );
     let text = run_in(folder, &["info", "seen.coua"]).text();
-    assert!(text.contains("of it not committed"), "{text}");
+    assert!(text.contains("not committed"), "{text}");
     trial.end(&["--resume"]);
     assert_eq!(info(folder)["uncommitted_bytes"], 0);
 }
@@ -73,5 +71,7 @@ fn a_run_that_has_ended_is_not() {
     trial.end(&["--resume"]);
     assert_eq!(unfinished(&trial.folder), Value::Null);
     let text = run_in(&trial.folder, &["info", "seen.coua"]).text();
-    assert!(!text.contains("unfinished"), "{text}");
+    assert!(!text.contains("unfinished") && text.contains("ended runs"), "{text}");
+    let told = info(&trial.folder)["runs"].clone();
+    assert_eq!((&told[0]["has_ended"], &told[0]["records"]), (&true.into(), &200_000.into()));
 }

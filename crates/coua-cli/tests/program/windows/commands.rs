@@ -80,7 +80,8 @@ fn other_commands_know_windows() {
     let counts = run_with(b"a\nb\nc\nd\n", ["count", &folder.join("f.coua")]).text();
     assert_eq!(counts, "1\ta\n2\tb\n1\tc\n0\td\n");
     assert_eq!(info(&folder, &[])["window"]["clock"], "time-field");
-    assert_eq!(run_in(&folder, &["verify", "f.coua"]).text(), "f.coua: intact, 4 items\n");
+    let verified = run_in(&folder, &["verify", "f.coua"]).text();
+    assert!(verified.starts_with("f.coua: intact, 4 items, "), "{verified}");
     assert!(run_in(&folder, &["compact", "f.coua"]).text().contains("f.coua"));
     assert_eq!(run_with(b"a\nb\nc\nd\n", ["count", &folder.join("f.coua")]).text(), counts);
     let refused = run_in(&folder, &["convert", "f.coua", "-o", "g.coua", "--hash-bits", "32"]);

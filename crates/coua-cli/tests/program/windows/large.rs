@@ -22,8 +22,9 @@ fn a_few_records_leave_most_of_a_large_file_alone() {
     folder.file("f.coua", &bytes);
     assert_eq!(dedup(&folder, "x\ny\nx\n", &["--now", "7200"]).text(), "x\ny\n");
     assert_eq!(dedup(&folder, "y\nz\n", &["--now", "7201"]).text(), "z\n");
-    assert!(folder.read("f.coua") == bytes, "what changed is in the journal");
-    assert!(folder.read("f.coua.journal").len() < 2_000);
+    let after = folder.read("f.coua");
+    assert!(after.starts_with(&bytes), "what changed is in the log");
+    assert!(after.len() - bytes.len() < 3_000);
     let checked = run_with(b"w\nx\ny\n", ["check", &filter, "--now", "7202"]);
     assert_eq!(checked.stdout, b"x\ny\n");
     let verified = run_in(&folder, &["verify", "f.coua"]);

@@ -1,13 +1,14 @@
-//! Snapshots beside the work, by real threads, whenever they happen to be done.
+//! Snapshots in the background, by real threads, whenever they happen to be done.
 
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
 
 use coua::{CuckooFilter, Generations};
 use coua_store::{Access, Options, Store};
 
-use crate::samples::{bytes_of, change, change_in_memory, committed, forgetful, progress};
+use crate::samples::{
+    bytes_of, change, change_in_memory, commit, committed, finish, forgetful, snapshot_of,
+};
 
 /// Its name, how it is opened, and how it is made.
 type Kind = (&'static str, Access, fn() -> Generations);
@@ -22,16 +23,12 @@ fn kinds() -> [Kind; 4] {
     ]
 }
 
-fn written_at(path: &Path) -> SystemTime {
-    fs::metadata(path).unwrap().modified().unwrap()
-}
-
 #[test]
 fn every_commit_counts_and_every_byte_is_the_same() {
     for (name, access, make) in kinds() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.coua");
-        let options = Options::new().access(access).most_journal(4_000).beside_from(0);
+        let options = Options::new().access(access).max_log(4_000).background_from(0);
         let mut plain = make();
         let mut store = options.create(&path, make).unwrap();
         let (mut round, mut snapshots) = (0, 0);
@@ -39,9 +36,9 @@ fn every_commit_counts_and_every_byte_is_the_same() {
             round += 1;
             change(&mut store, round, 60);
             change_in_memory(&mut plain, round, 60);
-            let before = fs::metadata(&path).ok().map(|_| written_at(&path));
-            store.commit(&progress(round)).unwrap();
-            let is_new = before != Some(written_at(&path));
+            let before = (round > 1).then(|| snapshot_of(&path));
+            commit(&mut store, round).unwrap();
+            let is_new = before.is_some_and(|before| snapshot_of(&path) != before);
             snapshots += u64::from(is_new);
             if is_new || round % 16 == 0 {
                 assert!(committed(&path) == (round, bytes_of(&plain)), "{name}, round {round}");
@@ -53,43 +50,52 @@ fn every_commit_counts_and_every_byte_is_the_same() {
             }
         }
         assert!(snapshots >= 6, "{name}: {snapshots}");
-        store.finish().unwrap();
+        finish(store).unwrap();
         assert!(fs::read(&path).unwrap() == bytes_of(&plain), "{name}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}");
     }
 }
 
-/// A filter of the size at which a store works beside without being told.
+/// Whether a next snapshot is being written; before that there is only space for it.
+fn is_begun(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.any(|entry| {
+        let is_next = entry.path().extension().is_some_and(|end| end == "tmp");
+        // It may get its name meanwhile.
+        is_next && entry.metadata().is_ok_and(|found| found.len() > 0)
+    })
+}
+
+/// A filter of the size at which a store works in the background without being told.
 #[test]
-fn large_filters_are_written_beside_the_work() {
+fn large_filters_are_written_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let large = || CuckooFilter::builder().capacity(4_000_000).build().unwrap();
     let mut store = Store::create(&path, large).unwrap();
     let mut plain = Generations::from(large());
     let mut round = 0;
-    let mut commit = |store: &mut Store| {
+    let mut one_more = |store: &mut Store| {
         round += 1;
         change(store, round, 30_000);
         change_in_memory(&mut plain, round, 30_000);
-        store.commit(&progress(round)).unwrap();
+        commit(store, round).unwrap();
         (round, bytes_of(&plain))
     };
-    commit(&mut store);
-    let first = fs::read(&path).unwrap();
+    one_more(&mut store);
+    let first = snapshot_of(&path);
     assert!(first.len() > 16 << 20);
-    let next_journal = folder.path().join("seen.coua.journal.next");
-    while !next_journal.exists() {
-        let (round, _) = commit(&mut store);
-        assert!(round < 1_000, "it never begins");
-    }
-    assert!(fs::read(&path).unwrap() == first, "the work went on");
     let mut last = (0, vec![]);
-    while next_journal.exists() {
-        last = commit(&mut store);
+    while !is_begun(folder.path()) {
+        last = one_more(&mut store);
+        assert!(last.0 < 1_000, "it never begins");
+    }
+    assert!(fs::read(&path).unwrap().starts_with(&first), "the work went on");
+    while is_begun(folder.path()) {
+        last = one_more(&mut store);
         assert!(last.0 < 100_000, "it never ends");
     }
-    let second = fs::read(&path).unwrap();
+    let second = snapshot_of(&path);
     assert!(second != first && second != last.1, "it is the state of a commit before");
     assert!(committed(&path) == last);
 }

@@ -6,7 +6,7 @@
 //! ```
 //! use std::io::Cursor;
 //! use coua::CuckooFilter;
-//! use coua::inspect::{Choice, Contents, TableView};
+//! use coua::inspect_file::{Choice, Contents, TableView};
 //!
 //! let mut filter = CuckooFilter::with_capacity(50, 0.01)?;
 //! filter.insert("kestrel")?;

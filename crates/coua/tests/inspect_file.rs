@@ -1,9 +1,9 @@
-//! What `inspect` shows is what the filter holds.
+//! What `inspect_file` shows is what the filter holds.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-use coua::inspect::{Choice, Contents, TableView};
+use coua::inspect_file::{Choice, Contents, TableView};
 use coua::{
     Clock, CuckooFilter, CuckooFilterBuilder, Generations, Layout, LoadError, Part, Window,
 };

@@ -1,0 +1,111 @@
+//! How many new records a filter takes for repeats, because it cannot tell their hashes from others.
+//!
+//! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
+//! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
+
+/// Fill levels closer to each other than this, in shares of what is free: the middle one stands for all.
+const CLOSE: f64 = 1e-3;
+
+/// What a filter answered about some records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) new: u64,
+    pub(crate) repeats: u64,
+}
+
+/// How many records of a stream of so many different ones are taken for repeats.
+pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
+    let hashes = hash_bits.exp2();
+    let share = records as f64 / hashes;
+    // The stream leaves 1 - e^-share of all hashes in the filter. Small shares would be lost in the subtraction.
+    let lost = if share < CLOSE { share * share / 2.0 } else { share + (-share).exp_m1() };
+    hashes * lost
+}
+
+/// How many of the repeats are expected to be new records, if the filter had so many items before and
+/// after them.
+///
+/// Only the records that passed say how many are new: for each of them r / (1 - r) others were dropped on
+/// average. If every hash is in the filter, nothing passes, and each repeat may be a new record.
+pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64) -> f64 {
+    let hashes = hash_bits.exp2();
+    // A window forgets: then there are less items at the end.
+    let [start, end] = [items[0].min(items[1]), items[1]].map(|items| items as f64);
+    let free = hashes - end;
+    if free < 1.0 {
+        return answered.repeats as f64;
+    }
+    let growth = (end - start) / free;
+    let odds = if growth < CLOSE {
+        let middle = f64::midpoint(start, end);
+        middle / (hashes - middle)
+    } else {
+        // The mean of r / (1 - r) over the range.
+        hashes * growth.ln_1p() / (end - start) - 1.0
+    };
+    answered.new as f64 * odds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// De-duplicates so many different records in blocks; gives how many were expected to be dropped, and
+    /// how many were.
+    fn dedup(records: u64, block: u64, hash_bits: u32) -> (f64, f64) {
+        let (mut seen, mut expected, mut dropped) = (HashSet::new(), 0.0, 0);
+        for start in (0..records).step_by(block as usize) {
+            let end = records.min(start + block);
+            let before = seen.len() as u64;
+            let hash =
+                |record: u64| coua::KeyHasher::default().hash(&record.to_le_bytes()).to_u64();
+            seen.extend((start..end).map(|record| hash(record) >> (64 - hash_bits)));
+            let new = seen.len() as u64 - before;
+            let answered = Answered { new, repeats: end - start - new };
+            dropped += answered.repeats;
+            expected += among_repeats(answered, [before, seen.len() as u64], f64::from(hash_bits));
+        }
+        (expected, dropped as f64)
+    }
+
+    /// At rates from 1e-3 to 1, in blocks small and large.
+    #[test]
+    fn expectation_is_near_the_truth() {
+        for (records, hash_bits, tolerance) in [
+            (300_000, 8, 0.01),
+            (300_000, 12, 0.1),
+            (300_000, 16, 0.1),
+            (300_000, 18, 0.02),
+            (300_000, 20, 0.02),
+            (300_000, 24, 0.05),
+            (100_000, 26, 0.2),
+        ] {
+            for block in [100, 10_000, 1_000_000] {
+                let (expected, dropped) = dedup(records, block, hash_bits);
+                let error = (expected / dropped - 1.0).abs();
+                assert!(error < tolerance, "{hash_bits} bits, {block}: {expected} for {dropped}");
+            }
+            let (foreseen, (_, dropped)) =
+                (in_stream(records, f64::from(hash_bits)), dedup(records, 1_000, hash_bits));
+            assert!((foreseen / dropped - 1.0).abs() < tolerance, "{hash_bits} bits: {foreseen}");
+        }
+    }
+
+    #[test]
+    fn small_shares_keep_their_digits() {
+        let billion = 1_000_000_000;
+        let expected = (billion as f64).powi(2) / 65_f64.exp2();
+        assert!((in_stream(billion, 64.0) / expected - 1.0).abs() < 1e-9);
+        let answered = Answered { new: billion, repeats: billion };
+        assert!((among_repeats(answered, [0, billion], 64.0) / expected - 1.0).abs() < 1e-9);
+        assert!(in_stream(0, 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn less_items_at_the_end_are_no_trouble() {
+        let answered = Answered { new: 10, repeats: 10 };
+        assert!((among_repeats(answered, [200, 128], 8.0) - 10.0).abs() < 1e-9);
+        assert!((among_repeats(answered, [300, 256], 8.0) - 10.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,162 @@
+//! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
+
+use super::job::{Found, Job};
+use super::remembered::{Files, Remembered, has_content};
+use crate::message::Failure;
+use crate::output::Destinations;
+use coua_store::Runs;
+use std::path::{Path, PathBuf};
+
+/// How a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// From the start, unless that would spoil an interrupted run.
+    New,
+    /// Where the same run was left, if it is remembered.
+    Resume,
+    /// From the start, whatever is remembered of it.
+    StartOver,
+}
+
+/// What to do with the remembered runs.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The run to resume, by its number.
+    pub(super) resumed: Option<u64>,
+    /// Runs that the new one replaces.
+    pub(super) replaced: Vec<u64>,
+    /// One of them, or the resumed one, has been remembered after its end.
+    pub(super) has_ended: bool,
+}
+
+/// A job and its files, as they are compared with those of remembered runs.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// The filter's name, for messages.
+    filter: &'a str,
+    job: &'a Job,
+    /// None if one of them is no file with a name.
+    pub(super) files: Option<Files>,
+    outputs: Vec<PathBuf>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(filter: &'a str, job: &'a Job, to: Destinations<'_>) -> Self {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
+        let inputs = job.inputs.clone().filter(|_| to.are_files());
+        let files = inputs.map(|inputs| Files { inputs, outputs: outputs.clone() });
+        Self { filter, job, files, outputs }
+    }
+
+    pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan, Failure> {
+        match mode {
+            Mode::New => self.plan_new(runs),
+            Mode::StartOver => Ok(self.plan_to_start_over(runs)),
+            Mode::Resume => self.plan_to_resume(runs),
+        }
+    }
+
+    fn plan_new(&self, runs: &Runs) -> Result<Plan, Failure> {
+        let obstacle = |run: Remembered<'_>| {
+            run.obstacle(self.filter, &self.job.spec, self.files.as_ref(), &self.outputs)
+        };
+        if let Some(obstacle) = Remembered::all(runs).find_map(obstacle) {
+            return Err(obstacle);
+        }
+        Ok(self.replacing(runs, |run| run.has_job(&self.job.spec)))
+    }
+
+    fn plan_to_start_over(&self, runs: &Runs) -> Plan {
+        let command = |run: &Remembered<'_>| match &run.job {
+            Found::Known(known) => known.has_command_of(&self.job.spec) && !run.has_ended(),
+            // Whatever it is, it has these files.
+            Found::Earlier(_) | Found::Later => true,
+        };
+        let mut plan = self.replacing(runs, |run| run.has_job(&self.job.spec) || command(run));
+        let is_overwritten = |run: &Remembered<'_>| {
+            run.obstacle(self.filter, &self.job.spec, None, &self.outputs).is_some()
+        };
+        let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
+        plan.replaced.extend(overwritten);
+        plan
+    }
+
+    /// A plan by which those runs with the same files are replaced for which `is_replaced` says so.
+    fn replacing(&self, runs: &Runs, is_replaced: impl Fn(&Remembered<'_>) -> bool) -> Plan {
+        let mut plan = Plan::default();
+        let Some(files) = &self.files else { return plan };
+        for run in Remembered::all(runs).filter(|run| run.has_files(files) && is_replaced(run)) {
+            plan.replaced.push(run.number);
+            plan.has_ended |= run.has_ended();
+        }
+        plan
+    }
+
+    fn plan_to_resume(&self, runs: &Runs) -> Result<Plan, Failure> {
+        let files = self.resumable_files()?;
+        let with_files = || Remembered::all(runs).filter(|run| run.has_files(files));
+        if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
+            return Err(failure);
+        }
+        let resumed = |run: &Remembered<'_>| Plan {
+            resumed: Some(run.number),
+            has_ended: run.has_ended(),
+            ..Plan::default()
+        };
+        if let Some(run) = with_files().find(|run| run.has_job(&self.job.spec)) {
+            return match run.check_places() {
+                Ok(()) => Ok(resumed(&run)),
+                // It has done nothing: a new one does as well.
+                Err(_) if run.run.records == 0 && !run.has_ended() => {
+                    Ok(Plan { replaced: vec![run.number], ..Plan::default() })
+                }
+                Err(failure) => Err(failure),
+            };
+        }
+        let is_renamed =
+            |run: &Remembered<'_>| run.has_job(&self.job.spec) && run.was_renamed_to(files);
+        if let Some(run) = Remembered::all(runs).find(is_renamed) {
+            return Ok(resumed(&run));
+        }
+        with_files()
+            .filter(Remembered::is_interrupted)
+            .try_for_each(|run| self.check_options(&run))?;
+        self.check_outputs()?;
+        Ok(Plan::default())
+    }
+
+    /// Complains if this is no job that can be resumed.
+    fn resumable_files(&self) -> Result<&Files, Failure> {
+        self.files.as_ref().ok_or_else(|| {
+            let reason = if self.job.inputs.is_none() {
+                "needs inputs that are files with names: others cannot be read again"
+            } else {
+                "needs outputs that are files with names (-o): others cannot be cut"
+            };
+            Failure::at("--resume", reason)
+        })
+    }
+
+    /// Complains if an interrupted run of the same files had other options: it is probably meant.
+    fn check_options(&self, run: &Remembered<'_>) -> Result<(), Failure> {
+        let Found::Known(known) = &run.job else { return Ok(()) };
+        known.first_difference(&self.job.spec).map_or(Ok(()), |option| {
+            let reason = format!(
+                "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
+                 --anew",
+                run.name()
+            );
+            Err(Failure::at("--resume", reason))
+        })
+    }
+
+    /// Complains if a new run would overwrite a file: what is in it may be what the filter remembers.
+    fn check_outputs(&self) -> Result<(), Failure> {
+        self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
+            let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \
+                          file: name another output, or start over with --anew, which empties it";
+            Err(Failure::at(path.display(), reason))
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! Records in the filter how far a run is, block by block.
+
+use super::Ending;
+use super::positions::Positions;
+use super::remembered::{Remembered, is_missing};
+use super::schedule::Schedule;
+use crate::filter_file::{Kept, Stage};
+use crate::input::block::Block;
+use crate::input::{self, Identity};
+use crate::memory::Memory;
+use crate::message::{self, Failure};
+use crate::output::Settled;
+use crate::record::Format;
+use coua_store::{Place, Role, Run, Runs};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Runs that have ended and are remembered.
+const MOST_ENDED: usize = 64;
+
+/// How far a run is, and where that is recorded.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// None if the run cannot be resumed.
+    entry: Option<Entry>,
+    positions: Positions,
+    /// Of the inputs' records.
+    format: Format,
+}
+
+/// The run in the filter's table.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) schedule: Schedule,
+    /// Which files the inputs are, as long as this process is at work.
+    pub(super) inputs: Vec<Option<Identity>>,
+    pub(super) after_end: AfterEnd,
+    pub(super) is_quiet: bool,
+    /// An input whose name has been lost.
+    pub(super) lost: Option<PathBuf>,
+}
+
+/// What becomes of a run that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AfterEnd {
+    Forgotten,
+    /// It could have been resumed, so whoever does not know that it has ended may do so.
+    Kept,
+    /// It was to be resumable from the beginning on, and whoever relies on it is told if it is forgotten.
+    Wanted,
+}
+
+/// What is kept of a run, apart from its places.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    counts: Value,
+    after_end: AfterEnd,
+}
+
+impl State {
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        serde_json::from_slice(&run.state).ok()
+    }
+
+    /// What the command had counted.
+    pub(super) fn counts<C: DeserializeOwned>(self) -> Option<C> {
+        serde_json::from_value(self.counts).ok()
+    }
+
+    fn bytes(counts: &impl Serialize, after_end: AfterEnd) -> Vec<u8> {
+        let counts = serde_json::to_value(counts).unwrap_or_default();
+        serde_json::to_vec(&Self { counts, after_end }).unwrap_or_default()
+    }
+}
+
+impl Recorder {
+    /// Of a run that is not recorded.
+    pub(super) fn none(format: Format) -> Self {
+        Self { entry: None, positions: Positions::default(), format }
+    }
+
+    /// Of the run with this entry.
+    pub(super) fn new(entry: Entry, runs: &Runs, format: Format) -> Self {
+        let places = runs.get(entry.number).map_or(&[][..], |run| &run.places);
+        let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
+        Self { entry: Some(entry), positions, format }
+    }
+
+    /// Takes a block in. Says how many of its records are done already.
+    pub(crate) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
+        self.positions.enter(block, &self.format)
+    }
+
+    /// The records of the block from `place` on are not done after all.
+    pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
+        self.positions.take_back(block, place);
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        let is_due = |entry: &Entry| entry.lost.is_none() && entry.schedule.is_due();
+        !self.positions.is_behind() && self.entry.as_ref().is_some_and(is_due)
+    }
+
+    /// Commits that the run begins, before anything is written to its outputs.
+    pub(super) fn begin(
+        &mut self,
+        kept: &mut Kept,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<(), Failure> {
+        self.note(kept.store.runs_mut(), settled, counts);
+        kept.commit(Stage::Begin)
+    }
+
+    /// Commits how far the run is, if it can be resumed. All answers are in the outputs, and on the disk.
+    pub(crate) fn commit(
+        &mut self,
+        kept: &mut Kept,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<(), Failure> {
+        if let Some(entry) = &mut self.entry {
+            entry.schedule.begin();
+            if self.positions.records() > 0 {
+                entry.after_end = entry.after_end.or_kept();
+            }
+        }
+        self.note(kept.store.runs_mut(), settled, counts);
+        let Some(entry) = self.entry.as_mut().filter(|entry| entry.lost.is_none()) else {
+            return Ok(());
+        };
+        kept.commit(Stage::Checkpoint)?;
+        entry.schedule.done();
+        Ok(())
+    }
+
+    /// Commits the end of the run, or if it can be resumed, where it was left. Gives the filter back.
+    pub(crate) fn end(
+        mut self,
+        ending: Ending,
+        memory: Memory,
+        settled: Settled,
+        counts: &impl Serialize,
+    ) -> Result<Memory, Failure> {
+        let Memory::Kept(mut kept) = memory else { return Ok(memory) };
+        if ending == Ending::Whole {
+            self.positions.end()?;
+        }
+        self.note(kept.store.runs_mut(), settled, counts);
+        let Some(entry) = self.entry else { return kept.finish() };
+        let name = kept.name();
+        match ending {
+            Ending::Whole => {
+                entry.end(&name, kept.store.runs_mut());
+                kept.finish()
+            }
+            Ending::Early => {
+                entry.leave(kept.store.runs_mut());
+                kept.commit(Stage::Checkpoint)?;
+                Ok(Memory::Kept(kept))
+            }
+        }
+    }
+
+    /// Notes how far the run is, in the table that the next commit keeps.
+    fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &impl Serialize) {
+        let Some(entry) = &mut self.entry else { return };
+        let Some(run) = runs.get_mut(entry.number) else { return };
+        if entry.lost.is_none() {
+            entry.lost = entry.move_to(&self.positions, &mut run.places).err();
+        }
+        run.places.truncate(entry.inputs.len());
+        run.places.extend(settled.places);
+        if run.records != self.positions.records() {
+            (run.records, run.has_ended) = (self.positions.records(), false);
+        }
+        run.state = State::bytes(counts, entry.after_end);
+    }
+}
+
+impl Entry {
+    /// Moves the places of the inputs. Complains about an input that has lost its name to another file or to
+    /// none, as logs do that are rotated: nobody can resume the run.
+    fn move_to(&self, positions: &Positions, places: &mut [Place]) -> Result<(), PathBuf> {
+        let inputs = positions.iter().zip(&self.inputs);
+        for (place, (position, identity)) in places.iter_mut().zip(inputs) {
+            let Some(offset) = position.note_in(place) else { continue };
+            match place.move_to(offset) {
+                Ok(()) if input::regular_file(&place.path) == *identity => {}
+                // It may be that file still, which whoever resumes the run will see.
+                Err(error) if !is_missing(&error) => {}
+                _ => return Err(place.path.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The run is left before its end. If an input is lost, it stays in the table, so that nobody empties its
+    /// outputs unawares, but is never taken for one that can be resumed.
+    fn leave(&self, runs: &mut Runs) {
+        let Some((lost, run)) = self.lost.as_ref().zip(runs.get_mut(self.number)) else { return };
+        for place in run.places.iter_mut().filter(|place| place.path == *lost) {
+            // No file agrees with it.
+            place.head = !place.head;
+        }
+        if !self.is_quiet {
+            message::say(format_args!(
+                "{}: was removed or replaced while it was read, so this run cannot be resumed",
+                lost.display()
+            ));
+        }
+    }
+
+    /// The run has ended. Of more than are kept, the oldest are forgotten.
+    fn end(&self, filter: &str, runs: &mut Runs) {
+        if runs.get(self.number).is_none_or(|run| run.has_ended && self.lost.is_none()) {
+            // It had ended before, and there was nothing more to do.
+            return;
+        }
+        let Some(run) = runs.remove(self.number) else { return };
+        if self.after_end == AfterEnd::Forgotten || self.lost.is_some() {
+            return;
+        }
+        // As the youngest.
+        runs.add(Run { has_ended: true, ..run });
+        let ended = Remembered::all(runs).filter(Remembered::has_ended).skip(MOST_ENDED);
+        let told = ended.inspect(|run| self.tell_forgotten(filter, run));
+        let forgotten: Vec<u64> = told.map(|run| run.number).collect();
+        for number in forgotten {
+            runs.remove(number);
+        }
+    }
+
+    /// Says that a run is forgotten that must not be done twice.
+    fn tell_forgotten(&self, filter: &str, run: &Remembered<'_>) {
+        let is_wanted = State::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
+        if is_wanted && run.job.counts() && !self.is_quiet {
+            message::say(format_args!(
+                "{filter}: {MOST_ENDED} runs that have ended are remembered; the oldest is forgotten, and its \
+                 records would count twice if it were done again: {}",
+                run.name()
+            ));
+        }
+    }
+}
+
+impl AfterEnd {
+    fn or_kept(self) -> Self {
+        if self == Self::Forgotten { Self::Kept } else { self }
+    }
+}

@@ -1,0 +1,212 @@
+//! A run that the filter remembers, held against the job at hand.
+
+use super::job::{Found, JobSpec};
+use crate::message::{self, Failure};
+use crate::stats::text::grouped;
+use coua_store::{Moved, Place, Role, Run, Runs};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files of a job, by their absolute names.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) inputs: Vec<PathBuf>,
+    pub(super) outputs: Vec<PathBuf>,
+}
+
+impl Files {
+    /// In the order of a run's places.
+    fn all(&self) -> impl Iterator<Item = (Role, &Path)> {
+        let inputs = self.inputs.iter().map(|path| (Role::Input, &**path));
+        inputs.chain(self.outputs.iter().map(|path| (Role::Output, &**path)))
+    }
+
+    /// Places at the beginning of the inputs.
+    pub(super) fn starts(&self) -> Vec<Place> {
+        self.inputs.iter().map(|path| Place::start(Role::Input, path)).collect()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Remembered<'a> {
+    pub(super) number: u64,
+    pub(super) run: &'a Run,
+    pub(super) job: Found,
+}
+
+impl<'a> Remembered<'a> {
+    /// All of them, the youngest first.
+    pub(super) fn all(runs: &'a Runs) -> impl Iterator<Item = Self> {
+        runs.iter().rev().map(|(number, run)| Self { number, run, job: Found::of(&run.job) })
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        match &self.job {
+            Found::Earlier(earlier) => earlier.has_ended,
+            _ => self.run.has_ended,
+        }
+    }
+
+    /// Whether it has done something, and not all.
+    pub(super) fn is_interrupted(&self) -> bool {
+        !self.has_ended() && self.run.records > 0
+    }
+
+    pub(super) fn places(&self, role: Role) -> impl Iterator<Item = &'a Place> {
+        self.run.places.iter().filter(move |place| place.role == role)
+    }
+
+    pub(super) fn has_job(&self, spec: &JobSpec) -> bool {
+        matches!(&self.job, Found::Known(known) if known == spec)
+    }
+
+    /// Whether these are its files, in its order.
+    pub(super) fn has_files(&self, files: &Files) -> bool {
+        let known = self.run.places.iter().map(|place| (place.role, &*place.path));
+        !self.run.places.is_empty() && known.eq(files.all())
+    }
+
+    /// Whether the given files are its own, some of which have another name now.
+    pub(super) fn was_renamed_to(&self, files: &Files) -> bool {
+        self.run.records > 0
+            && self.run.places.len() == files.all().count()
+            && self.run.places.iter().zip(files.all()).all(|(place, (role, path))| {
+                let is_there = place.path == path || is_gone(place) && place.check_at(path).is_ok();
+                // What others have appended to an output of a run that has ended is not cut off.
+                let is_whole =
+                    role == Role::Input || !self.has_ended() || bytes_after(path, place) == 0;
+                place.role == role && is_there && is_whole
+            })
+    }
+
+    /// Complains unless its files still begin with what was done of them.
+    pub(super) fn check_places(&self) -> Result<(), Failure> {
+        for place in &self.run.places {
+            place.check().map_err(|moved| {
+                let reason = format!(
+                    "--resume: {}; put it back as it was, or start over with --anew",
+                    words(&moved)
+                );
+                Failure::at(place.path.display(), reason)
+            })?;
+        }
+        // What an interrupted run has written later is written again. One that has ended wrote nothing.
+        let added = |place: &&Place| self.has_ended() && bytes_after(&place.path, place) > 0;
+        self.places(Role::Output).find(added).map_or(Ok(()), |place| {
+            let reason = format!(
+                "--resume: has {} bytes more than the run that has ended left in it, which would be cut off: \
+                 name another output",
+                bytes_after(&place.path, place)
+            );
+            Err(Failure::at(place.path.display(), reason))
+        })
+    }
+
+    /// Whether an input has more than was done of it.
+    pub(super) fn has_more_input(&self) -> bool {
+        self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
+    }
+
+    /// What a new run would spoil that does not start over: an output that holds records which the filter
+    /// remembers, or the count of records that an interrupted run of the same job has done.
+    pub(super) fn obstacle(
+        &self,
+        filter: &str,
+        spec: &JobSpec,
+        files: Option<&Files>,
+        outputs: &[PathBuf],
+    ) -> Option<Failure> {
+        if !self.is_interrupted() {
+            return None;
+        }
+        let (run, records) = (self.name(), grouped(self.run.records));
+        if let Some(path) = outputs.iter().find(|path| self.has_written(path)) {
+            let reason = format!(
+                "holds what an interrupted {run} found in {records} records, which the filter remembers: \
+                 resume it by --resume, name another output, or discard it by --anew"
+            );
+            return Some(Failure::at(path.display(), reason));
+        }
+        let is_same = files.is_some_and(|files| self.has_files(files)) && self.may_be(spec);
+        (is_same && self.job.counts()).then(|| {
+            let reason = format!(
+                "an interrupted {run} has done {records} records, which would count twice: resume it by \
+                 --resume, or discard it by --anew"
+            );
+            Failure::at(filter, reason)
+        })
+    }
+
+    /// Whether it is this job, as far as can be known.
+    fn may_be(&self, spec: &JobSpec) -> bool {
+        !matches!(&self.job, Found::Known(known) if known != spec)
+    }
+
+    /// Whether this file holds what it has written.
+    fn has_written(&self, path: &Path) -> bool {
+        let is_output = |place: &Place| {
+            place.offset > 0 && (place.path == path || place.check_at(path).is_ok())
+        };
+        has_content(path) && self.places(Role::Output).any(is_output)
+    }
+
+    /// Complains that it is of another version, and cannot be resumed by this one.
+    pub(super) fn of_another_version(&self) -> Option<Failure> {
+        let version = match self.job {
+            Found::Known(_) => return None,
+            Found::Earlier(_) => "an earlier",
+            Found::Later => "a later",
+        };
+        let reason = format!(
+            "{version} version of coua began the {} with these files: resume it by that version, or start over \
+             with --anew",
+            self.name()
+        );
+        Some(Failure::at("--resume", reason))
+    }
+
+    /// For messages.
+    pub(super) fn name(&self) -> String {
+        let command = self.job.command();
+        let run = command.map_or_else(|| "run".to_owned(), |name| format!("`coua {name}`"));
+        let mut inputs = self.places(Role::Input);
+        match (inputs.next(), inputs.count()) {
+            (None, _) => run,
+            (Some(input), 0) => format!("{run} of {}", input.path.display()),
+            (Some(input), more) => {
+                format!("{run} of {} and {} more", input.path.display(), grouped(more as u64))
+            }
+        }
+    }
+}
+
+/// Whether the name leads to another file now, or to none.
+fn is_gone(place: &Place) -> bool {
+    match place.check() {
+        Err(Moved::Io(error)) => is_missing(&error),
+        checked => checked.is_err(),
+    }
+}
+
+/// Whether nothing has the name.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+pub(super) fn has_content(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
+}
+
+/// How much longer than the position the file is.
+fn bytes_after(path: &Path, place: &Place) -> u64 {
+    let length = path.metadata().map_or(0, |metadata| metadata.len());
+    length.saturating_sub(place.offset)
+}
+
+/// How a file differs, in the operating system's words where they are its.
+pub(super) fn words(moved: &Moved) -> String {
+    match moved {
+        Moved::Io(error) => message::reason(error),
+        moved => moved.to_string(),
+    }
+}

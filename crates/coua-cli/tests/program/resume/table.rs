@@ -1,0 +1,374 @@
+//! A filter remembers its runs: none is forgotten or hindered because of another.
+
+use crate::support::{Folder, Run, run_in, run_with, shell};
+use coua_store::{Place, Role, Store};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+
+const FULL: &[&str] = &["dedup", "--filter", "seen", "-o", "out", "in"];
+
+fn numbers(range: std::ops::Range<u32>) -> String {
+    range.map(|number| format!("{number}\n")).collect::<Vec<_>>().concat()
+}
+
+/// A folder with a filter of 40 old lines, and a run over 100 others that found it full.
+fn full() -> Folder {
+    let folder = Folder::new();
+    folder.file("in", numbers(0..100));
+    folder.file("old", numbers(1_000..1_040));
+    let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "error"];
+    run_in(&folder, &[&["add", "seen", "old"], &limits[..]].concat()).good();
+    assert_eq!(run_in(&folder, FULL).code, Some(3));
+    assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
+    folder
+}
+
+fn items(folder: &Folder, filter: &str) -> u64 {
+    run_in(folder, &["info", "--json", filter]).json()["items"].as_u64().unwrap()
+}
+
+fn runs(folder: &Folder, filter: &str) -> Vec<Value> {
+    run_in(folder, &["info", "--json", filter]).json()["runs"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn refused(run: &Run, words: &str) {
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
+#[test]
+fn an_output_is_not_emptied_because_another_run_made_room() {
+    for make_room in [
+        &["remove", "seen", "old"][..],
+        &["remove", "-q", "seen", "old", "--resume"],
+        &["compact", "-q", "seen"],
+        &["dedup", "--filter", "seen", "-o", "elsewhere", "old"],
+    ] {
+        let folder = full();
+        run_in(&folder, make_room).good();
+        refused(&run_in(&folder, FULL), "/out: holds what an interrupted `coua dedup` of ");
+        assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
+        run_in(&folder, &["remove", "seen", "old"]).good();
+        assert_eq!(run_in(&folder, &[FULL, &["--resume"]].concat()).code, Some(3));
+        assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
+    }
+}
+
+#[test]
+fn a_full_run_is_resumed_in_a_larger_filter() {
+    let folder = full();
+    run_in(&folder, &["add", "larger", "old", "--hash-bits", "24"]).good();
+    let merged = run_in(&folder, &["convert", "-o", "seen", "--hash-bits", "16", "larger"]);
+    assert_eq!(
+        (merged.code, runs(&folder, "seen").len()),
+        (Some(0), 0),
+        "that has replaced the filter"
+    );
+
+    let folder = full();
+    fs::copy(folder.join("seen"), folder.join("copy")).unwrap();
+    run_in(&folder, &["remove", "copy", "old"]).good();
+    fs::rename(folder.join("copy"), folder.join("seen")).unwrap();
+    assert_eq!(run_in(&folder, &[FULL, &["--resume"]].concat()).code, Some(3));
+    assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
+}
+
+#[test]
+fn an_output_is_known_by_its_content_too() {
+    let folder = full();
+    fs::rename(folder.join("out"), folder.join("moved")).unwrap();
+    let other = ["dedup", "--filter", "seen", "-o", "moved", "old"];
+    refused(&run_in(&folder, &other), "/moved: holds what an interrupted `coua dedup` of ");
+    assert_eq!(folder.read("moved"), numbers(0..20).as_bytes());
+    // What was done is not lost either: another output gets the rest.
+    run_in(&folder, &["remove", "seen", "old"]).good();
+    assert_eq!(run_in(&folder, FULL).code, Some(3));
+    assert_eq!(folder.read("out"), numbers(20..60).as_bytes());
+}
+
+#[test]
+fn a_run_is_discarded_by_name() {
+    let folder = full();
+    assert_eq!(run_in(&folder, &[FULL, &["--anew"]].concat()).code, Some(3));
+    assert_eq!((folder.read("out"), runs(&folder, "seen").len()), (Vec::new(), 1));
+    // Another one that writes the same output.
+    let folder = full();
+    run_in(&folder, &["dedup", "--filter", "seen", "-o", "out", "old", "--anew"]).good();
+    assert_eq!((folder.read("out").len(), runs(&folder, "seen").len()), (0, 1));
+    assert_eq!(runs(&folder, "seen")[0]["has_ended"], true);
+}
+
+/// W2 of a hostile test: what other runs did to an ended one that was remembered.
+#[test]
+fn an_ended_run_outlives_all_others() {
+    let folder = Folder::new();
+    folder.file("u", "a\nb\nc\n");
+    folder.file("other", "x\n");
+    folder.file("bad", "{}\n");
+    folder.file("broken", b"\x1f\x8b\x08\0broken");
+    let again = || run_in(&folder, &["add", "seen", "u", "--resume"]).good();
+    again();
+    let before = folder.read("seen");
+    for script in [
+        "$COUA add seen </dev/null",
+        "! $COUA add seen bad --json /a --on-missing error 2>/dev/null",
+        "! $COUA add seen broken 2>/dev/null",
+        "! $COUA add seen missing 2>/dev/null",
+        "! $COUA remove seen broken 2>/dev/null",
+        "! $COUA add seen other --stats 2>&-",
+        "$COUA remove seen bad >/dev/null",
+    ] {
+        shell(folder.path(), script).good();
+        again();
+        assert!(folder.read("seen") == before, "{script}");
+    }
+    for script in [
+        "$COUA add seen other; $COUA remove seen other",
+        "$COUA add seen other --resume; $COUA remove seen other --resume",
+        "$COUA dedup --filter seen other >/dev/null; $COUA remove seen other",
+        "$COUA compact -q seen",
+        "$COUA merge -o seen seen",
+        "$COUA convert -o seen --hash-bits 60 seen",
+    ] {
+        shell(folder.path(), script).good();
+        again();
+        assert_eq!(items(&folder, "seen"), 3, "{script}");
+    }
+}
+
+#[test]
+fn copies_remember_the_runs_of_their_one_source() {
+    let folder = Folder::new();
+    folder.file("u", "a\nb\nc\n");
+    folder.file("v", "d\n");
+    run_in(&folder, &["add", "x", "u", "--resume"]).good();
+    run_in(&folder, &["add", "y", "v", "--resume"]).good();
+    for command in ["merge -o copy x", "convert -o copy --hash-bits 60 x", "merge -o x x"] {
+        shell(folder.path(), &format!("$COUA {command}")).good();
+        let copy = if command.contains("copy") { "copy" } else { "x" };
+        run_in(&folder, &["add", copy, "u", "--resume"]).good();
+        assert_eq!(items(&folder, copy), 3, "{command}");
+    }
+    let told = |path: &str, input: &str| {
+        let input = folder.join(input);
+        format!("coua: {path}: the result does not remember its runs: `coua add` of {input}\n")
+    };
+    run_in(&folder, &["merge", "-o", "both", "x", "y"])
+        .failed(0, &[told("x", "u"), told("y", "v")].concat());
+    assert!(runs(&folder, "both").is_empty());
+    run_in(&folder, &["merge", "-o", "y", "x", "y"]).failed(0, &told("x", "u"));
+    assert_eq!((runs(&folder, "y").len(), items(&folder, "y")), (1, 4));
+    run_in(&folder, &["merge", "-q", "-o", "both", "x", "y"]).good();
+}
+
+#[test]
+fn files_are_known_by_their_content() {
+    let folder = Folder::new();
+    let text = numbers(0..5_000);
+    folder.file("u", &text);
+    let resume = |name: &str| run_in(&folder, &["add", "x", name, "--resume"]);
+    resume("u").good();
+    let count = |number| assert_eq!(items(&folder, "x"), number);
+    // Replaced by an equal file, as rsync, editors and restored backups do.
+    for script in ["cp u v; mv v u", "sort -n -o u u", "cp -p u v; rm u; cat v > u; rm v"] {
+        shell(folder.path(), script).good();
+        resume("u").good();
+        count(5_000);
+    }
+    // Under another name, too, if the first is gone; and grown.
+    shell(folder.path(), "mv u v; echo more >>v").good();
+    let renamed = resume("v");
+    let (new, old) = (folder.join("v"), folder.join("u"));
+    renamed
+        .failed(0, &format!("coua: {new}: is what the run knows as {old}, which it continues\n"));
+    count(5_001);
+    resume("v").good();
+    count(5_001);
+    // A copy beside it is another file.
+    shell(folder.path(), "cp v copy").good();
+    resume("copy").good();
+    count(10_002);
+    // The same name with something else in it is refused, loudly or not, and changes nothing.
+    let before = folder.read("x");
+    for (script, words) in [
+        (
+            "sort -r -o v v",
+            "/v: --resume: begins differently than when the run was interrupted; put",
+        ),
+        ("echo short >v", "/v: --resume: is 6 bytes long, but "),
+        ("sed '$d' copy >v; echo else >>v", "/v: --resume: was changed before byte "),
+    ] {
+        shell(folder.path(), script).good();
+        for quiet in [&[][..], &["--quiet"]] {
+            let run = run_in(&folder, &[&["add", "x", "v", "--resume"], quiet].concat());
+            refused(&run, words);
+            assert!(run.stderr.ends_with("start over with --anew\n"), "{}", run.stderr);
+        }
+        assert!(folder.read("x") == before);
+    }
+    run_in(&folder, &["add", "x", "v", "--anew"]).good();
+    resume("v").good();
+    count(15_003);
+}
+
+/// A log that is rotated: the old one has another name, and a new one has its.
+#[test]
+fn a_log_is_followed_when_it_is_rotated() {
+    let folder = Folder::new();
+    folder.file("log", "a\nb\n");
+    run_in(&folder, &["add", "x", "log", "--resume"]).good();
+    shell(folder.path(), "echo c >>log; mv log log.1; echo d >log").good();
+    let renamed = run_in(&folder, &["add", "x", "log.1", "--resume"]);
+    assert!(renamed.code == Some(0) && renamed.stderr.contains("/log.1: is what the run knows"));
+    for _ in 0..2 {
+        run_in(&folder, &["add", "x", "log.1", "--resume"]).good();
+        run_in(&folder, &["add", "x", "log", "--resume"]).good();
+    }
+    let counts = run_with(b"a\nb\nc\nd\n", ["count", &folder.join("x")]).text();
+    assert_eq!(counts, "1\ta\n1\tb\n1\tc\n1\td\n");
+}
+
+#[test]
+fn an_output_that_was_changed_is_refused() {
+    let folder = Folder::new();
+    folder.file("u", numbers(0..1_000));
+    let dedup = ["dedup", "--filter", "x", "-o", "out", "u", "--resume"];
+    run_in(&folder, &dedup).good();
+    let out = folder.read("out");
+    for (script, words) in [
+        ("echo short >out", "/out: --resume: is 6 bytes long, but "),
+        ("sort -r -o out out", "/out: --resume: begins differently"),
+        ("rm out", "/out: --resume: No such file or directory"),
+    ] {
+        shell(folder.path(), script).good();
+        refused(&run_in(&folder, &dedup), words);
+        folder.file("out", &out);
+    }
+    run_in(&folder, &dedup).good();
+    let mut input = fs::File::options().append(true).open(folder.join("u")).unwrap();
+    input.write_all(b"more\n").unwrap();
+    run_in(&folder, &dedup).good();
+    assert_eq!(folder.read("out"), [&out[..], b"more\n"].concat());
+}
+
+/// What is said of the last 64.
+#[test]
+fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
+    let folder = Folder::new();
+    let add = |number: u32, more: &[&str]| {
+        let name = format!("in{number}");
+        folder.file(&name, format!("{number}\n"));
+        run_in(&folder, &[&["add", "x", &name, "--resume"], more].concat())
+    };
+    for number in 0..64 {
+        add(number, &[]).good();
+    }
+    // The one that is resumed is the youngest again, if it has something to do.
+    folder.file("in0", "0\nmore\n");
+    run_in(&folder, &["add", "x", "in0", "--resume"]).good();
+    let told = add(64, &[]);
+    let words = format!(
+        "forgotten, and its records would count twice if it were done again: `coua add` of {}\n",
+        folder.join("in1")
+    );
+    assert!(told.code == Some(0) && told.stderr.ends_with(&words), "{}", told.stderr);
+    assert_eq!(add(65, &["-q"]).good(), b"");
+    assert_eq!(runs(&folder, "x").len(), 64);
+    let text = run_in(&folder, &["info", "x"]).text();
+    assert!(
+        text.contains("64, remembered for --resume") && text.contains("--json lists all"),
+        "{text}"
+    );
+    // Others than those that ask for it are not remembered, and nothing is forgotten for them.
+    run_in(&folder, &["add", "x", "in1"]).good();
+    run_in(&folder, &["add", "x", "in0", "--resume"]).good();
+    assert_eq!((runs(&folder, "x").len(), items(&folder, "x")), (64, 68));
+}
+
+/// A run of a version that kept one run for each filter, in other words.
+#[test]
+fn a_run_of_an_earlier_version_is_not_forgotten() {
+    for (has_ended, is_there) in [(false, true), (true, true), (true, false)] {
+        let folder = Folder::new();
+        folder.file("u", "a\nb\n");
+        run_in(&folder, &["add", "x", "u"]).good();
+        let mut store = Store::open(folder.join("x")).unwrap();
+        let mut place = Place::start(Role::Input, folder.join("u").as_ref());
+        place.offset = 4;
+        let job = format!(
+            r#"{{"job":{{"command":"add","options":{{}},"again":"Counts"}},"has_ended":{has_ended}}}"#
+        );
+        let run = coua_store::Run {
+            job: job.into_bytes(),
+            records: 2,
+            places: vec![place],
+            ..coua_store::Run::default()
+        };
+        store.runs_mut().add(run);
+        store.finish().unwrap();
+        let info = run_in(&folder, &["info", "x"]).text();
+        assert!(
+            info.contains(if has_ended { "ended runs" } else { "not possible: an earlier" }),
+            "{info}"
+        );
+        let resume = run_in(&folder, &["add", "x", "u", "--resume"]);
+        refused(&resume, "--resume: an earlier version of coua began the `coua add` of ");
+        if !has_ended {
+            refused(
+                &run_in(&folder, &["add", "x", "u"]),
+                "has done 2 records, which would count twice",
+            );
+        }
+        // Others are not hindered.
+        folder.file("v", "c\n");
+        run_in(&folder, &["add", "x", "v", "--resume"]).good();
+        let anew = if is_there { "u" } else { "v" };
+        run_in(&folder, &["add", "x", anew, "--anew"]).good();
+        run_in(&folder, &["add", "x", anew, "--resume"]).good();
+        let expected = if is_there { 5 } else { 4 };
+        assert_eq!(items(&folder, "x"), expected);
+        assert_eq!(runs(&folder, "x").len(), 2);
+    }
+}
+
+#[test]
+fn what_many_inputs_cost() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..300).map(|number| format!("in{number}")).collect();
+    for name in &names {
+        folder.file(name, format!("{name}\n"));
+    }
+    let mut args = vec!["add", "x", "--checkpoint-every", "0", "--resume", "--capacity", "1M"];
+    args.extend(names.iter().map(String::as_str));
+    args.push("broken");
+    folder.file("broken", b"\x1f\x8b\x08\0broken");
+    assert_eq!(run_in(&folder, &args).code, Some(2));
+    // Each checkpoint names no file, and only the input that has moved.
+    let info = run_in(&folder, &["info", "--json", "x"]).json();
+    let number = |name: &str| info[name].as_u64().unwrap();
+    assert!(number("transactions") > 250, "{info}");
+    assert!(number("log_bytes") < 100_000 + number("transactions") * 1_100, "{info}");
+}
+
+/// A small change of a large filter is appended, whatever runs it remembers.
+#[test]
+fn an_interrupted_run_makes_others_no_slower() {
+    let folder = Folder::new();
+    folder.file("many", numbers(0..400_000));
+    folder.file("broken", b"\x1f\x8b\x08\0broken");
+    let add = ["add", "x", "many", "broken", "--checkpoint-every", "0"];
+    assert_eq!(run_in(&folder, &add).code, Some(2));
+    let before = folder.read("x");
+    assert!(before.len() > 2 << 20);
+    let (input, output) = (folder.file("few", "a\nb\n"), folder.join("out"));
+    for args in [&["add", "x", &input][..], &["dedup", "--filter", "x", "-o", &output, &input]] {
+        run_in(&folder, args).good();
+        let after = folder.read("x");
+        let info = run_in(&folder, &["info", "--json", "x"]).json();
+        let snapshot = info["snapshot_bytes"].as_u64().unwrap() as usize;
+        assert!(after[..snapshot] == before[..snapshot], "{args:?}");
+    }
+    assert_eq!(runs(&folder, "x").len(), 1);
+}

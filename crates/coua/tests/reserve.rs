@@ -1,0 +1,46 @@
+//! Room for more items than any machine has memory for: an error, whatever the layout.
+
+mod layouts;
+
+use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, WhenFull};
+use layouts::LAYOUTS;
+
+/// More than the address space has room for, up to the last number.
+fn counts() -> impl Iterator<Item = u64> {
+    let powers = (52..64).flat_map(|bits| [1 << bits, (1 << bits) + (1 << (bits - 1))]);
+    powers.chain([7_931_615_814_735_164_928, 16_417_602_225_601_502_208, u64::MAX - 1, u64::MAX])
+}
+
+fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
+    let policies = [WhenFull::Grow, WhenFull::Refuse, WhenFull::ExceedRate];
+    LAYOUTS.into_iter().flat_map(move |(layout, slots)| {
+        policies.into_iter().flat_map(move |when_full| {
+            let like = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+            let like = like.when_full(when_full);
+            [
+                like.clone().hash_bits(64),
+                like.clone().hash_bits(20),
+                like.clone().hash_bits(8),
+                like.capacity(1000).rate(0.01),
+            ]
+        })
+    })
+}
+
+#[test]
+fn impossible_room_is_refused() {
+    for builder in builders() {
+        let mut filter = builder.build().unwrap();
+        filter.insert_hash(coua::KeyHash::from_u64(7)).unwrap();
+        let before = (filter.memory_bytes(), filter.capacity());
+        for items in counts() {
+            filter.set_memory_limit(None);
+            let full = filter.reserve(items).unwrap_err();
+            assert_ne!(full.reason, FullReason::MemoryLimit, "{items}: {filter:?}");
+            filter.set_memory_limit(Some(1 << 30));
+            filter.reserve(items).unwrap_err();
+            assert_eq!((filter.memory_bytes(), filter.capacity()), before, "{items}: {filter:?}");
+        }
+        assert!(filter.contains_hash(coua::KeyHash::from_u64(7)) && filter.len() == 1);
+    }
+}
