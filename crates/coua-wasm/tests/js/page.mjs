@@ -140,6 +140,7 @@ async function files() {
   const page = await opened(address, { locale: "en-US" });
   await page.setInputFiles("#look input[type=file]", join(folder, "log.coua"));
   await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits: 1 inserted, 0 removed"));
+  assert.match(await textOf(page, "look"), /ended after 1 records; .*lines\.txt: 8 bytes done/);
   await page.locator("#look input[type=text]").fill("kestrel");
   await click(page, "look", "Look it up");
   await page.waitForFunction(() => document.querySelector("#look").textContent.includes("The log adds 1 and removes 0: 1 now."));
