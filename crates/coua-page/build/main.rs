@@ -1,5 +1,7 @@
 //! Makes the page: one file with the library as WebAssembly, the script and the style in it.
 
+#![expect(clippy::print_stdout, reason = "cargo reads there what it is told")]
+
 mod assemble;
 mod wasm;
 
@@ -19,7 +21,10 @@ fn main() {
         Err(reason) => ("None", reason),
     };
     if !reason.is_empty() {
-        println!("cargo::warning=coua explore is built without its page: {reason}");
+        println!(
+            "cargo::warning=coua explore is built without its page: {}",
+            reason.replace('\n', " ")
+        );
     }
     let source = format!("const MADE: Option<&str> = {text};\nconst REASON: &str = {reason:?};\n");
     fs::write(out.join("made.rs"), source).expect("the folder of the build can be written");

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use coua::inspect_file::{Contents, TableView};
 use coua::{BuildError, CuckooFilter, Insertion, KeyHasher, Layout, LoadError, WhenFull};
 
-use crate::state::with;
+use crate::state::{number_of, with};
 use crate::view::{Description, Located, TableShown};
 
 /// How a filter is to be made, as numbers of eight bytes each.
@@ -159,13 +159,13 @@ pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
             match filter.insert_unique(key) {
                 Ok(done) => state.output.push(u8::from(done == Insertion::Inserted)),
                 Err(full) => {
-                    let done = state.output.len() as i32;
+                    let done = number_of(state.output.len());
                     state.fail(full);
                     return done;
                 }
             }
         }
-        state.output.len() as i32
+        number_of(state.output.len())
     })
 }
 
@@ -177,7 +177,7 @@ pub(crate) extern "C" fn filter_contains_each(number: i32) -> i32 {
         let filter = state.filters.get(number);
         state.output.clear();
         state.output.extend(Keys(&state.input).map(|key| u8::from(filter.contains(key))));
-        state.output.len() as i32
+        number_of(state.output.len())
     })
 }
 

@@ -52,6 +52,11 @@ impl State {
     }
 }
 
+/// A count as JavaScript gets it. Memory of 32-bit addresses holds no more of anything.
+pub(crate) fn number_of(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
 /// Values with numbers by which JavaScript names them.
 pub(crate) struct Slab<T> {
     values: Vec<Option<T>>,
@@ -72,7 +77,7 @@ impl<T> Slab<T> {
             self.values.len() - 1
         });
         self.values[number] = Some(value);
-        number as i32
+        number_of(number)
     }
 
     /// The value of this number.

@@ -32,7 +32,7 @@ fn keys() -> impl Iterator<Item = [u8; 8]> {
 
 fn snapshot(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).unwrap();
+    filter.write_to(&mut bytes).expect("memory takes all bytes");
     bytes
 }
 
