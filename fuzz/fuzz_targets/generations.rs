@@ -19,7 +19,8 @@ use std::io::{Seek, Write};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{CuckooFilter, Generations, KeyHash, Layout, When};
+use coua::{CuckooFilter, KeyHash, Layout, Load};
+use coua::window::{Generations, When};
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
 
@@ -70,7 +71,7 @@ struct Filter {
 enum Kind {
     Small,
     Fixed,
-    Windows,
+    Overlapping,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -94,12 +95,12 @@ fuzz_target!(|plan: Plan| {
         }
         Bytes::Written(file) => file.bytes(),
     };
-    let read = Generations::from_bytes(&bytes, None);
-    let mapped = Generations::map_file(&in_file(&bytes), None);
+    let read = Load::new().bytes::<Generations>(&bytes);
+    let mapped = Load::new().map_file::<Generations>(&in_file(&bytes));
     if let Ok(read) = read {
         let mut mapped = mapped.expect("what can be read can be mapped");
         assert!(bytes_of(&mapped) == bytes_of(&read));
-        let again = Generations::from_bytes(&bytes_of(&read), None).expect("it was written");
+        let again = Load::new().bytes::<Generations>(&bytes_of(&read)).expect("it was written");
         assert_eq!(again.len(), read.len());
         let _refused = mapped.merge(&again);
         exercise(read, &plan.times);
@@ -180,10 +181,10 @@ impl Kind {
         let builder = match self {
             Self::Small => builder,
             Self::Fixed => builder.slots_per_bucket(2),
-            Self::Windows => builder.layout(Layout::Windows),
+            Self::Overlapping => builder.layout(Layout::Overlapping),
         };
         let mut filter = builder.build().expect("it is small");
-        filter.insert_hash_batch(hashes).expect("it has room");
+        filter.insert_batch(hashes).expect("it has room");
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).expect("memory takes every byte");
         bytes
@@ -203,23 +204,23 @@ fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
 /// Every operation; only panics and endless work are wrong.
 fn exercise(mut filter: Generations, times: &[u64]) {
     let keys = hashes(1, 48);
-    let (mut answers, mut counts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut outcomes = Vec::new();
     for &time in times.iter().take(8) {
         let each: Vec<u64> = (0..keys.len() as u64).map(|n| time.saturating_add(n * 7)).collect();
         let _refused =
-            filter.insert_unique_hash_batch(&keys, When::Each(&each), &mut outcomes, &mut ());
-        filter.advance(time, &mut ());
-        let _refused = filter.insert_hash_batch(&keys[..9], When::Now, &mut ());
-        filter.remove_hash_batch(&keys, &mut answers, &mut ());
+            filter.logged(&mut ()).insert_unique_batch_into(&keys, When::Each(&each), &mut outcomes);
+        filter.advance(time);
+        let _refused = filter.insert_batch(&keys[..9]);
+        filter.remove_batch(&keys);
     }
-    filter.contains_hash_batch(&keys, &mut answers);
-    filter.count_hash_batch(&keys, &mut counts);
+    filter.contains_batch(&keys);
+    filter.count_batch(&keys);
     filter.compact();
     if let Ok(mut copy) = filter.try_clone() {
         let _refused = copy.merge(&filter);
         assert!(bytes_of(&copy).len() >= SHORTEST);
     }
-    filter.turn(u64::MAX);
-    filter.advance(u64::MAX, &mut ());
+    filter.set_clock(u64::MAX);
+    filter.advance(u64::MAX);
     let _refused = filter.insert_unique("a");
 }

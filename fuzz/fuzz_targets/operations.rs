@@ -12,7 +12,7 @@ mod twin;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, WhenFull};
+use coua::{Conversion, CuckooFilter, KeyHash, Layout, WhenFull, Load};
 use libfuzzer_sys::fuzz_target;
 use twin::{Twin, bytes_of};
 
@@ -24,7 +24,7 @@ struct Plan {
     more: u16,
     exactness: Exactness,
     when_full: u8,
-    max_relocations: u8,
+    max_evictions: u8,
     /// Hashes, some made from others by changing low bits.
     pool: Vec<(u64, u8)>,
     operations: Vec<Operation>,
@@ -78,7 +78,7 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
         (Layout::Buckets, 2),
         (Layout::Buckets, 4),
         (Layout::Buckets, 8),
-        (Layout::Windows, 2),
+        (Layout::Overlapping, 2),
     ][usize::from(plan.shape % 5)];
     let capacity = u64::from(plan.capacity % 3_000);
     let when_full = match plan.when_full % 3 {
@@ -91,7 +91,7 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
         .slots_per_bucket(slots)
         .capacity(capacity)
         .when_full(when_full)
-        .max_relocations(u32::from(plan.max_relocations));
+        .max_evictions(u32::from(plan.max_evictions));
     let rate = |exponent: u8| 0.9f64.powi(1 + i32::from(exponent));
     let builder = match plan.exactness {
         Exactness::Rate(exponent) => builder.rate(rate(exponent)),
@@ -153,7 +153,7 @@ fn apply(plan: &Plan, twin: &mut Twin, operation: &Operation) {
 fn merge(plan: &Plan, twin: &mut Twin, keys: &[usize]) {
     let Some(mut other) = build(plan) else { return };
     let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
-    let done = match other.insert_hash_batch(&hashes) {
+    let done = match other.insert_batch(&hashes) {
         Ok(()) => keys.len(),
         Err(stopped) => stopped.done,
     };
@@ -185,7 +185,7 @@ fn rebuild(twin: &mut Twin, operation: &Operation) {
         Operation::Convert(kind) => {
             let bits = twin.filter.hash_bits() as u32;
             let to = match kind % 4 {
-                0 => Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+                0 => Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
                 1 => Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 8 },
                 2 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 4))),
                 _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
@@ -196,7 +196,7 @@ fn rebuild(twin: &mut Twin, operation: &Operation) {
         }
         _ => {
             let bytes = bytes_of(&twin.filter);
-            let loaded = CuckooFilter::from_bytes(&bytes).expect("what was written can be read");
+            let loaded = Load::new().bytes::<CuckooFilter>(&bytes).expect("what was written can be read");
             assert!(bytes == bytes_of(&loaded));
             twin.replace(loaded);
         }

@@ -11,7 +11,7 @@ mod forge;
 #[path = "../../crates/coua/tests/random/mod.rs"]
 mod random;
 
-use coua::{Conversion, CuckooFilter, KeyHash, Layout};
+use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load};
 use forge::Forgery;
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     if mode % 10 > 0 && forgery.0.len() >= SHORTEST {
         forgery.seal();
     }
-    if let Ok(filter) = CuckooFilter::from_bytes(&forgery.0) {
+    if let Ok(filter) = Load::new().bytes::<CuckooFilter>(&forgery.0) {
         exercise(filter);
     }
     Corpus::Keep
@@ -57,26 +57,26 @@ fn changed(real: &[u8], changes: &[u8]) -> Forgery {
 fn exercise(mut filter: CuckooFilter) {
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes).expect("memory takes every byte");
-    let again = CuckooFilter::from_bytes(&bytes).expect("what was written can be read");
+    let again = Load::new().bytes::<CuckooFilter>(&bytes).expect("what was written can be read");
     assert_eq!(again.len(), filter.len());
     let hash = |number: u64| KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let hashes: Vec<KeyHash> = (0..64).map(hash).collect();
-    let (mut answers, mut outcomes) = (Vec::new(), Vec::new());
+    let mut outcomes = Vec::new();
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }
     let _refused = filter.merge(&again);
     let _refused = filter.merge_unique(&again);
-    let _refused = filter.insert_hash_batch(&hashes);
-    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
-    filter.remove_hash_batch(&hashes, &mut answers);
+    let _refused = filter.insert_batch(&hashes);
+    let _refused = filter.insert_unique_batch_into(&hashes, &mut outcomes);
+    filter.remove_batch(&hashes);
     let _refused = filter.reserve(500);
     filter.compact();
-    filter.contains_hash_batch(&hashes, &mut answers);
+    filter.contains_batch(&hashes);
     filter.clear();
     assert!(filter.is_empty());
 }

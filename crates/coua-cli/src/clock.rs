@@ -1,6 +1,6 @@
 //! The present, and how times and lengths of time are written.
 
-use coua::{Clock, Generations};
+use coua::window::{Clock, Generations};
 use jiff::civil::DateTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
 use jiff::tz::Offset;

@@ -11,7 +11,8 @@ use crate::input::{self, Survey};
 use crate::memory::Memory;
 use crate::message::{self, Failure};
 use crate::remote::Address;
-use coua::{Generations, HashAlgorithm, LoadError};
+use coua::window::Generations;
+use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
 use rustix::io::Errno;
 use std::fs;
@@ -39,7 +40,7 @@ pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<
 /// Tells a filter that is not kept what time it is: what its window has left goes.
 pub(crate) fn tell(now: Now, filter: &mut Generations) {
     if let Some(time) = now.told_to(filter) {
-        filter.advance(time, &mut ());
+        filter.advance(time);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::clock::Now;
 use crate::filter_file::{self, Kept};
-use coua::{BatchFull, Generations, Insertion, KeyHash, When};
+use coua::window::{Generations, When};
+use coua::{BatchFull, Insertion, KeyHash};
 
 /// A filter that is kept in a file, or forgotten at the end.
 #[derive(Debug)]
@@ -43,17 +44,20 @@ impl Memory {
         }
     }
 
-    pub(crate) fn insert_unique_hash_batch(
+    /// Answers for the hashes up to the one for which there was no room.
+    pub(crate) fn insert_unique_batch(
         &mut self,
         hashes: &[KeyHash],
         when: When<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        match self {
-            Self::Kept(kept) => kept.store.insert_unique_hash_batch_at(hashes, when, outcomes),
+        let result = match self {
+            Self::Kept(kept) => kept.store.insert_unique_batch_at(hashes, when, outcomes),
             Self::Temporary(filter) => {
-                filter.insert_unique_hash_batch(hashes, when, outcomes, &mut ())
+                filter.logged(&mut ()).insert_unique_batch_into(hashes, when, outcomes)
             }
-        }
+        };
+        outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| hashes.len()));
+        result
     }
 }

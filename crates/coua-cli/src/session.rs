@@ -15,7 +15,8 @@ use crate::resume::Ending;
 use crate::signals::{self, Stop};
 use crate::stats::text::grouped;
 use crate::stats::{Answers, Figures, FilterFigures};
-use coua::{Generations, Insertion, KeyHasher};
+use coua::window::Generations;
+use coua::{Insertion, KeyHasher};
 use std::io;
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ impl Key for u64 {
 
     #[inline]
     fn hashed(&self, hasher: KeyHasher) -> KeyHash {
-        hasher.hash_u64(*self)
+        hasher.hash(*self)
     }
 
     #[inline]
@@ -64,9 +64,7 @@ impl Key for u64 {
     }
 
     fn built(builder: CuckooFilterBuilder, keys: &[Self]) -> Result<CuckooFilter, BuildError> {
-        // The library takes keys as bytes; making them so is part of the price.
-        let keys: Vec<_> = keys.iter().map(|key| key.to_le_bytes()).collect();
-        builder.build_from(&keys)
+        builder.build_from(keys)
     }
 }
 
@@ -83,6 +81,13 @@ impl AsRef<[u8]> for Text {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl coua::Key for Text {
+    #[inline]
+    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+        hasher.hash(self.as_ref())
     }
 }
 

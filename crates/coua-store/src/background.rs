@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::access::Touch;
 use crate::error::StoreError;
@@ -232,7 +232,7 @@ impl Store {
 
     /// Whether the log with these changes is as large as it should become.
     pub(crate) fn is_at_limit(&self, changes: &[u8]) -> bool {
-        let limit = self.options.log_limit(self.log.base().bytes);
+        let limit = self.options.log_limit(self.log.base().bytes, &self.runs);
         self.need == Need::Log && self.log_with(changes) >= limit
     }
 }

@@ -3,7 +3,8 @@
 use std::mem;
 use std::ops::Range;
 
-use coua::{BatchFull, Full, Generations, Insertion, KeyHash, When};
+use coua::window::{Generations, When};
+use coua::{BatchFull, Full, Insertion, Key, KeyHash};
 
 use crate::changes::Notes;
 use crate::log::Kind;
@@ -27,9 +28,9 @@ impl Store {
     /// assert_eq!(store.filter().len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<(), Full> {
-        let hash = self.filter.hasher().hash(key.as_ref());
-        self.insert_hash_batch(&[hash]).map_err(|stopped| stopped.full)
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        let hash = self.filter.hasher().hash(key);
+        self.insert_batch(&[hash]).map_err(|stopped| stopped.full)
     }
 
     /// Adds the key if it is absent, and says which.
@@ -48,12 +49,9 @@ impl Store {
     /// assert_eq!(store.insert_unique("a")?, Insertion::AlreadyPresent);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
-        let hash = self.filter.hasher().hash(key.as_ref());
-        let mut outcomes = Vec::new();
-        let done = self.insert_unique_hash_batch(&[hash], &mut outcomes);
-        done.map_err(|stopped| stopped.full)?;
-        Ok(outcomes[0])
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        let hash = self.filter.hasher().hash(key);
+        self.insert_unique_batch(&[hash]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
     /// Takes one copy of the key away; false if there is none.
@@ -69,34 +67,22 @@ impl Store {
     /// assert!(!store.remove("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove<K: AsRef<[u8]>>(&mut self, key: K) -> bool {
-        let hash = self.filter.hasher().hash(key.as_ref());
-        let mut removed = Vec::new();
-        self.remove_hash_batch(&[hash], &mut removed);
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        let hash = self.filter.hasher().hash(key);
+        let removed = self.remove_batch(&[hash]);
         removed[0]
     }
 
-    /// [`insert`](Self::insert) for many keys that are hashed already.
+    /// [`insert`](Self::insert) for many keys.
     ///
     /// # Errors
     ///
     /// [`BatchFull`] at the first key without room: it tells how many are in.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.insert_hash_batch(&[KeyHash::from_u64(1), KeyHash::from_u64(1)])?;
-    /// assert_eq!(store.filter().len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.insert_hash_batch_at(hashes, When::Now)
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
+        self.insert_batch_at(keys, When::Now)
     }
 
-    /// [`insert_hash_batch`](Self::insert_hash_batch) for keys that may have times of their own.
+    /// [`insert_batch`](Self::insert_batch) for keys that may have times of their own.
     ///
     /// # Errors
     ///
@@ -105,127 +91,88 @@ impl Store {
     /// # Panics
     ///
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
-    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
-    /// let hashes = [1, 2].map(KeyHash::from_u64);
-    /// store.insert_hash_batch_at(&hashes, When::Each(&[5_000, 90_000]))?;
-    /// assert!(!store.filter().contains_hash(hashes[0]) && store.filter().contains_hash(hashes[1]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_hash_batch_at(
-        &mut self,
-        hashes: &[KeyHash],
-        when: When<'_>,
-    ) -> Result<(), BatchFull> {
-        let when = when.part(0..hashes.len());
+    pub fn insert_batch_at<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
+        let when = when.part(0..keys.len());
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         self.in_pieces(hashes, |filter, notes, piece| {
-            filter.insert_hash_batch(&hashes[piece.clone()], when.part(piece), notes)
+            filter.logged(notes).insert_batch(&hashes[piece.clone()], when.part(piece))
         })
     }
 
-    /// [`insert_unique`](Self::insert_unique) for many keys that are hashed already; `outcomes` is
-    /// cleared and then holds one answer for each key processed.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order.
     ///
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, Insertion, KeyHash};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// let mut outcomes = Vec::new();
-    /// store.insert_unique_hash_batch(&[7, 7].map(KeyHash::from_u64), &mut outcomes)?;
-    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_unique_hash_batch(
-        &mut self,
-        hashes: &[KeyHash],
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        self.insert_unique_hash_batch_at(hashes, When::Now, outcomes)
+    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
+        let mut outcomes = Vec::new();
+        self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique_hash_batch`](Self::insert_unique_hash_batch) for keys that may have times of
-    /// their own.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that may have times of their own;
+    /// `outcomes` is cleared and then holds one answer for each key, also if the batch is refused.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room.
+    /// [`BatchFull`] at the first absent key without room: from there on all answers are
+    /// [`Insertion::Refused`].
     ///
     /// # Panics
     ///
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
     ///
     /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+    /// use coua::window::{Clock, Generations, When, Window};
+    /// use coua::{CuckooFilter, Insertion};
     /// # use coua_store::Store;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
     /// let minute = Window::new(Clock::Given, 60_000, 6)?;
     /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
-    /// let (hashes, mut outcomes) = ([7, 7, 7].map(KeyHash::from_u64), Vec::new());
+    /// let mut outcomes = Vec::new();
     /// let when = When::Each(&[5_000, 30_000, 90_000]);
-    /// store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes)?;
+    /// store.insert_unique_batch_at(&["a", "a", "a"], when, &mut outcomes)?;
     /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent, Insertion::Inserted]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_unique_hash_batch_at(
+    pub fn insert_unique_batch_at<K: Key>(
         &mut self,
-        hashes: &[KeyHash],
+        keys: &[K],
         when: When<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        let when = when.part(0..hashes.len());
+        let when = when.part(0..keys.len());
+        let (mut space, mut of_piece) = (Vec::new(), Vec::new());
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         outcomes.clear();
-        let mut of_piece = Vec::new();
-        self.in_pieces(hashes, |filter, notes, piece| {
+        let result = self.in_pieces(hashes, |filter, notes, piece| {
             let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
-            let result = filter.insert_unique_hash_batch(hashes, when, &mut of_piece, notes);
+            let result = filter.logged(notes).insert_unique_batch_into(hashes, when, &mut of_piece);
             outcomes.append(&mut of_piece);
             result
-        })
+        });
+        outcomes.resize(keys.len(), Insertion::Refused);
+        result
     }
 
-    /// [`remove`](Self::remove) for many keys that are hashed already; `removed` is cleared and then
-    /// holds one answer each.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// let (hash, mut removed) = (KeyHash::from_u64(7), Vec::new());
-    /// store.insert_hash_batch(&[hash])?;
-    /// store.remove_hash_batch(&[hash, hash], &mut removed);
-    /// assert_eq!(removed, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        removed.clear();
-        let mut of_piece = Vec::new();
+    /// [`remove`](Self::remove) for many keys: one answer for each, in order.
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
+        let (mut space, mut removed) = (Vec::new(), Vec::new());
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let never_full = self.in_pieces(hashes, |filter, notes, piece| {
-            filter.remove_hash_batch(&hashes[piece], &mut of_piece, notes);
-            removed.append(&mut of_piece);
+            removed.extend(filter.logged(notes).remove_batch(&hashes[piece]));
             Ok(())
         });
         debug_assert!(never_full.is_ok());
+        removed
     }
 
     /// Tells a filter that forgets the time: what its window has left goes.
     ///
     /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
+    /// # use coua::CuckooFilter;
+    /// # use coua::window::{Clock, Generations, Window};
     /// # use coua_store::Store;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
@@ -239,7 +186,7 @@ impl Store {
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
         let changes = (self.need == Need::Log).then_some(&mut self.changes);
-        self.filter.advance(time, &mut Notes { changes, window });
+        self.filter.logged(&mut Notes { changes, window }).advance(time);
     }
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
@@ -252,7 +199,7 @@ impl Store {
     /// # let path = folder.path().join("seen.coua");
     /// # let mut store = Store::create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
-    /// store.rewrite(|filter| filter.endless_mut().map(CuckooFilter::clear));
+    /// store.rewrite(|filter| filter.unbounded_mut().map(CuckooFilter::clear));
     /// assert!(store.filter().is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,6 +1,7 @@
 //! Changes of a filter, as the log keeps them.
 
-use coua::{BatchFull, Change, Generations, KeyHash, Ledger, Window};
+use coua::window::{Change, ChangeLog, Generations, Window};
+use coua::{BatchFull, KeyHash};
 
 use crate::fields::{Fields, put_u32, put_u64};
 use crate::inspect::Logged;
@@ -81,8 +82,8 @@ pub(crate) struct Notes<'a> {
     pub(crate) window: Option<Window>,
 }
 
-impl Ledger for Notes<'_> {
-    fn turned(&mut self, clock: u64) {
+impl ChangeLog for Notes<'_> {
+    fn clock_set(&mut self, clock: u64) {
         if let Some(changes) = &mut self.changes {
             changes.push_number(TURN, clock);
         }
@@ -126,14 +127,16 @@ pub(crate) fn repeat(
         }
         match (kind, &hashes[..], generation) {
             (INSERT, _, Some(generation)) => {
-                let done = filter.repeat(Change::Insert, generation, &hashes);
+                let done = filter.replay(Change::Insert, generation, &hashes);
                 done.map_err(Unrepeatable::Full)?;
             }
             (REMOVE, _, Some(generation)) => {
-                let done = filter.repeat(Change::Remove, generation, &hashes);
+                let done = filter.replay(Change::Remove, generation, &hashes);
                 done.map_err(Unrepeatable::Full)?;
             }
-            (TURN, [clock], _) if filter.can_turn(clock.to_u64()) => filter.turn(clock.to_u64()),
+            (TURN, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
+                filter.set_clock(clock.to_u64())
+            }
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
                 generation = Some(number.to_u64());
             }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::error::StoreError;
 use crate::legacy::Journal;
@@ -97,7 +97,7 @@ impl Store {
     /// let mut store = Store::create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.finish()?;
-    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
     /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -9,7 +9,8 @@ use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use coua::{Generations, LoadError};
+use coua::LoadError;
+use coua::window::Generations;
 
 use crate::error::StoreError;
 use crate::folder::{Folder, resolved};

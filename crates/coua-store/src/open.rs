@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::access::Touch;
 use crate::error::StoreError;
@@ -54,7 +54,7 @@ impl Options {
     /// let mut store = Options::new().write(&path)?;
     /// store.insert("a")?;
     /// store.finish()?;
-    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write(&self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
@@ -141,7 +141,7 @@ impl Options {
     /// let path = folder.path().join("seen.coua");
     /// let lock = Lock::take(&path, Wait::UntilFree)?;
     /// Options::new().replace(lock, CuckooFilter::new(), Runs::default())?;
-    /// assert!(CuckooFilter::read(&path)?.is_empty());
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace<F: Into<Generations>>(

@@ -7,6 +7,7 @@ use crate::available_memory;
 use crate::background::{Spawn, Threads};
 use crate::disk::{Disk, FileSystem};
 use crate::lock::Wait;
+use crate::runs::Runs;
 
 /// Bytes of changes kept in memory.
 const PIECE: usize = 1 << 20;
@@ -161,7 +162,7 @@ impl Options {
     /// let mut store = Options::new().max_log(0).create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.commit()?;
-    /// assert!(CuckooFilter::read(&path)?.contains("a"));
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_log(mut self, bytes: u64) -> Self {
@@ -192,8 +193,10 @@ impl Options {
         Self { expected: None, ..self.clone() }
     }
 
-    /// Bytes of log that may follow a snapshot.
-    pub(crate) fn log_limit(&self, snapshot_bytes: u64) -> u64 {
-        self.max_log.unwrap_or_else(|| (snapshot_bytes / 4).max(LEAST_LOG))
+    /// Bytes of log that may follow a snapshot. The log begins with the runs, which a new snapshot would not
+    /// make smaller.
+    pub(crate) fn log_limit(&self, snapshot_bytes: u64, runs: &Runs) -> u64 {
+        let runs = runs.bytes();
+        self.max_log.unwrap_or_else(|| runs + ((snapshot_bytes + runs) / 4).max(LEAST_LOG))
     }
 }

@@ -164,6 +164,11 @@ impl Runs {
         self.place(number).map(|at| self.runs.remove(at).1)
     }
 
+    /// Bytes that they take in the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.runs.iter().map(|(_, run)| run.bytes()).sum()
+    }
+
     fn place(&self, number: u64) -> Option<usize> {
         self.runs.binary_search_by_key(&number, |(number, _)| *number).ok()
     }

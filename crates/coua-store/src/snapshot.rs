@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::background::Signals;
 use crate::disk::Disk;
@@ -41,7 +41,7 @@ impl Store {
         let fits = |changes: u64| {
             // 8 bytes a change, and as much again for the frames of small commits.
             let log = self.log.bytes().saturating_add(changes.saturating_mul(16));
-            log <= self.options.log_limit(base.bytes)
+            log <= self.options.log_limit(base.bytes, &self.runs)
         };
         let stays = self.need == Need::Log && self.options.expected.is_some_and(fits);
         if stays { Ok(()) } else { self.take_space() }

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use coua::{Generations, LoadError};
+use coua::LoadError;
+use coua::window::Generations;
 
 use crate::access::Touch;
 use crate::changes::{Unrepeatable, repeat};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use crate::background::Background;
 use crate::changes::Changes;

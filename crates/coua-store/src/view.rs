@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coua::{Generations, KeyHash, Layout, LoadError};
+use coua::window::Generations;
+use coua::{KeyHash, Layout, Load, LoadError};
 
 use crate::access::{Access, Touch, Way};
 use crate::prefetch;
@@ -79,10 +80,11 @@ impl Memory {
         logged: u64,
     ) -> Result<Generations, LoadError> {
         if self.way(keys, logged) != Way::Load {
-            let filter = Generations::map_file(snapshot, self.bytes, key)?;
+            let filter =
+                Load::new().length(self.bytes).key(key).map_file::<Generations>(snapshot)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
-            if filter.mould().layout() == Layout::Windows {
+            if filter.template().layout() == Layout::Overlapping {
                 // Those are read, whatever is asked for.
                 return Ok(filter);
             }
@@ -92,7 +94,7 @@ impl Memory {
                 return Ok(filter);
             }
         }
-        Generations::read_file(snapshot, self.bytes, key)
+        Load::new().length(self.bytes).key(key).file::<Generations>(snapshot)
     }
 
     fn way(&self, keys: u64, logged: u64) -> Way {
@@ -136,7 +138,7 @@ impl Memory {
             None => {}
         }
         if self.is_fetched() {
-            prefetch::fetch(hashes, |keys| filter.contains_hash_batch(keys, &mut Vec::new()));
+            prefetch::fetch(hashes, |keys| drop(filter.contains_batch(keys)));
         }
     }
 
@@ -149,7 +151,7 @@ impl Memory {
     pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
         let found = filter.generations().rev().find(|one| one.number == generation);
         if let Some(one) = found.filter(|_| self.is_fetched()) {
-            prefetch::fetch(hashes, |keys| one.filter.contains_hash_batch(keys, &mut Vec::new()));
+            prefetch::fetch(hashes, |keys| drop(one.filter.contains_batch(keys)));
         }
     }
 }
@@ -174,7 +176,7 @@ impl View {
     /// # store.finish()?;
     /// let mut view = Store::read(&path)?;
     /// let hash = view.filter.hasher().hash(b"a");
-    /// assert!(view.asked(&[hash]).contains_hash(hash));
+    /// assert!(view.asked(&[hash]).contains(hash));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
@@ -216,7 +218,7 @@ mod tests {
     /// Held twice, once as what was read and once as what it grew out of, they would take twice the memory.
     #[test]
     fn windows_do_not_count_as_mapped() {
-        for layout in [Layout::Buckets, Layout::Windows] {
+        for layout in [Layout::Buckets, Layout::Overlapping] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("seen.coua");
             let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write(new().capacity(20_000).rate(0.01), &folder.join("fixed.coua"))?;
     write(new().capacity(100), &folder.join("growing.coua"))?;
     write(new().capacity(300_000).hash_bits(40), &folder.join("large.coua"))?;
-    let overlapping = new().capacity(1000).hash_bits(40).layout(Layout::Windows);
+    let overlapping = new().capacity(1000).hash_bits(40).layout(Layout::Overlapping);
     write(overlapping.hasher(KeyHasher::xxh3(u64::MAX)), &folder.join("overlapping.coua"))?;
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! A Bloom filter, to be compared with.
 
+use coua::bloom::BloomFilter;
 use coua::sizing::bloom::BloomPlan;
-use coua::{BloomFilter, Insertion, KeyHasher};
+use coua::{Insertion, KeyHasher};
 
 use crate::state::with;
 
@@ -22,7 +23,7 @@ pub(crate) extern "C" fn bloom_new(bits: u32, probes: u32) -> i32 {
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn bloom_insert(number: i32) -> i32 {
     with(|state| {
-        let inserted = state.blooms.get(number).insert(&state.input);
+        let inserted = state.blooms.get(number).insert_unique(&state.input);
         i32::from(inserted == Insertion::Inserted)
     })
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use coua::inspect_file::{Contents, TableView};
-use coua::{Clock, KeyHash, LoadError};
+use coua::window::Clock;
+use coua::{KeyHash, LoadError};
 use coua_store::inspect::{LogView, Logged, Source};
 use coua_store::{Role, Run, StoreError};
 use serde::Serialize;

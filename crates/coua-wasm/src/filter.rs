@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use coua::inspect_file::{Contents, TableView};
-use coua::{BuildError, CuckooFilter, Insertion, KeyHasher, Layout, LoadError, WhenFull};
+use coua::{BuildError, CuckooFilter, Insertion, KeyHasher, Layout, Load, LoadError, WhenFull};
 
 use crate::state::{number_of, with};
 use crate::view::{Description, Located, TableShown};
@@ -54,7 +54,7 @@ impl Options<'_> {
             builder = builder.slots_per_bucket(slots as u32);
         }
         if self.number(OVERLAPPING) == Some(1.0) {
-            builder = builder.layout(Layout::Windows);
+            builder = builder.layout(Layout::Overlapping);
         }
         let when_full = match self.number(WHEN_FULL) {
             Some(1.0) => WhenFull::Refuse,
@@ -81,7 +81,7 @@ pub(crate) extern "C" fn filter_new() -> i32 {
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_load() -> i32 {
     with(|state| {
-        let loaded = CuckooFilter::from_bytes(&state.input);
+        let loaded: Result<CuckooFilter, _> = Load::new().bytes(&state.input);
         let number = loaded.map(|filter| state.filters.add(filter));
         state.settle(number)
     })

@@ -36,7 +36,7 @@ fn sizes(items: u64, rate: f64) -> Sizes {
     let cuckoo = plan(Layout::Buckets, 4);
     Sizes {
         cuckoo: cuckoo.map(|plan| plan.bytes),
-        overlapping: plan(Layout::Windows, 2).map(|plan| plan.bytes),
+        overlapping: plan(Layout::Overlapping, 2).map(|plan| plan.bytes),
         bloom: BloomPlan::for_rate(items, rate).ok().map(BloomPlan::bytes),
         // A block of 256 bits reaches low rates only by being almost empty.
         blocked_bloom: BlockedBloomPlan::for_rate(items, rate)

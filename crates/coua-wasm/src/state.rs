@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
-use coua::{BloomFilter, CuckooFilter};
+use coua::CuckooFilter;
+use coua::bloom::BloomFilter;
 use serde::Serialize;
 
 use crate::file::OpenFile;

@@ -187,7 +187,7 @@ impl ParametersShown {
             _ => None,
         });
         Self {
-            overlapping: found.layout == Layout::Windows,
+            overlapping: found.layout == Layout::Overlapping,
             slots_per_bucket: found.slots_per_bucket,
             buckets: found.buckets,
             segment_slots: found.segment_slots,

@@ -44,7 +44,7 @@ impl Rows {
 fn in_batches(builder: CuckooFilterBuilder, hashes: &[KeyHash]) -> CuckooFilter {
     let mut filter = builder.capacity(hashes.len() as u64).build().expect("memory for the filter");
     for batch in hashes.chunks(BATCH) {
-        filter.insert_hash_batch(batch).expect("room");
+        filter.insert_batch(batch).expect("room");
     }
     filter
 }
@@ -58,10 +58,10 @@ fn build(name: &str, builder: &CuckooFilterBuilder, hashes: &[KeyHash], rows: &m
         let builder = builder.clone().threads(threads);
         let what = |call: &str| format!("{name}: {call}, threads: {threads}");
         rows.time(what("build_from_hashes"), items, || {
-            builder.clone().build_from_hashes(hashes).expect("room")
+            builder.clone().build_from(hashes).expect("room")
         });
         rows.time(what("build_unique_from_hashes"), items, || {
-            builder.build_unique_from_hashes(hashes).expect("room")
+            builder.build_unique_from(hashes).expect("room")
         });
     }
 }
@@ -77,7 +77,7 @@ fn main() {
         let fixed = CuckooFilter::builder().when_full(WhenFull::Refuse);
         build("4 x 16 bits", &fixed.clone().rate(1.3e-4), &hashes, &mut rows);
         build("4 x 13 bits", &fixed.clone().rate(0.001), &hashes, &mut rows);
-        let windows = fixed.rate(0.001).layout(Layout::Windows);
+        let windows = fixed.rate(0.001).layout(Layout::Overlapping);
         build("windows of 12 bits", &windows, &hashes, &mut rows);
         build("64 hash bits", &CuckooFilter::builder(), &hashes, &mut rows);
     }

@@ -62,21 +62,18 @@ fn shared(items: u64, hashes: &[KeyHash], batch: usize, threads: usize, rows: &m
     let repeats = || {
         let (seen, mut outcomes) = (&seen, Vec::new());
         move |part: &[KeyHash]| {
-            seen.insert_unique_hash_batch(part, &mut outcomes).expect("room");
+            seen.insert_unique_batch_into(part, &mut outcomes).expect("room");
         }
     };
     row("insert_unique, all repeats", rate(stored, batch, threads, repeats));
-    let removals = || {
-        let (seen, mut removed) = (&seen, Vec::new());
-        move |part: &[KeyHash]| seen.remove_hash_batch(part, &mut removed)
-    };
+    let removals = || |part: &[KeyHash]| drop(black_box(seen.remove_batch(part)));
     row("remove", rate(stored, batch, threads, removals));
     let growing = SharedCuckooFilter::new();
     row("growing, insert", inserted(&growing, stored, batch, threads));
 }
 
 fn inserted(seen: &SharedCuckooFilter, hashes: &[KeyHash], batch: usize, threads: usize) -> f64 {
-    rate(hashes, batch, threads, || |part: &[KeyHash]| seen.insert_hash_batch(part).expect("room"))
+    rate(hashes, batch, threads, || |part: &[KeyHash]| seen.insert_batch(part).expect("room"))
 }
 
 fn looked_up(
@@ -87,16 +84,15 @@ fn looked_up(
     row: &mut impl FnMut(&str, f64),
 ) {
     let batches = || {
-        let mut present = Vec::new();
         move |part: &[KeyHash]| {
-            seen.contains_hash_batch(part, &mut present);
+            let present = seen.contains_batch(part);
             black_box(&present);
         }
     };
     row("lookup present and absent", rate(hashes, batch, threads, batches));
     let singles = || {
         |part: &[KeyHash]| {
-            black_box(part.iter().filter(|&&key| seen.contains_hash(key)).count());
+            black_box(part.iter().filter(|&&key| seen.contains(key)).count());
         }
     };
     let some = &hashes[hashes.len() * 7 / 8..];
@@ -112,19 +108,18 @@ fn plain(items: u64, hashes: &[KeyHash], batch: usize, rows: &mut Rows) {
         let rate = hashes.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
         rows.add(format!("{what}, plain filter"), rate);
     };
-    let (mut present, mut removed) = (Vec::new(), Vec::new());
     timed("insert to 95 %", stored, &mut |part| {
-        seen.insert_hash_batch(part).expect("room");
+        seen.insert_batch(part).expect("room");
     });
     timed("lookup present and absent", hashes, &mut |part| {
-        seen.contains_hash_batch(part, &mut present);
+        black_box(seen.contains_batch(part));
     });
     timed("remove", stored, &mut |part| {
-        seen.remove_hash_batch(part, &mut removed);
+        black_box(seen.remove_batch(part));
     });
     let mut growing = CuckooFilter::new();
     timed("growing, insert", stored, &mut |part| {
-        growing.insert_hash_batch(part).expect("room");
+        growing.insert_batch(part).expect("room");
     });
 }
 

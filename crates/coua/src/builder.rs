@@ -1,16 +1,16 @@
 //! Describing a filter before it exists.
 
+use crate::cuckoo::{CuckooFilter, Policy, WhenFull};
 use crate::error::BuildError;
-use crate::filter::{CuckooFilter, Policy, WhenFull};
-use crate::geometry::{Geometry, LOW_BITS, Layout};
 use crate::hash::KeyHasher;
+use crate::kernel::{Geometry, LOW_BITS, Layout};
 use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
 
 /// Items a filter starts with room for if nothing is said.
 const DEFAULT_CAPACITY: u64 = 15_000;
-/// Steps after which a relocation gives up. Relocations at the planned load take 1 to 3 steps on
-/// average; the longest tail seen at full load is a few hundred.
-const DEFAULT_MAX_RELOCATIONS: u32 = 500;
+/// Steps after which an eviction chain gives up. Chains at the planned load take 1 to 3 steps on average; the
+/// longest seen at full load took a few hundred.
+const DEFAULT_MAX_EVICTIONS: u32 = 500;
 
 /// Describes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
 ///
@@ -31,10 +31,49 @@ pub struct CuckooFilterBuilder {
     hash_bits: Option<u32>,
     slots_per_bucket: Option<u32>,
     layout: Layout,
-    max_relocations: u32,
+    max_evictions: u32,
     pub(crate) hasher: KeyHasher,
     when_full: WhenFull,
     pub(crate) threads: usize,
+}
+
+impl Default for CuckooFilter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CuckooFilter {
+    /// A filter that keeps all 64 bits of every key's hash and grows without limit: the expected
+    /// number of wrong "seen" answers over a stream of n keys is n^2 / 2^65.
+    ///
+    /// Starts at about 100 KiB.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for that.
+    pub fn new() -> Self {
+        Self::builder().build().expect("the default filter needs 100 KiB of memory")
+    }
+
+    /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
+    ///
+    /// Memory for them is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much. It takes
+    /// more only where a segment is crowded, by chance or by keys that were chosen for that: then the segment
+    /// splits. A filter that never does is built with [`WhenFull::Refuse`].
+    ///
+    /// # Errors
+    ///
+    /// If `rate` is no probability between 0 and 1 or too small for a 64-bit hash, or memory is
+    /// lacking.
+    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
+        Self::builder().capacity(items).rate(rate).build()
+    }
+
+    /// Describes a filter in detail.
+    pub fn builder() -> CuckooFilterBuilder {
+        CuckooFilterBuilder::default()
+    }
 }
 
 impl Default for CuckooFilterBuilder {
@@ -46,7 +85,7 @@ impl Default for CuckooFilterBuilder {
             hash_bits: None,
             slots_per_bucket: None,
             layout: Layout::Buckets,
-            max_relocations: DEFAULT_MAX_RELOCATIONS,
+            max_evictions: DEFAULT_MAX_EVICTIONS,
             hasher: KeyHasher::default(),
             when_full: WhenFull::default(),
             threads: 1,
@@ -55,40 +94,23 @@ impl Default for CuckooFilterBuilder {
 }
 
 impl CuckooFilterBuilder {
-    /// More steps than this help nobody: a relocation that long has failed.
-    pub(crate) const MOST_RELOCATIONS: u32 = 10_000;
+    /// More steps than this help nobody: so long a chain has failed.
+    pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
     /// Items that there is room for without growing. Default: 15,000, or as many as there are keys in
     /// [`build_from`](Self::build_from) and its twins.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().capacity(1_000_000).build()?;
-    /// assert!(filter.capacity() >= 1_000_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn capacity(mut self, items: u64) -> Self {
         self.capacity = Some(items);
         self
     }
 
     /// Items up to which the rate holds. Default: the capacity if a rate is given, else no limit.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().rate(0.01).max_items(1_000_000).build()?;
-    /// assert!(filter.memory_bytes() < 100_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn max_items(mut self, items: u64) -> Self {
         self.max_items = Some(items);
         self
     }
 
     /// False-positive rate with `max_items` items, between 0 and 1 (both excluded).
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().capacity(1000).rate(0.01).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn rate(mut self, rate: f64) -> Self {
         self.rate = Some(rate);
         self
@@ -101,69 +123,36 @@ impl CuckooFilterBuilder {
     /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and is full. That is from some
     /// 2^(`hash_bits` - 6) items on, with four slots in a bucket 2^(`hash_bits` - 4): for more, give it
     /// more bits or their `capacity`.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().hash_bits(40).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn hash_bits(mut self, bits: u32) -> Self {
         self.hash_bits = Some(bits);
         self
     }
 
     /// Slots of a bucket: 1, 2, 4 (default) or 8. More slots allow a higher load at more bits.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().slots_per_bucket(8).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn slots_per_bucket(mut self, slots: u32) -> Self {
         self.slots_per_bucket = Some(slots);
         self
     }
 
-    /// Disjoint buckets (default) or overlapping windows.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// let small = coua::CuckooFilter::builder().layout(Layout::Windows).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
+    /// Disjoint buckets (default) or overlapping buckets.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Steps after which making room for an item is given up, at most 10,000. Default: 500.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().max_relocations(100).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn max_relocations(mut self, steps: u32) -> Self {
-        self.max_relocations = steps;
+    /// Steps after which an eviction chain gives up ("kicks"), at most 10,000. Default: 500.
+    pub fn max_evictions(mut self, steps: u32) -> Self {
+        self.max_evictions = steps;
         self
     }
 
     /// Hash algorithm and seed. Default: XXH3 with seed 0.
-    ///
-    /// ```
-    /// use coua::KeyHasher;
-    /// let filter = coua::CuckooFilter::builder().hasher(KeyHasher::xxh3(42)).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
         self.hasher = hasher;
         self
     }
 
     /// What to do when an item finds no room. Default: [`WhenFull::Grow`].
-    ///
-    /// ```
-    /// use coua::WhenFull;
-    /// let fixed = coua::CuckooFilter::builder().capacity(100).rate(0.01).when_full(WhenFull::Refuse).build()?;
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self
@@ -171,12 +160,6 @@ impl CuckooFilterBuilder {
 
     /// Threads that fill the filter in [`build_from`](Self::build_from) and its twins; 0 takes as many as
     /// the machine runs at once. Default: 1. The filter does not depend on it.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().threads(2).build_from(&["kestrel", "merlin"])?;
-    /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -187,10 +170,6 @@ impl CuckooFilterBuilder {
     /// # Errors
     ///
     /// [`BuildError`] if the description contradicts itself or memory lacks.
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::builder().rate(2.0).build().is_err());
-    /// ```
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
         let (geometry, policy) = self.checked()?;
         Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
@@ -202,7 +181,7 @@ impl CuckooFilterBuilder {
         let policy = Policy {
             max_items,
             when_full: self.when_full,
-            max_relocations: self.max_relocations.min(Self::MOST_RELOCATIONS),
+            max_evictions: self.max_evictions.min(Self::MAX_EVICTIONS),
         };
         Ok((geometry, policy))
     }
@@ -213,19 +192,13 @@ impl CuckooFilterBuilder {
     /// # Errors
     ///
     /// As [`build`](Self::build), but for memory.
-    ///
-    /// ```
-    /// let builder = coua::CuckooFilter::builder().capacity(1_000_000);
-    /// assert_eq!(builder.plan()?.hash_bits, 64.0);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn plan(&self) -> Result<CuckooPlan, BuildError> {
         let Planned { geometry, capacity, .. } = self.planned()?;
         Ok(CuckooPlan::of(&geometry, capacity))
     }
 
     fn planned(&self) -> Result<Planned, BuildError> {
-        let default_slots = if self.layout == Layout::Windows { 2 } else { 4 };
+        let default_slots = if self.layout == Layout::Overlapping { 2 } else { 4 };
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(self.layout, slots_per_bucket)?;
         let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
@@ -280,7 +253,7 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
 /// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
 /// once more than the others.
 fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
-    let stride = if layout == Layout::Windows { 1 } else { slots_per_bucket };
+    let stride = if layout == Layout::Overlapping { 1 } else { slots_per_bucket };
     let slots = items as f64 / loads(layout, slots_per_bucket).split;
     let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
     (cells.log2().ceil() as u32).clamp(8, 64)

@@ -3,11 +3,11 @@
 //! As in growth, an item's representative hash is inserted elsewhere; but here the target may tell
 //! fewer hashes apart, so that different items become copies of one, and may refuse.
 
-use crate::KeyHash;
+use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
-use crate::filter::CuckooFilter;
-use crate::geometry::{Geometry, Layout, Resolution};
-use crate::prepared::Copies;
+use crate::hash::KeyHash;
+use crate::kernel::IfPresent;
+use crate::kernel::{Geometry, Layout, Resolution};
 use crate::sizing::{self, fitted};
 
 /// What [`CuckooFilter::convert`] makes.
@@ -18,9 +18,9 @@ pub enum Conversion {
     Rate(f64),
     /// A coarser copy that remembers this many bits of the hash, 8..=64.
     HashBits(u32),
-    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (windows: 2).
+    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (overlapping: 2).
     Layout {
-        /// Disjoint buckets or overlapping windows.
+        /// Disjoint buckets or overlapping buckets.
         layout: Layout,
         /// Slots of a bucket.
         slots_per_bucket: u32,
@@ -54,7 +54,10 @@ impl CuckooFilter {
             Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
                 self.remembered()?;
-                fitted(Geometry { layout, slots_per_bucket, ..self.geometry }, self.room())
+                fitted(
+                    Geometry { layout, slots_per_bucket, ..*self.geometry() },
+                    self.items_to_copy(),
+                )
             }
         };
         self.rebuilt(geometry)
@@ -62,7 +65,7 @@ impl CuckooFilter {
 
     /// The hash bits that it remembers, a whole number if it can grow.
     fn remembered(&self) -> Result<u32, ConvertError> {
-        match self.geometry.resolution {
+        match self.geometry().resolution {
             Resolution::Prefix { bits } => Ok(bits),
             Resolution::Cells { .. } => {
                 Err(ConvertError::FixedSize { smallest: self.smallest_rate() })
@@ -70,9 +73,9 @@ impl CuckooFilter {
         }
     }
 
-    /// Items that a copy is to have room for: a full filter may hold more than it was planned for.
-    fn room(&self) -> u64 {
-        self.capacity().max(self.stored)
+    /// Items that a copy is planned for: a full filter may hold more than it was planned for itself.
+    fn items_to_copy(&self) -> u64 {
+        self.capacity().max(self.stored())
     }
 
     fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
@@ -83,15 +86,15 @@ impl CuckooFilter {
             return Err(ConvertError::Finer { wanted, remembered });
         }
         let resolution = Resolution::Prefix { bits };
-        Ok(fitted(Geometry { resolution, ..self.geometry }, self.room()))
+        Ok(fitted(Geometry { resolution, ..*self.geometry() }, self.items_to_copy()))
     }
 
     /// As many as there may be in slots of a coarser copy, at least 1.
     fn most_items(&self) -> f64 {
-        // Copies from the side table may find free slots in the new table.
-        let copies = u64::from(self.geometry.slots_per_bucket);
-        let more: u64 = self.side.iter().map(|(_, aside)| aside.extra.min(copies)).sum();
-        (self.stored + more).max(1) as f64
+        // Copies from the overflow table may find free slots in the new table.
+        let copies = u64::from(self.geometry().slots_per_bucket);
+        let more: u64 = self.overflow().iter().map(|(_, entry)| entry.extra.min(copies)).sum();
+        (self.stored() + more).max(1) as f64
     }
 
     /// The rate of a copy that remembers all.
@@ -107,7 +110,7 @@ impl CuckooFilter {
             return Err(ConvertError::FinerRate { rate, smallest });
         }
         let wanted = (self.most_items() / rate).log2();
-        match self.geometry.resolution {
+        match self.geometry().resolution {
             Resolution::Prefix { bits } => {
                 self.with_hash_bits((wanted.ceil().max(8.0) as u32).min(bits))
             }
@@ -115,28 +118,28 @@ impl CuckooFilter {
                 let spare = self.hash_bits() - wanted;
                 let resolution =
                     Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
-                Ok(Geometry { resolution, ..self.geometry })
+                Ok(Geometry { resolution, ..*self.geometry() })
             }
         }
     }
 
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
-    pub(crate) fn absorb(&mut self, other: &Self, copies: Copies) -> Result<(), Full> {
-        for (_, index) in other.directory.in_hash_order() {
+    pub(crate) fn absorb(&mut self, other: &Self, if_present: IfPresent) -> Result<(), Full> {
+        for (_, index) in other.directory().in_hash_order() {
             let hashes =
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_all(&hashes, copies, &mut []).map_err(|stopped| stopped.full)?;
+            self.insert_all(&hashes, if_present, &mut []).map_err(|stopped| stopped.full)?;
         }
         // Those that count against the limit of items come before those that need not.
-        for (hash, aside) in other.side.iter().filter(|(_, aside)| aside.homeless > 0) {
-            match copies {
-                Copies::Add => self.insert_copies(hash, aside.homeless)?,
-                Copies::Keep => self.insert_unique_hash(hash).map(drop)?,
+        for (hash, entry) in other.overflow().iter().filter(|(_, entry)| entry.overflowed > 0) {
+            match if_present {
+                IfPresent::AddCopy => self.insert_copies(hash, entry.overflowed)?,
+                IfPresent::Skip => self.insert_unique(hash).map(drop)?,
             }
         }
-        if copies == Copies::Add {
-            for (hash, aside) in other.side.iter() {
-                self.insert_copies(hash, aside.extra)?;
+        if if_present == IfPresent::AddCopy {
+            for (hash, entry) in other.overflow().iter() {
+                self.insert_copies(hash, entry.extra)?;
             }
         }
         Ok(())
@@ -146,30 +149,30 @@ impl CuckooFilter {
         let mut left = copies;
         while left > 0 {
             let probe = self.locate(hash);
-            let full_house = self.slots_holding(&probe) >= self.geometry.slots_per_bucket;
-            if full_house || self.side_copies(&probe) > 0 {
-                return self.set_aside(&probe, left);
+            let has_bucketful = self.slots_holding(&probe) >= self.geometry().slots_per_bucket;
+            if has_bucketful || self.overflow_copies(&probe) > 0 {
+                return self.add_extra_copies(&probe, left);
             }
-            self.insert_hash(hash)?;
+            self.insert(hash)?;
             left -= 1;
         }
         Ok(())
     }
 
-    /// The same items in another geometry, or in one like it with more room.
+    /// The same items in another geometry, or in one like it with more slots.
     fn rebuilt(&self, mut geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         loop {
-            let mut filter = Self::empty(geometry, self.policy, self.hasher).map_err(build)?;
-            let Err(full) = filter.absorb(self, Copies::Add) else { return Ok(filter) };
-            // Copies of a key have two buckets only, and small tables luck.
-            let roomier = fitted(geometry, geometry.slots());
+            let mut filter = Self::empty(geometry, *self.policy(), self.hasher()).map_err(build)?;
+            let Err(full) = filter.absorb(self, IfPresent::AddCopy) else { return Ok(filter) };
+            // Duplicates compete for two buckets, and small tables vary; retry with more slots.
+            let larger = fitted(geometry, geometry.slots());
             let may_try = matches!(full.reason, FullReason::NoRoom | FullReason::Crowded)
                 && geometry.slots() < 2 * self.slots();
-            if !may_try || roomier.slots() <= geometry.slots() {
+            if !may_try || larger.slots() <= geometry.slots() {
                 return Err(ConvertError::Full(full));
             }
-            geometry = roomier;
+            geometry = larger;
         }
     }
 }

@@ -11,6 +11,17 @@ pub enum Insertion {
     /// The key (or, with the false-positive rate's probability, another one) was there already;
     /// nothing was changed.
     AlreadyPresent,
+    /// Of a batch alone: the key was absent and found no room; or it stands after such a key in a
+    /// batch that stops there. A call for one key gives [`Full`] instead.
+    Refused,
+}
+
+impl Insertion {
+    /// Whether the key was absent and is in the filter now.
+    #[inline]
+    pub fn is_new(self) -> bool {
+        self == Self::Inserted
+    }
 }
 
 /// The filter refused an insert; not one of its answers changed.
@@ -144,7 +155,7 @@ pub enum BuildError {
         /// The bits asked for.
         bits: u32,
     },
-    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in windows.
+    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping ones.
     SlotsPerBucket {
         /// The slots asked for.
         slots: u32,
@@ -185,7 +196,7 @@ impl fmt::Display for BuildError {
             Self::HashBits { bits } => write!(f, "hash bits {bits} are not between 8 and 64"),
             Self::SlotsPerBucket { slots } => write!(
                 f,
-                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (windows have 2)"
+                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
             ),
             Self::CapacityAboveMaxItems { capacity, max_items } => {
                 write!(f, "capacity {capacity} is above the maximum of {max_items} items")

@@ -8,7 +8,10 @@
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -23,26 +26,145 @@ pub struct KeyHash(u64);
 
 impl KeyHash {
     /// Takes 64 bits that are already a uniform hash of the key.
-    ///
-    /// ```
-    /// # use coua::KeyHash;
-    /// assert_eq!(KeyHash::from_u64(7).to_u64(), 7);
-    /// ```
     #[inline]
     pub const fn from_u64(bits: u64) -> Self {
         Self(bits)
     }
 
     /// The 64 bits.
-    ///
-    /// ```
-    /// assert_eq!(coua::KeyHash::from_u64(7).to_u64(), 7);
-    /// ```
     #[inline]
     pub const fn to_u64(self) -> u64 {
         self.0
     }
 }
+
+impl From<u64> for KeyHash {
+    #[inline]
+    fn from(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+/// What filters take as keys: bytes, integers, and hashes made elsewhere.
+///
+/// * Strings, byte slices, arrays and vectors are hashed as their bytes.
+/// * Integers are hashed as eight bytes, little endian, whatever their type: `7_u8` and `7_i64` are one
+///   key. Negative numbers are sign-extended first.
+/// * A [`KeyHash`] is taken as it is.
+///
+/// The hash is part of what a filter stores, so it must be the same in every version and on every
+/// platform. An implementation for another type hands bytes, or an integer, on to the hasher:
+///
+/// ```
+/// use coua::{CuckooFilter, Key, KeyHash, KeyHasher};
+///
+/// struct Customer {
+///     number: u64,
+///     name: String,
+/// }
+///
+/// impl Key for Customer {
+///     fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+///         hasher.hash(self.number)
+///     }
+/// }
+///
+/// let mut seen = CuckooFilter::new();
+/// seen.insert(Customer { number: 7, name: "Ada".into() })?;
+/// assert!(seen.contains(7_u64));
+/// # Ok::<(), coua::Full>(())
+/// ```
+pub trait Key {
+    /// The hash of this key.
+    fn hash_with(&self, hasher: KeyHasher) -> KeyHash;
+
+    /// The hashes of many keys, in order. `space` may be used for them.
+    #[inline]
+    fn hash_all<'a>(
+        keys: &'a [Self],
+        hasher: KeyHasher,
+        space: &'a mut Vec<KeyHash>,
+    ) -> &'a [KeyHash]
+    where
+        Self: Sized,
+    {
+        space.clear();
+        space.extend(keys.iter().map(|key| key.hash_with(hasher)));
+        space
+    }
+}
+
+impl Key for KeyHash {
+    #[inline]
+    fn hash_with(&self, _hasher: KeyHasher) -> Self {
+        *self
+    }
+
+    #[inline]
+    fn hash_all<'a>(keys: &'a [Self], _: KeyHasher, _: &'a mut Vec<Self>) -> &'a [Self] {
+        keys
+    }
+}
+
+impl Key for [u8] {
+    #[inline]
+    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self)
+    }
+}
+
+impl Key for str {
+    #[inline]
+    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self.as_bytes())
+    }
+}
+
+impl<const N: usize> Key for [u8; N] {
+    #[inline]
+    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self)
+    }
+}
+
+/// Types that stand for another key.
+macro_rules! borrowed_keys {
+    ($([$($generics:tt)*] $type:ty),*) => {$(
+        impl<$($generics)*> Key for $type {
+            #[inline]
+            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+                (**self).hash_with(hasher)
+            }
+        }
+    )*};
+}
+
+borrowed_keys!(
+    [] String,
+    [] Vec<u8>,
+    [K: Key + ?Sized] &K,
+    [K: Key + ?Sized] &mut K,
+    [K: Key + ?Sized] Box<K>,
+    [K: Key + ?Sized] Rc<K>,
+    [K: Key + ?Sized] Arc<K>,
+    [K: Key + ToOwned + ?Sized] Cow<'_, K>
+);
+
+macro_rules! integer_keys {
+    ($($type:ty => $wide:ty),*) => {$(
+        impl Key for $type {
+            #[inline]
+            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
+            }
+        }
+    )*};
+}
+
+integer_keys!(
+    u8 => u64, u16 => u64, u32 => u64, u64 => u64, usize => u64,
+    i8 => i64, i16 => i64, i32 => i64, i64 => i64, isize => i64
+);
 
 /// A hash algorithm together with its seed or key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +193,15 @@ impl fmt::Debug for HashAlgorithm {
 }
 
 /// Hashes keys for a filter. Small and `Copy`; filters with equal hashers agree about every key.
+///
+/// ```
+/// use coua::{HashAlgorithm, KeyHasher};
+///
+/// assert_eq!(KeyHasher::default().algorithm(), HashAlgorithm::Xxh3 { seed: 0 });
+/// assert_eq!(KeyHasher::default().hash("").to_u64(), 0x2d06_8005_38d3_94c2);
+/// let keyed = KeyHasher::siphash13(*b"0123456789abcdef");
+/// assert_ne!(keyed.hash("a"), KeyHasher::default().hash("a"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHasher {
     algorithm: HashAlgorithm,
@@ -85,45 +216,28 @@ impl Default for KeyHasher {
 
 impl KeyHasher {
     /// XXH3-64 with `seed`.
-    ///
-    /// ```
-    /// # use coua::KeyHasher;
-    /// assert_eq!(KeyHasher::xxh3(0).hash(b"").to_u64(), 0x2d06_8005_38d3_94c2);
-    /// ```
     pub const fn xxh3(seed: u64) -> Self {
         Self { algorithm: HashAlgorithm::Xxh3 { seed } }
     }
 
     /// SipHash-1-3 with a 128-bit `key`, which should be random and secret.
-    ///
-    /// ```
-    /// # use coua::KeyHasher;
-    /// let keyed = KeyHasher::siphash13(*b"0123456789abcdef");
-    /// assert_ne!(keyed.hash(b"a"), KeyHasher::default().hash(b"a"));
-    /// ```
     pub const fn siphash13(key: [u8; 16]) -> Self {
         Self { algorithm: HashAlgorithm::SipHash13 { key } }
     }
 
     /// The algorithm and its seed or key.
-    ///
-    /// ```
-    /// use coua::{HashAlgorithm, KeyHasher};
-    /// assert_eq!(KeyHasher::xxh3(3).algorithm(), HashAlgorithm::Xxh3 { seed: 3 });
-    /// ```
     pub const fn algorithm(self) -> HashAlgorithm {
         self.algorithm
     }
 
-    /// Hashes the bytes of a key. O(bytes), never fails.
-    ///
-    /// ```
-    /// # use coua::KeyHasher;
-    /// let hasher = KeyHasher::default();
-    /// assert_eq!(hasher.hash(b"kestrel"), hasher.hash("kestrel".as_bytes()));
-    /// ```
+    /// Hashes a key. O(bytes).
     #[inline]
-    pub fn hash(self, key: &[u8]) -> KeyHash {
+    pub fn hash<K: Key>(self, key: K) -> KeyHash {
+        key.hash_with(self)
+    }
+
+    #[inline]
+    fn hash_bytes(self, key: &[u8]) -> KeyHash {
         KeyHash(match self.algorithm {
             HashAlgorithm::Xxh3 { seed } => xxh3_64_with_seed(key, seed),
             HashAlgorithm::SipHash13 { key: secret } => {
@@ -131,23 +245,38 @@ impl KeyHasher {
             }
         })
     }
-
-    /// Hashes an integer as its eight bytes, little endian.
-    ///
-    /// ```
-    /// # use coua::KeyHasher;
-    /// let hasher = KeyHasher::default();
-    /// assert_eq!(hasher.hash_u64(1), hasher.hash(&[1, 0, 0, 0, 0, 0, 0, 0]));
-    /// ```
-    #[inline]
-    pub fn hash_u64(self, key: u64) -> KeyHash {
-        self.hash(&key.to_le_bytes())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_keys_of_different_types_have_one_hash() {
+        for hasher in [KeyHasher::xxh3(3), KeyHasher::siphash13([1; 16])] {
+            let text = hasher.hash(b"wren");
+            let owned = [hasher.hash("wren".to_owned()), hasher.hash(b"wren".to_vec())];
+            assert_eq!(owned, [text; 2]);
+            let shared: [Box<str>; 1] = ["wren".into()];
+            assert_eq!([hasher.hash(&shared[0]), hasher.hash(Cow::from("wren"))], [text; 2]);
+            assert_eq!([hasher.hash(Rc::new("wren")), hasher.hash(Arc::new("wren"))], [text; 2]);
+            let seven = hasher.hash([7, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!([hasher.hash(7_u8), hasher.hash(7_i16), hasher.hash(7_u64)], [seven; 3]);
+            let minus_one = hasher.hash([0xff; 8]);
+            assert_eq!(
+                [hasher.hash(-1_i8), hasher.hash(-1_i64), hasher.hash(u64::MAX)],
+                [minus_one; 3]
+            );
+            assert_eq!(hasher.hash(seven), seven);
+        }
+    }
+
+    #[test]
+    fn hashes_are_not_copied() {
+        let (hashes, mut space) = ([1, 2].map(KeyHash::from_u64), Vec::new());
+        let same = KeyHash::hash_all(&hashes, KeyHasher::default(), &mut space);
+        assert!(std::ptr::eq(same, &hashes) && space.is_empty());
+    }
 
     #[test]
     fn debug_text_does_not_tell_the_secret_key() {

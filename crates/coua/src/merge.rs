@@ -2,9 +2,13 @@
 
 use std::fmt;
 
-use crate::error::{Full, FullReason, MergeError, OutOfMemory};
-use crate::filter::{CuckooFilter, WhenFull};
-use crate::prepared::Copies;
+use crate::cuckoo::{CuckooFilter, WhenFull};
+use crate::error::{Full, FullReason, MergeError};
+use crate::hash::Key;
+use crate::kernel::IfPresent;
+
+/// Keys that `extend` inserts together.
+const EXTEND_BATCH: usize = 1 << 13;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
@@ -27,7 +31,7 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, Copies::Add)
+        self.merge_as(other, IfPresent::AddCopy)
     }
 
     /// Adds the items of `other` that are absent: the union of two sets that were filled by
@@ -48,14 +52,14 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, Copies::Keep)
+        self.merge_as(other, IfPresent::Skip)
     }
 
-    fn merge_as(&mut self, other: &Self, copies: Copies) -> Result<(), MergeError> {
-        if self.hasher != other.hasher {
+    fn merge_as(&mut self, other: &Self, if_present: IfPresent) -> Result<(), MergeError> {
+        if self.hasher() != other.hasher() {
             return Err(MergeError::Hasher);
         }
-        if !other.geometry.resolves(&self.geometry) {
+        if !other.geometry().resolves(self.geometry()) {
             return Err(MergeError::Resolution {
                 into_bits: self.hash_bits(),
                 from_bits: other.hash_bits(),
@@ -64,15 +68,15 @@ impl CuckooFilter {
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
         // With room for them it need not grow on the way; without memory for that it still may.
-        let expected = match copies {
-            Copies::Add => self.stored.saturating_add(other.stored),
-            Copies::Keep => self.stored.max(other.stored),
+        let expected = match if_present {
+            IfPresent::AddCopy => self.stored().saturating_add(other.stored()),
+            IfPresent::Skip => self.stored().max(other.stored()),
         };
-        let most = match self.policy.when_full {
+        let most = match self.policy().when_full {
             WhenFull::ExceedRate => u64::MAX,
-            _ => self.policy.max_items,
+            _ => self.policy().max_items,
         };
-        let more = expected.min(most).saturating_sub(self.stored);
+        let more = expected.min(most).saturating_sub(self.stored());
         match union.reserve(more) {
             // On its way there it would not become what it becomes without the limit.
             Err(full) if full.reason == FullReason::MemoryLimit => {
@@ -80,33 +84,9 @@ impl CuckooFilter {
             }
             Ok(()) | Err(_) => {}
         }
-        union.absorb(other, copies).map_err(MergeError::Full)?;
+        union.absorb(other, if_present).map_err(MergeError::Full)?;
         *self = union;
         Ok(())
-    }
-
-    /// A copy in memory of its own. O(bytes); segments without items are not copied.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfMemory`] if there is not as much memory again.
-    ///
-    /// ```
-    /// let copy = coua::CuckooFilter::new().try_clone()?;
-    /// assert!(copy.is_empty());
-    /// # Ok::<(), coua::OutOfMemory>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
-        let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
-        Ok(Self {
-            side: self.side.try_clone()?,
-            stored: self.stored,
-            splits: self.splits,
-            whole: self.whole,
-            memory_limit: self.memory_limit,
-            ..copy
-        })
     }
 }
 
@@ -120,48 +100,36 @@ impl Clone for CuckooFilter {
     }
 }
 
-impl<K: AsRef<[u8]>> Extend<K> for CuckooFilter {
-    /// Inserts every key. O(1) expected for each.
+impl<K: Key> Extend<K> for CuckooFilter {
+    /// Inserts every key, in batches. O(1) expected for each.
     ///
     /// # Panics
     ///
     /// If the filter is full: `extend` has no way to refuse, and nothing may be lost silently. Use
     /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
-    ///
-    /// ```
-    /// let mut seen = coua::CuckooFilter::new();
-    /// seen.extend(["a", "b"]);
-    /// assert!(seen.contains("b"));
-    /// ```
-    ///
-    /// Here the second key is refused:
-    ///
-    /// ```should_panic
-    /// # let Ok(mut one) = coua::CuckooFilter::with_capacity(1, 0.01) else { return };
-    /// assert_eq!(one.max_items(), 1);
-    /// one.extend(["a", "b"]);
-    /// ```
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if let Err(full) = self.insert(key) {
-                refuse(&full);
+        let mut keys = keys.into_iter();
+        let mut batch = Vec::with_capacity(EXTEND_BATCH.min(keys.size_hint().0));
+        loop {
+            batch.clear();
+            batch.extend(keys.by_ref().take(EXTEND_BATCH));
+            if batch.is_empty() {
+                return;
+            }
+            if let Err(stopped) = self.insert_batch(&batch) {
+                refuse(&stopped.full);
             }
         }
     }
 }
 
-impl<K: AsRef<[u8]>> FromIterator<K> for CuckooFilter {
+impl<K: Key> FromIterator<K> for CuckooFilter {
     /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit. O(1)
     /// expected for each.
     ///
     /// # Panics
     ///
     /// If there is no memory for them.
-    ///
-    /// ```
-    /// let seen: coua::CuckooFilter = ["a", "b"].into_iter().collect();
-    /// assert!(seen.contains("a") && !seen.contains("c"));
-    /// ```
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut filter = Self::new();
         filter.extend(keys);

@@ -1,15 +1,13 @@
 //! Smoke tests of all that reads and writes memory by itself, small enough for Miri. The large tests are
 //! programs of their own, in `tests/`.
 
-use crate::{
-    BlockedBloomFilter, BloomFilter, CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout,
-    SharedCuckooFilter,
-};
+use crate::bloom::{BlockedBloomFilter, BloomFilter};
+use crate::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, SharedCuckooFilter};
 
 /// Every form of bucket, narrow and wide.
 fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
     let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-    let forms = forms.into_iter().chain([(Layout::Windows, 2)]);
+    let forms = forms.into_iter().chain([(Layout::Overlapping, 2)]);
     forms.flat_map(|(layout, slots)| {
         [24, 56].map(|bits| {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
@@ -19,7 +17,7 @@ fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
 }
 
 fn hashes(count: u64) -> Vec<KeyHash> {
-    (0..count).map(|number| KeyHasher::default().hash_u64(number)).collect()
+    (0..count).map(|number| KeyHasher::default().hash(number)).collect()
 }
 
 #[test]
@@ -27,18 +25,17 @@ fn filters_of_every_form() {
     for builder in builders() {
         let mut filter = builder.capacity(100).build().unwrap();
         let keys = hashes(130);
-        keys[..20].iter().for_each(|key| filter.insert_hash(*key).unwrap());
-        filter.insert_hash_batch(&keys[20..]).unwrap();
-        filter.insert_hash_batch(&[keys[0]; 12]).unwrap();
-        assert!(filter.count_hash(keys[0]) >= 13, "{filter:?}");
-        let mut present = Vec::new();
-        filter.contains_hash_batch(&keys, &mut present);
+        keys[..20].iter().for_each(|key| filter.insert(*key).unwrap());
+        filter.insert_batch(&keys[20..]).unwrap();
+        filter.insert_batch(&[keys[0]; 12]).unwrap();
+        assert!(filter.count(keys[0]) >= 13, "{filter:?}");
+        let present = filter.contains_batch(&keys);
         assert!(present.iter().all(|present| *present), "{filter:?}");
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
-        let mut read = CuckooFilter::from_bytes(&bytes).unwrap();
+        let mut read = crate::Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
         read.compact();
-        assert!(keys.iter().all(|key| read.contains_hash(*key) && read.remove_hash(*key)));
+        assert!(keys.iter().all(|key| read.contains(*key) && read.remove(*key)));
         assert_eq!(read.len(), 12, "{read:?}");
         drop(filter.try_clone().unwrap());
         filter.clear();
@@ -54,23 +51,23 @@ fn threads_share_filters() {
         for keys in hashes(60).chunks(20).map(<[_]>::to_vec) {
             let (shared, bloom) = (&shared, &bloom);
             scope.spawn(move || {
-                shared.insert_hash_batch(&keys).unwrap();
+                shared.insert_batch(&keys).unwrap();
                 for key in &keys {
-                    bloom.insert_hash(*key);
+                    bloom.insert_unique(*key);
                 }
-                assert!(keys.iter().all(|key| shared.contains_hash(*key)));
+                assert!(keys.iter().all(|key| shared.contains(*key)));
             });
         }
     });
-    assert!(hashes(60).iter().all(|key| shared.contains_hash(*key) && bloom.contains_hash(*key)));
+    assert!(hashes(60).iter().all(|key| shared.contains(*key) && bloom.contains(*key)));
     assert_eq!(shared.into_filter().len(), 60);
 }
 
 #[test]
 fn blocks_of_bits() {
     let mut filter = BlockedBloomFilter::with_capacity(100, 0.01).unwrap();
-    let (keys, mut outcomes, mut present) = (hashes(100), Vec::new(), Vec::new());
-    filter.insert_hash_batch(&keys, &mut outcomes);
-    filter.contains_hash_batch(&keys, &mut present);
+    let keys = hashes(100);
+    filter.insert_unique_batch(&keys);
+    let present = filter.contains_batch(&keys);
     assert!(present.iter().all(|present| *present));
 }

@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod keys;
+mod instruction_sets;
 mod layouts;
 mod random;
 
@@ -26,16 +27,16 @@ impl Pair {
     fn insert(&mut self, keys: &[KeyHash]) {
         let mut left = keys;
         while !left.is_empty() {
-            let (done, full) = match self.batched.insert_hash_batch(left) {
+            let (done, full) = match self.batched.insert_batch(left) {
                 Ok(()) => (left.len(), None),
                 Err(stopped) => (stopped.done, Some(stopped.full)),
             };
             for &key in &left[..done] {
-                assert_eq!(self.single.insert_hash(key), Ok(()));
+                assert_eq!(self.single.insert(key), Ok(()));
             }
             left = &left[done..];
             if let Some(full) = full {
-                assert_eq!(self.single.insert_hash(left[0]), Err(full));
+                assert_eq!(self.single.insert(left[0]), Err(full));
                 left = &left[1..];
                 self.refused += 1;
             }
@@ -46,14 +47,16 @@ impl Pair {
         let mut left = keys;
         let mut outcomes = Vec::new();
         while !left.is_empty() {
-            let full = self.batched.insert_unique_hash_batch(left, &mut outcomes).err();
-            assert_eq!(outcomes.len(), full.map_or(left.len(), |stopped| stopped.done));
-            for (&key, &outcome) in left.iter().zip(&outcomes) {
-                assert_eq!(self.single.insert_unique_hash(key), Ok(outcome));
+            let full = self.batched.insert_unique_batch_into(left, &mut outcomes).err();
+            let done = full.map_or(left.len(), |stopped| stopped.done);
+            assert_eq!(outcomes.len(), left.len());
+            assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));
+            for (&key, &outcome) in left[..done].iter().zip(&outcomes) {
+                assert_eq!(self.single.insert_unique(key), Ok(outcome));
             }
-            left = &left[outcomes.len()..];
+            left = &left[done..];
             if let Some(stopped) = full {
-                assert_eq!(self.single.insert_unique_hash(left[0]), Err(stopped.full));
+                assert_eq!(self.single.insert_unique(left[0]), Err(stopped.full));
                 left = &left[1..];
                 self.refused += 1;
             }
@@ -61,22 +64,20 @@ impl Pair {
     }
 
     fn remove(&mut self, keys: &[KeyHash]) {
-        let mut removed = Vec::new();
-        self.batched.remove_hash_batch(keys, &mut removed);
+        let removed = self.batched.remove_batch(keys);
         assert_eq!(removed.len(), keys.len());
         for (&key, &removed) in keys.iter().zip(&removed) {
-            assert_eq!(self.single.remove_hash(key), removed);
+            assert_eq!(self.single.remove(key), removed);
         }
     }
 
     fn look(&self, keys: &[KeyHash]) {
-        let (mut present, mut counts) = (Vec::new(), Vec::new());
-        self.batched.contains_hash_batch(keys, &mut present);
-        self.batched.count_hash_batch(keys, &mut counts);
+        let present = self.batched.contains_batch(keys);
+        let counts = self.batched.count_batch(keys);
         assert_eq!((present.len(), counts.len()), (keys.len(), keys.len()));
         for (at, &key) in keys.iter().enumerate() {
-            assert_eq!(self.single.contains_hash(key), present[at]);
-            assert_eq!(self.single.count_hash(key), counts[at]);
+            assert_eq!(self.single.contains(key), present[at]);
+            assert_eq!(self.single.count(key), counts[at]);
         }
     }
 
@@ -146,7 +147,7 @@ fn every_batch_size_to_refusal() {
     for size in 1..=1000 {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let builder = builder.max_relocations([500, 20, 1, 0][size % 4]);
+        let builder = builder.max_evictions([500, 20, 1, 0][size % 4]);
         let fixed = builder.clone().capacity(1_500).rate(0.001).when_full(WhenFull::Refuse);
         assert!(run(&fixed, size, 4_000).refused > 0);
         let prefix = builder.capacity(1_500).hash_bits(32).when_full(WhenFull::Refuse);
@@ -161,7 +162,7 @@ fn every_batch_size_in_many_segments() {
         let capacity = 430_000;
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = match at {
-            0 => builder.capacity(capacity).hash_bits(64).max_relocations(3),
+            0 => builder.capacity(capacity).hash_bits(64).max_evictions(3),
             1 => builder.capacity(capacity / 3).hash_bits(50),
             2 => builder.capacity(capacity).hash_bits(30).when_full(WhenFull::Refuse),
             3 => builder.capacity(capacity).hash_bits(40).when_full(WhenFull::Refuse),
@@ -190,9 +191,9 @@ fn every_batch_size_in_many_segments() {
 #[ignore = "slow: run with ./test --all"]
 fn large_filters_to_refusal_and_through_growth() {
     for (layout, slots) in LAYOUTS {
-        for (size, max_relocations) in [(4096, 500), (100_000, 20), (997, 2)] {
+        for (size, max_evictions) in [(4096, 500), (100_000, 20), (997, 2)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let builder = builder.max_relocations(max_relocations);
+            let builder = builder.max_evictions(max_evictions);
             let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
             run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
             run(&builder.capacity(100_000).hash_bits(64), size, 4_000_000);
@@ -208,12 +209,16 @@ fn batches_of_keys_are_single_keys() {
 #[test]
 fn empty_batches_do_nothing() {
     let mut filter = CuckooFilter::new();
-    let (mut answers, mut counts, mut outcomes) = (vec![true], vec![3], vec![Insertion::Inserted]);
-    filter.insert_hash_batch(&[]).unwrap();
-    filter.insert_unique_hash_batch(&[], &mut outcomes).unwrap();
-    filter.remove_hash_batch(&[], &mut answers);
-    assert!(answers.is_empty());
-    filter.contains_batch::<&str>(&[], &mut answers);
-    filter.count_hash_batch(&[], &mut counts);
-    assert!(outcomes.is_empty() && answers.is_empty() && counts.is_empty() && filter.is_empty());
+    let mut outcomes = vec![Insertion::Inserted];
+    let none: [&str; 0] = [];
+    filter.insert_batch(&none).unwrap();
+    filter.insert_unique_batch_into(&none, &mut outcomes).unwrap();
+    assert!(filter.remove_batch(&none).is_empty() && filter.contains_batch(&none).is_empty());
+    assert!(outcomes.is_empty() && filter.count_batch(&none).is_empty() && filter.is_empty());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits", "portable"], "all_of_this_with_fewer_instructions");
 }

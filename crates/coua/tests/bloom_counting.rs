@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use coua::bloom::CountingBloomFilter;
 use coua::sizing::bloom::BloomPlan;
-use coua::{CountingBloomFilter, KeyHash, KeyHasher};
+use coua::{KeyHash, KeyHasher};
 
 /// Deterministic numbers below `limit`.
 struct Numbers(u64);
@@ -11,12 +12,12 @@ struct Numbers(u64);
 impl Numbers {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 += 1;
-        KeyHasher::xxh3(77).hash_u64(self.0).to_u64() % limit
+        KeyHasher::xxh3(77).hash(self.0).to_u64() % limit
     }
 }
 
 fn key(number: u64) -> KeyHash {
-    KeyHasher::default().hash_u64(number)
+    KeyHasher::default().hash(number)
 }
 
 fn built(counters: u64, probes: u32) -> CountingBloomFilter {
@@ -26,8 +27,8 @@ fn built(counters: u64, probes: u32) -> CountingBloomFilter {
 
 fn assert_holds(filter: &CountingBloomFilter, truth: &HashMap<u64, u64>) {
     for (&number, &copies) in truth {
-        assert!(filter.contains_hash(key(number)), "{number} is lost");
-        assert!(filter.count_hash(key(number)).is_none_or(|count| count >= copies));
+        assert!(filter.contains(key(number)), "{number} is lost");
+        assert!(filter.count(key(number)).is_none_or(|count| count >= copies));
     }
 }
 
@@ -39,10 +40,10 @@ fn run_model(counters: u64, probes: u32, distinct: u64, most_copies: u64) -> Cou
         let number = numbers.below(distinct);
         let copies = truth.get(&number).copied().unwrap_or(0);
         if copies < most_copies && (copies == 0 || numbers.below(2) == 0) {
-            filter.insert_hash(key(number));
+            filter.insert(key(number));
             truth.insert(number, copies + 1);
         } else {
-            assert!(filter.remove_hash(key(number)));
+            assert!(filter.remove(key(number)));
             if copies == 1 {
                 truth.remove(&number);
             } else {
@@ -55,7 +56,7 @@ fn run_model(counters: u64, probes: u32, distinct: u64, most_copies: u64) -> Cou
     }
     assert_holds(&filter, &truth);
     for (number, copies) in truth {
-        (0..copies).for_each(|_| assert!(filter.remove_hash(key(number))));
+        (0..copies).for_each(|_| assert!(filter.remove(key(number))));
     }
     filter
 }
@@ -81,12 +82,12 @@ fn stuck_counters_lose_nothing() {
 #[test]
 fn an_absent_key_is_not_removed() {
     let mut filter = CountingBloomFilter::with_capacity(1_000, 0.01).unwrap();
-    (0..500).for_each(|number| filter.insert_hash(key(number)));
+    (0..500).for_each(|number| filter.insert(key(number)));
     let before = filter.clone();
     let mut refused = 0;
     for number in 10_000..10_100 {
-        if !filter.contains_hash(key(number)) {
-            assert!(!filter.remove_hash(key(number)));
+        if !filter.contains(key(number)) {
+            assert!(!filter.remove(key(number)));
             refused += 1;
         }
     }
@@ -98,13 +99,13 @@ fn an_absent_key_is_not_removed() {
 fn rate_is_that_of_the_plain_filter() {
     let plan = BloomPlan::new(20_011, 5).unwrap();
     let mut counting = CountingBloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
-    let bits = coua::BloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
+    let bits = coua::bloom::BloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
     for number in 0..3_000 {
-        counting.insert_hash(key(number));
-        bits.insert_hash(key(number));
+        counting.insert(key(number));
+        bits.insert_unique(key(number));
     }
     for number in 0..50_000 {
-        assert_eq!(counting.contains_hash(key(number)), bits.contains_hash(key(number)));
+        assert_eq!(counting.contains(key(number)), bits.contains(key(number)));
     }
     assert_eq!(counting.memory_bytes() as u64, plan.counting_bytes());
     counting.clear();

@@ -1,13 +1,12 @@
 //! The formulas of `sizing::bloom` against filters that were filled and asked.
 
+use coua::bloom::{BlockedBloomFilter, BloomFilter, HashFunction, ScalableBloomFilter};
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
-use coua::{
-    BlockedBloomFilter, BloomFilter, HashFunction, KeyHash, KeyHasher, ScalableBloomFilter,
-};
+use coua::{KeyHash, KeyHasher};
 
 /// Hashes of the numbers of `range`: those of different seeds are independent.
 fn hashes(seed: u64, range: std::ops::Range<u64>) -> Vec<KeyHash> {
-    range.map(|number| KeyHasher::xxh3(seed).hash_u64(number)).collect()
+    range.map(|number| KeyHasher::xxh3(seed).hash(number)).collect()
 }
 
 /// Numbers that no test inserts.
@@ -36,8 +35,7 @@ fn assert_mean(samples: &[f64], expected: f64, what: &str) {
 
 /// Wrong answers among `queries` absent keys, as a share.
 fn measured(filter: &BloomFilter, seed: u64, queries: u64) -> f64 {
-    let mut present = Vec::new();
-    filter.contains_hash_batch(&absent(seed, queries), &mut present);
+    let present = filter.contains_batch(&absent(seed, queries));
     share(&present)
 }
 
@@ -60,7 +58,7 @@ fn bloom_rate_is_the_formula() {
         let samples: Vec<f64> = (0..filters)
             .map(|seed| {
                 let filter = BloomFilter::from_plan(plan, KeyHasher::default()).unwrap();
-                filter.insert_hash_batch(&hashes(seed, 0..items), &mut Vec::new());
+                filter.insert_unique_batch(&hashes(seed, 0..items));
                 measured(&filter, seed, 3_000_000 / filters)
             })
             .collect();
@@ -76,7 +74,7 @@ fn planned_bloom_filters_keep_their_rate() {
         let samples: Vec<f64> = (0..filters)
             .map(|seed| {
                 let filter = BloomFilter::with_capacity(items, rate).unwrap();
-                filter.insert_hash_batch(&hashes(seed, 0..items), &mut Vec::new());
+                filter.insert_unique_batch(&hashes(seed, 0..items));
                 measured(&filter, seed, 3_000_000 / filters)
             })
             .collect();
@@ -97,9 +95,8 @@ fn blocked_rate_is_the_formula() {
         let samples: Vec<f64> = (0..filters)
             .map(|seed| {
                 let mut filter = BlockedBloomFilter::with_blocks(blocks).unwrap();
-                filter.insert_hash_batch(&hashes(seed, 0..items), &mut Vec::new());
-                let mut present = Vec::new();
-                filter.contains_hash_batch(&absent(seed, 2_000_000 / filters), &mut present);
+                filter.insert_unique_batch(&hashes(seed, 0..items));
+                let present = filter.contains_batch(&absent(seed, 2_000_000 / filters));
                 share(&present)
             })
             .collect();
@@ -112,18 +109,17 @@ fn blocked_rate_is_the_formula() {
 fn rates_told_by_a_filter_are_its_own() {
     let hashes = hashes(1, 0..30_000);
     let queries = absent(1, 1_000_000);
-    let mut present = Vec::new();
 
     let plain = BloomFilter::with_bits(200_003, 5).unwrap();
-    plain.insert_hash_batch(&hashes, &mut Vec::new());
-    plain.contains_hash_batch(&queries, &mut present);
+    plain.insert_unique_batch(&hashes);
+    let present = plain.contains_batch(&queries);
     let (told, found) = (plain.false_positive_rate(), share(&present));
     let sigma = (told * (1.0 - told) / queries.len() as f64).sqrt();
     assert!((told - found).abs() < 5.0 * sigma, "{told} {found}");
 
     let mut blocked = BlockedBloomFilter::with_blocks(1_200).unwrap();
-    blocked.insert_hash_batch(&hashes, &mut Vec::new());
-    blocked.contains_hash_batch(&queries, &mut present);
+    blocked.insert_unique_batch(&hashes);
+    let present = blocked.contains_batch(&queries);
     let (told, found) = (blocked.false_positive_rate(), share(&present));
     let sigma = (told * (1.0 - told) / queries.len() as f64).sqrt();
     assert!((told - found).abs() < 5.0 * sigma, "{told} {found}");
@@ -134,11 +130,12 @@ fn scalable_filter_keeps_its_rate_while_it_grows_twenty_times() {
     let (first, rate) = (2_000, 0.01);
     let queries = absent(9, 400_000);
     let mut filter = ScalableBloomFilter::with_capacity(first, rate).unwrap();
-    let mut present = Vec::new();
     for step in 0..20 {
         let keys = hashes(9, step * first..(step + 1) * first);
-        filter.insert_hash_batch(&keys, &mut Vec::new()).unwrap();
-        filter.contains_hash_batch(&queries, &mut present);
+        for key in &keys {
+            filter.insert_unique(key).unwrap();
+        }
+        let present: Vec<_> = queries.iter().map(|key| filter.contains(key)).collect();
         let found = share(&present);
         let told = filter.false_positive_rate();
         let sigma = (rate / queries.len() as f64).sqrt();
@@ -150,9 +147,7 @@ fn scalable_filter_keeps_its_rate_while_it_grows_twenty_times() {
     assert!(filter.false_positive_rate() > rate / 2.0, "{}", filter.false_positive_rate());
     let wrong_at_insert = 20 * first - filter.len();
     assert!((wrong_at_insert as f64) < 20.0 * first as f64 * rate, "{wrong_at_insert}");
-    let mut all = Vec::new();
-    filter.contains_hash_batch(&hashes(9, 0..20 * first), &mut all);
-    assert!(all.iter().all(|&yes| yes));
+    assert!(hashes(9, 0..20 * first).iter().all(|key| filter.contains(key)));
 }
 
 #[test]
@@ -162,8 +157,8 @@ fn counts_are_estimated() {
         let plain = BloomFilter::with_capacity(items, 0.01).unwrap();
         let mut blocked = BlockedBloomFilter::with_capacity(items, 0.01).unwrap();
         for _ in 0..2 {
-            plain.insert_hash_batch(&hashes(3, 0..items), &mut Vec::new());
-            blocked.insert_hash_batch(&hashes(3, 0..items), &mut Vec::new());
+            plain.insert_unique_batch(&hashes(3, 0..items));
+            blocked.insert_unique_batch(&hashes(3, 0..items));
         }
         for estimate in [plain.count_estimate(), blocked.count_estimate()] {
             assert!((estimate - items as f64).abs() < 3.0 * deviation, "{items}: {estimate}");
@@ -171,7 +166,7 @@ fn counts_are_estimated() {
     }
     let full = BloomFilter::with_bits(1, 1).unwrap();
     assert!(full.count_estimate().abs() < f64::EPSILON);
-    full.insert("a");
+    full.insert_unique("a");
     assert!(full.count_estimate().is_infinite());
     assert!((full.false_positive_rate() - 1.0).abs() < f64::EPSILON);
 }
@@ -181,7 +176,7 @@ fn classic_three_functions_are_near_the_formula() {
     let functions = vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
     let filter = BloomFilter::with_hash_functions(1 << 18, functions).unwrap();
     for number in 0..50_000 {
-        filter.insert(format!("https://example.org/item/{number}"));
+        filter.insert_unique(format!("https://example.org/item/{number}"));
     }
     let wrong = (0..100_000)
         .filter(|number| filter.contains(format!("https://example.org/other/{number}")))
@@ -195,12 +190,12 @@ fn classic_three_functions_are_near_the_formula() {
 fn a_blocked_filter_tells_no_less_than_its_plan() {
     for rate in [1e-6, 1e-9, 1e-10] {
         let mut filter = BlockedBloomFilter::with_capacity(10_000, rate).unwrap();
-        filter.insert_hash_batch(&hashes(1, 0..10_000), &mut Vec::new());
+        filter.insert_unique_batch(&hashes(1, 0..10_000));
         let plan = BlockedBloomPlan::new(filter.blocks()).unwrap().false_positive_rate(10_000);
         let told = filter.false_positive_rate();
         assert!((0.8 * plan..1.2 * plan).contains(&told), "{rate}: {told:e}, planned {plan:e}");
     }
     let mut full = BlockedBloomFilter::with_blocks(1).unwrap();
-    full.insert_hash_batch(&hashes(1, 0..10_000), &mut Vec::new());
+    full.insert_unique_batch(&hashes(1, 0..10_000));
     assert!(full.false_positive_rate() >= 1.0);
 }

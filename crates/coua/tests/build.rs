@@ -26,8 +26,8 @@ fn one_by_one(
     let mut filter = builder.clone().build().expect("a valid description");
     for &hash in hashes {
         match kind {
-            As::Multiset => filter.insert_hash(hash)?,
-            As::Set => drop(filter.insert_unique_hash(hash)?),
+            As::Multiset => filter.insert(hash)?,
+            As::Set => drop(filter.insert_unique(hash)?),
         }
     }
     Ok(filter)
@@ -39,8 +39,8 @@ fn at_once(
     kind: As,
 ) -> Result<CuckooFilter, BuildError> {
     match kind {
-        As::Multiset => builder.clone().build_from_hashes(hashes),
-        As::Set => builder.clone().build_unique_from_hashes(hashes),
+        As::Multiset => builder.clone().build_from(hashes),
+        As::Set => builder.clone().build_unique_from(hashes),
     }
 }
 
@@ -173,7 +173,7 @@ fn homeless_keys_up_to_the_limit_and_beyond() {
             let builder = CuckooFilter::builder()
                 .layout(layout)
                 .slots_per_bucket(slots)
-                .max_relocations(steps)
+                .max_evictions(steps)
                 .capacity(300_000);
             let hashes = random.hashes(count);
             for when_full in [WhenFull::Refuse, WhenFull::Grow] {
@@ -230,10 +230,10 @@ fn keys_are_hashed_as_single_inserts_do() {
         let builder = || CuckooFilter::builder().hasher(keyed).rate(0.001).threads(threads);
         let hashes: Vec<_> = keys.iter().map(|key| keyed.hash(key.as_bytes())).collect();
         let from_keys = builder().build_from(&keys).unwrap();
-        assert!(bytes(&from_keys) == bytes(&builder().build_from_hashes(&hashes).unwrap()));
+        assert!(bytes(&from_keys) == bytes(&builder().build_from(&hashes).unwrap()));
         assert_eq!((from_keys.len(), from_keys.count("key 3")), (100_000, 2));
         let set = builder().build_unique_from(&keys).unwrap();
-        assert!(bytes(&set) == bytes(&builder().build_unique_from_hashes(&hashes).unwrap()));
+        assert!(bytes(&set) == bytes(&builder().build_unique_from(&hashes).unwrap()));
         assert!(set.len() <= 70_000 && set.contains("key 3"));
     }
 }
@@ -241,12 +241,12 @@ fn keys_are_hashed_as_single_inserts_do() {
 #[test]
 fn without_a_capacity_it_is_the_number_of_keys() {
     let hashes = Random::new(9).hashes(123_456);
-    let fixed = CuckooFilter::builder().rate(0.001).build_from_hashes(&hashes).unwrap();
+    let fixed = CuckooFilter::builder().rate(0.001).build_from(&hashes).unwrap();
     assert_eq!((fixed.max_items(), fixed.capacity()), (123_456, 123_456));
-    let growing = CuckooFilter::builder().build_from_hashes(&hashes).unwrap();
+    let growing = CuckooFilter::builder().build_from(&hashes).unwrap();
     assert_eq!(growing.max_items(), u64::MAX);
     assert!(growing.capacity() >= 123_456 && growing.load() > 0.8);
-    let refused = CuckooFilter::builder().max_items(100).rate(0.01).build_from_hashes(&hashes);
+    let refused = CuckooFilter::builder().max_items(100).rate(0.01).build_from(&hashes);
     let Err(BuildError::Full(full)) = refused else { panic!("{refused:?}") };
     assert_eq!((full.items, full.reason), (100, FullReason::MaxItems));
 }
@@ -265,15 +265,15 @@ fn what_was_built_goes_on_as_any_filter() {
     let hashes = Random::new(10).hashes(200_000);
     let (first, rest) = hashes.split_at(150_000);
     let builder = CuckooFilter::builder().capacity(150_000);
-    let mut built = builder.clone().threads(2).build_from_hashes(first).unwrap();
+    let mut built = builder.clone().threads(2).build_from(first).unwrap();
     let mut single = one_by_one(&builder, first, As::Multiset).unwrap();
     for filter in [&mut built, &mut single] {
-        filter.insert_hash_batch(rest).unwrap();
-        filter.remove_hash(hashes[5]);
+        filter.insert_batch(rest).unwrap();
+        filter.remove(hashes[5]);
     }
     assert!(bytes(&built) == bytes(&single));
     built.compact();
-    assert!(hashes[6..].iter().all(|&hash| built.contains_hash(hash)));
+    assert!(hashes[6..].iter().all(|&hash| built.contains(hash)));
     assert_eq!(built.clone().len(), 199_999);
 }
 
@@ -293,7 +293,7 @@ fn descriptions() -> impl Strategy<Value = CuckooFilterBuilder> {
                 .layout(layout)
                 .slots_per_bucket(slots)
                 .capacity(capacity)
-                .max_relocations(steps)
+                .max_evictions(steps)
                 .when_full(when_full);
             match rate {
                 Some(rate) => builder.rate(rate),

@@ -1,5 +1,6 @@
 //! Filters whose fingerprints have no bit left to give: they grow all the same.
 
+mod instruction_sets;
 mod layouts;
 mod random;
 
@@ -30,10 +31,10 @@ fn they_grow_to_the_items_they_are_made_for() {
     for builder in builders() {
         let mut filter = builder.build().unwrap();
         for (&hash, number) in hashes.iter().zip(0..) {
-            let inserted = filter.insert_hash(hash);
+            let inserted = filter.insert(hash);
             assert_eq!(inserted, Ok(()), "{number} {filter:?}");
         }
-        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)));
         assert_eq!(filter.len(), ITEMS);
         let least = filter.slots() / 8;
         assert!(filter.load() > 0.17 && filter.len() > least, "{filter:?}");
@@ -46,10 +47,10 @@ fn beyond_them_they_are_refused_or_exceed_the_rate() {
     let hashes = Random::new(2).hashes(2 * ITEMS as usize);
     for builder in builders() {
         let mut filter = builder.clone().build().unwrap();
-        let stopped = filter.insert_hash_batch(&hashes).unwrap_err();
+        let stopped = filter.insert_batch(&hashes).unwrap_err();
         assert_eq!(stopped.full.reason, FullReason::MaxItems, "{filter:?}");
         let mut filter = builder.when_full(WhenFull::ExceedRate).build().unwrap();
-        filter.insert_hash_batch(&hashes).unwrap();
+        filter.insert_batch(&hashes).unwrap();
         assert_eq!(filter.len(), 2 * ITEMS);
     }
 }
@@ -62,11 +63,11 @@ fn batches_and_builds_leave_the_bytes_of_single_inserts() {
         let builder = builder.capacity(capacity);
         let [mut single, mut batch] = [(); 2].map(|()| builder.clone().build().unwrap());
         for &hash in &hashes {
-            single.insert_hash(hash).unwrap();
+            single.insert(hash).unwrap();
         }
-        batch.insert_hash_batch(&hashes).unwrap();
+        batch.insert_batch(&hashes).unwrap();
         assert!(snapshot(&batch) == snapshot(&single), "{single:?} {batch:?}");
-        let built = builder.threads(2).build_from_hashes(&hashes).unwrap();
+        let built = builder.threads(2).build_from(&hashes).unwrap();
         assert!(snapshot(&built) == snapshot(&single), "{single:?} {built:?}");
     }
 }
@@ -80,9 +81,9 @@ fn they_keep_a_limit_of_memory_and_use_it() {
         single.set_memory_limit(Some(limit));
         batch.set_memory_limit(Some(limit));
         for part in hashes.chunks(1_000) {
-            let stopped = batch.insert_hash_batch(part).err();
-            let refused = part.iter().position(|&hash| match single.insert_hash(hash) {
-                Ok(()) => free.insert_hash(hash).is_err(),
+            let stopped = batch.insert_batch(part).err();
+            let refused = part.iter().position(|&hash| match single.insert(hash) {
+                Ok(()) => free.insert(hash).is_err(),
                 Err(full) => {
                     assert_eq!(full.reason, FullReason::MemoryLimit);
                     true
@@ -106,9 +107,15 @@ fn keys_of_one_prefix_do_not_rebuild_the_filter() {
         let mut refused = 0;
         for _ in 0..ITEMS {
             let hash = KeyHash::from_u64(random.next() >> 5);
-            refused += u64::from(filter.insert_hash(hash).is_err());
+            refused += u64::from(filter.insert(hash).is_err());
         }
         assert!(refused > 0 || filter.load() > 0.17, "{filter:?}");
         assert!(filter.slots() < 16 * filter.len().max(15_000), "{filter:?}");
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

@@ -1,5 +1,6 @@
 //! Files read by `docs/format.md` alone: a plain twin of the reader, and of the place of every key.
 
+mod instruction_sets;
 mod random;
 
 use std::collections::BTreeMap;
@@ -212,10 +213,10 @@ fn builders() -> Vec<CuckooFilterBuilder> {
         builder(),
         builder().hash_bits(27),
         builder().hash_bits(44).capacity(300_000),
-        builder().layout(Layout::Windows),
-        builder().layout(Layout::Windows).hash_bits(33),
+        builder().layout(Layout::Overlapping),
+        builder().layout(Layout::Overlapping).hash_bits(33),
         builder().capacity(30_000).rate(1e-4).max_items(1_000_000),
-        builder().capacity(150_000).rate(1e-5).layout(Layout::Windows),
+        builder().capacity(150_000).rate(1e-5).layout(Layout::Overlapping),
         builder().capacity(150_000).rate(0.3).when_full(WhenFull::Refuse),
         builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::xxh3(7)),
     ];
@@ -232,7 +233,7 @@ fn files_are_what_the_document_says() {
         let mut filter = builder.build().unwrap();
         let keys: Vec<u64> = (0..140_000).map(hash).chain([hash(0); 40]).collect();
         for &key in &keys {
-            filter.insert_hash(KeyHash::from_u64(key)).unwrap();
+            filter.insert(KeyHash::from_u64(key)).unwrap();
         }
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
@@ -256,4 +257,10 @@ fn a_secret_key_is_not_in_the_file() {
     assert!(!bytes.windows(16).any(|window| window == secret));
     let file = File { bytes };
     assert_eq!((file.u32(16), file.u64(24)), (2, hasher.hash(b"coua key check").to_u64()));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
 }

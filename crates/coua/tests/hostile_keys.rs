@@ -14,7 +14,7 @@ fn fill(filter: &mut CuckooFilter, most: usize, mut hash: impl FnMut() -> KeyHas
     let mut keys = Vec::new();
     while keys.len() < most {
         let key = hash();
-        match filter.insert_hash(key) {
+        match filter.insert(key) {
             Ok(()) => keys.push(key),
             Err(full) => {
                 assert_eq!(full.reason, FullReason::Crowded);
@@ -23,13 +23,13 @@ fn fill(filter: &mut CuckooFilter, most: usize, mut hash: impl FnMut() -> KeyHas
             }
         }
     }
-    assert!(keys.iter().all(|&key| filter.contains_hash(key)));
+    assert!(keys.iter().all(|&key| filter.contains(key)));
     keys.len()
 }
 
 #[test]
 fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
-    for layout in [Layout::Buckets, Layout::Windows] {
+    for layout in [Layout::Buckets, Layout::Overlapping] {
         for prefix_bits in [8, 16, 24, 40, 56] {
             let mut filter = CuckooFilter::builder().layout(layout).build().unwrap();
             let random = &mut Random::new(prefix_bits);
@@ -42,7 +42,7 @@ fn keys_that_share_a_prefix_end_in_full_and_bounded_memory() {
             // Keys far from them still find room.
             for _ in 0..1000 {
                 let far = (prefix ^ 1 << 63) & 1 << 63 | (random.next() >> 1);
-                filter.insert_hash(KeyHash::from_u64(far)).unwrap();
+                filter.insert(KeyHash::from_u64(far)).unwrap();
             }
         }
     }
@@ -107,7 +107,7 @@ fn keys_that_share_two_buckets_do_not_make_the_filter_grow() {
         let buckets = filter.slots() / filter.segments() as u64 / BUCKET;
         let prefix = (round % (1 << depth)) << (64 - depth);
         for key in colliding(random, prefix, depth, buckets) {
-            inserted += u64::from(filter.insert_hash(key).is_ok());
+            inserted += u64::from(filter.insert(key).is_ok());
         }
     }
     assert!(filter.memory_bytes() < 2_000_000, "{inserted} keys: {filter:?}");
@@ -122,8 +122,8 @@ fn keys_made_to_collide_end_a_build_as_soon_as_inserts() {
         let builder = rate.map_or(builder.clone(), |rate| builder.rate(rate));
         let start = Instant::now();
         let mut filter = builder.clone().build().unwrap();
-        let inserted = filter.insert_hash_batch(&hashes).map_err(|stopped| stopped.full);
-        let built = builder.build_from_hashes(&hashes);
+        let inserted = filter.insert_batch(&hashes).map_err(|stopped| stopped.full);
+        let built = builder.build_from(&hashes);
         assert_eq!(built.err(), inserted.err().map(BuildError::Full));
         // A way for each of half a million keys, sought to its end: a minute.
         assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());

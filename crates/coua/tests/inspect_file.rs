@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use coua::inspect_file::{Choice, Contents, TableView};
-use coua::{
-    Clock, CuckooFilter, CuckooFilterBuilder, Generations, Layout, LoadError, Part, Window,
-};
+use coua::snapshot::Part;
+use coua::window::{Clock, Generations, Window};
+use coua::{CuckooFilter, CuckooFilterBuilder, Layout, LoadError};
 
 const ITEMS: u64 = 40_000;
 /// Room for them, and for the copies of one more.
@@ -19,10 +19,10 @@ fn builders() -> Vec<CuckooFilterBuilder> {
         new().capacity(CAPACITY).rate(0.01),
         new().capacity(CAPACITY).rate(0.01).slots_per_bucket(1),
         new().capacity(CAPACITY).rate(1e-9).slots_per_bucket(8),
-        new().capacity(CAPACITY).rate(0.001).layout(Layout::Windows),
+        new().capacity(CAPACITY).rate(0.001).layout(Layout::Overlapping),
         new().capacity(100),
         new().capacity(20_000).hash_bits(40),
-        new().capacity(100).layout(Layout::Windows),
+        new().capacity(100).layout(Layout::Overlapping),
     ]
 }
 
@@ -97,8 +97,7 @@ fn the_generations_of_a_window_are_shown() {
     let window = Window::new(Clock::Count, 1000, 4).unwrap();
     let mut recent = Generations::new(window, CuckooFilter::new());
     for key in keys().take(3000) {
-        let hash = recent.hasher().hash(&key);
-        recent.insert_hash_batch(&[hash], coua::When::Now, &mut ()).unwrap();
+        recent.insert_batch(&[key]).unwrap();
     }
     let mut bytes = Vec::new();
     recent.write_to(&mut bytes).unwrap();

@@ -3,7 +3,7 @@
 mod layouts;
 mod random;
 
-use coua::{CuckooFilter, FullReason, Insertion, KeyHash};
+use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
 use layouts::LAYOUTS;
 use random::Random;
 
@@ -24,7 +24,7 @@ fn fill(filter: &mut CuckooFilter, random: &mut Random) -> Vec<KeyHash> {
     let (mut keys, mut refused) = (Vec::new(), 0);
     while refused < 500 {
         let key = KeyHash::from_u64(random.next());
-        match filter.insert_hash(key) {
+        match filter.insert(key) {
             Ok(()) => {
                 keys.push(key);
                 refused = 0;
@@ -51,7 +51,7 @@ fn the_limit_is_kept_and_used() {
             let least = if limit < 1_000_000 { limit / 3 } else { limit - limit / 16 };
             assert!(bytes >= least, "{bytes} of {limit}");
             assert!(filter.load() > 0.9, "{limit}: {filter:?}");
-            assert!(keys.iter().all(|&key| filter.contains_hash(key)));
+            assert!(keys.iter().all(|&key| filter.contains(key)));
         }
     }
 }
@@ -64,19 +64,19 @@ fn what_needs_no_memory_is_not_refused() {
         let random = &mut Random::new(limit);
         let keys = fill(&mut filter, random);
         for &key in &keys {
-            assert_eq!(filter.insert_unique_hash(key), Ok(Insertion::AlreadyPresent));
+            assert_eq!(filter.insert_unique(key), Ok(Insertion::AlreadyPresent));
         }
         // Many are gone, and others take their place.
         let gone = keys.len() * 9 / 10;
-        assert!(keys[..gone].iter().all(|&key| filter.remove_hash(key)));
+        assert!(keys[..gone].iter().all(|&key| filter.remove(key)));
         for _ in 0..gone / 2 {
-            filter.insert_hash(KeyHash::from_u64(random.next())).unwrap();
+            filter.insert(KeyHash::from_u64(random.next())).unwrap();
         }
         // And what is larger than a new limit may be used all the same.
         filter.set_memory_limit(Some(1));
         let key = keys[keys.len() - 1];
-        assert!(filter.remove_hash(key));
-        assert_eq!(filter.insert_unique_hash(key), Ok(Insertion::Inserted));
+        assert!(filter.remove(key));
+        assert_eq!(filter.insert_unique(key), Ok(Insertion::Inserted));
     }
 }
 
@@ -94,8 +94,8 @@ fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
                 0 if !keys.is_empty() => keys[random.below(keys.len() as u64) as usize],
                 _ => KeyHash::from_u64(random.next()),
             };
-            if limited.insert_hash(key).is_ok() {
-                free.insert_hash(key).unwrap();
+            if limited.insert(key).is_ok() {
+                free.insert(key).unwrap();
                 keys.push(key);
             }
         }
@@ -115,15 +115,15 @@ fn batches_are_single_inserts_at_the_limit() {
         single.set_memory_limit(Some(limit));
         for _ in 0..12 {
             let keys: Vec<_> = (0..limit / 50).map(|_| KeyHash::from_u64(random.next())).collect();
-            let result = batch.insert_hash_batch(&keys);
-            let refused = keys.iter().position(|&key| single.insert_hash(key).is_err());
+            let result = batch.insert_batch(&keys);
+            let refused = keys.iter().position(|&key| single.insert(key).is_err());
             assert_eq!(result.err().map(|stopped| stopped.done), refused);
             assert!(snapshot(&batch) == snapshot(&single), "{limit}");
         }
     }
 }
 
-/// Each key with more copies than its buckets hold takes an entry of the side table.
+/// Each key with more copies than its buckets hold takes an entry of the overflow table.
 #[test]
 fn repeats_keep_the_limit() {
     let limit = 1_000_000;
@@ -133,15 +133,15 @@ fn repeats_keep_the_limit() {
     let mut inserted = vec![0u64; keys.len()];
     for _ in 0..8 {
         for (&key, inserted) in keys.iter().zip(&mut inserted) {
-            *inserted += u64::from(filter.insert_hash(key).is_ok());
+            *inserted += u64::from(filter.insert(key).is_ok());
         }
     }
     assert!(filter.memory_bytes() as u64 <= limit, "{filter:?}");
-    assert!(keys.iter().zip(&inserted).all(|(&key, &copies)| filter.count_hash(key) == copies));
+    assert!(keys.iter().zip(&inserted).all(|(&key, &copies)| filter.count(key) == copies));
     // A key that has an entry may have any number of copies.
     let (&most, _) = keys.iter().zip(&inserted).max_by_key(|(_, copies)| **copies).unwrap();
     for _ in 0..1000 {
-        filter.insert_hash(most).unwrap();
+        filter.insert(most).unwrap();
     }
 }
 
@@ -162,7 +162,7 @@ fn a_limit_changes_no_bytes_of_what_is_compacted() {
     for copies in [1, 3, 4] {
         let mut free = growing(64);
         for _ in 0..copies {
-            (0..60_000).for_each(|n| free.insert_hash(KeyHash::from_u64(random::nth(n))).unwrap());
+            (0..60_000).for_each(|n| free.insert(KeyHash::from_u64(random::nth(n))).unwrap());
         }
         let mut limited = free.clone();
         limited.set_memory_limit(Some(1));
@@ -178,7 +178,7 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
         let mut filter = growing(64);
         let hashes = numbers.map(|n| KeyHash::from_u64(random::nth(n)));
         for hash in hashes {
-            filter.insert_unique_hash(hash).unwrap();
+            filter.insert_unique(hash).unwrap();
         }
         filter
     });
@@ -207,13 +207,13 @@ fn batches_of_copies_are_refused_where_single_calls_are() {
     for (layout, slots) in LAYOUTS {
         let random = &mut Random::new(slots.into());
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut prepared = builder.capacity(400_000).max_relocations(1).build().unwrap();
+        let mut prepared = builder.capacity(400_000).max_evictions(1).build().unwrap();
         let bytes = prepared.memory_bytes();
         prepared.set_memory_limit(Some(bytes as u64 + 2_000));
         let held = random.hashes(500);
-        prepared.insert_hash_batch(&held.repeat(slots as usize)).unwrap();
+        prepared.insert_batch(&held.repeat(slots as usize)).unwrap();
         while prepared.memory_bytes() < bytes + 1_000 {
-            prepared.insert_hash(random.hash()).unwrap();
+            prepared.insert(random.hash()).unwrap();
         }
         let mixed = held.iter().flat_map(|&it| random.hashes(20).into_iter().chain([it]));
         let keys: Vec<_> = mixed.collect();
@@ -224,8 +224,8 @@ fn batches_of_copies_are_refused_where_single_calls_are() {
                 filter.set_memory_limit(Some(limit as u64));
                 filter
             });
-            let stopped = batched.insert_hash_batch(&keys).err();
-            let refused = keys.iter().position(|&key| single.insert_hash(key).is_err());
+            let stopped = batched.insert_batch(&keys).err();
+            let refused = keys.iter().position(|&key| single.insert(key).is_err());
             assert!(refused.is_some(), "{limit} {single:?}");
             assert_eq!(stopped.map(|it| it.done), refused, "{limit} {single:?}");
             assert!(snapshot(&single) == snapshot(&batched), "{limit} {single:?}");
@@ -250,8 +250,8 @@ fn a_filter_that_just_fits_takes_its_items() {
             limited.set_memory_limit(Some(limited.memory_bytes() as u64));
             let slots = free.slots();
             for hash in Random::new(seed << 32 | capacity).hashes(capacity as usize) {
-                free.insert_hash(hash).unwrap();
-                let refused = limited.insert_hash(hash);
+                free.insert(hash).unwrap();
+                let refused = limited.insert(hash);
                 assert_eq!(refused, Ok(()), "{capacity} {hash_bits} {seed} {limited:?}");
             }
             assert_eq!(free.slots(), slots, "{capacity} {hash_bits} {free:?}");
@@ -267,10 +267,10 @@ fn reserved_room_is_for_as_many_items() {
     for (seed, items) in (0..100).flat_map(|seed| [(seed, 1_000), (seed, 5_000)]) {
         let hashes = Random::new(seed).hashes(2 * items);
         let mut filter = CuckooFilter::builder().capacity(100).build().unwrap();
-        filter.insert_hash_batch(&hashes[..items]).unwrap();
+        filter.insert_batch(&hashes[..items]).unwrap();
         filter.reserve(items as u64).unwrap();
         let slots = filter.slots();
-        filter.insert_hash_batch(&hashes[items..]).unwrap();
+        filter.insert_batch(&hashes[items..]).unwrap();
         assert_eq!(filter.slots(), slots, "{items} {filter:?}");
     }
 }
@@ -285,7 +285,7 @@ fn what_is_read_or_copied_takes_no_more_than_the_original() {
             let mut bytes = Vec::new();
             filter.write_to(&mut bytes).unwrap();
             let most = filter.memory_bytes();
-            let (read, copy) = (CuckooFilter::from_bytes(&bytes).unwrap(), filter.clone());
+            let (read, copy) = (Load::new().bytes::<CuckooFilter>(&bytes).unwrap(), filter.clone());
             assert!(read.memory_bytes() <= most, "{key}: {} and {most}", read.memory_bytes());
             assert!(copy.memory_bytes() <= most, "{key}: {} and {most}", copy.memory_bytes());
         }

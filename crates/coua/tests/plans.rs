@@ -3,9 +3,10 @@
 mod layouts;
 mod random;
 
+use coua::bloom::{BloomBuildError, ScalableBloomFilter};
 use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
-use coua::{BloomBuildError, BuildError, CuckooFilter, Layout, ScalableBloomFilter};
+use coua::{BuildError, CuckooFilter, Layout};
 use layouts::LAYOUTS;
 use random::Random;
 
@@ -117,11 +118,12 @@ fn a_rate_that_nothing_reaches_is_not_named() {
 fn a_refused_stage_names_the_rate_of_the_whole() {
     let rate = 1e-18;
     let mut filter = ScalableBloomFilter::with_capacity(1, rate).unwrap();
-    let refused = (0..10_u64).find_map(|key| filter.insert(key.to_le_bytes()).err()).unwrap();
+    let refused =
+        (0..10_u64).find_map(|key| filter.insert_unique(key.to_le_bytes()).err()).unwrap();
     assert!(refused.to_string().starts_with("a false-positive rate of 1e-18 for "), "{refused}");
     let stages = filter.stages();
     let mut better = ScalableBloomFilter::with_capacity(1, lowest(&refused)[0]).unwrap();
-    (10..10_000_u64).find_map(|key| better.insert(key.to_le_bytes()).err());
+    (10..10_000_u64).find_map(|key| better.insert_unique(key.to_le_bytes()).err());
     assert!(better.stages() > stages, "{refused}");
 }
 
@@ -164,7 +166,7 @@ fn a_plan_for_hash_bits_is_what_the_builder_takes() {
                 let rate = items as f64 / f64::from(bits).exp2();
                 assert!((plan.rate / rate.min(1.0) - 1.0).abs() < 1e-9, "{what}");
                 let taken = filter.memory_bytes() as f64;
-                let planned = (plan.bytes - plan.side_bytes) as f64;
+                let planned = (plan.bytes - plan.overflow_bytes) as f64;
                 assert!((taken - planned).abs() <= (0.02 * planned).max(1_000.0), "{what}");
             }
         }
@@ -193,7 +195,7 @@ fn a_builder_plans_what_it_builds() {
     assert!(CuckooFilter::builder().capacity(5).max_items(4).plan().is_err());
 }
 
-/// Coarse enough that many items fall together: the plan knows how large the side table becomes.
+/// Coarse enough that many items fall together: the plan knows how large the overflow table becomes.
 #[test]
 fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
     for (layout, slots) in LAYOUTS {
@@ -204,11 +206,11 @@ fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
             let empty = filter.memory_bytes() as f64;
             let segments = filter.segments();
             let hashes = Random::new(items).hashes(items as usize);
-            filter.insert_hash_batch(&hashes).unwrap();
+            filter.insert_batch(&hashes).unwrap();
             // A segment that chance overfills splits; how many do is not planned.
             if filter.segments() == segments {
                 let (taken, planned) =
-                    (filter.memory_bytes() as f64 - empty, plan.side_bytes as f64);
+                    (filter.memory_bytes() as f64 - empty, plan.overflow_bytes as f64);
                 // Five standard deviations of the entries, and a few homeless items.
                 let chance = 40.0 * (5.0 * (planned / 40.0).sqrt() + 0.002 * items as f64);
                 assert!((taken - planned).abs() <= chance, "{taken} {plan:?} {filter:?}");
@@ -230,7 +232,9 @@ fn plans_for_any_number_are_plans_or_errors() {
             for rate in [0.9, 0.3, 0.01, 1e-9] {
                 if let Ok(plan) = CuckooPlan::for_rate(items, rate, layout, slots) {
                     assert!(
-                        plan.rate <= rate && plan.slots >= items && plan.bytes > plan.side_bytes
+                        plan.rate <= rate
+                            && plan.slots >= items
+                            && plan.bytes > plan.overflow_bytes
                     );
                 }
             }

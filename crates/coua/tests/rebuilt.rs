@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use coua::{
-    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Layout, SharedCuckooFilter, WhenFull,
+    Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Layout, Load, SharedCuckooFilter,
+    WhenFull,
 };
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
@@ -22,14 +23,13 @@ fn grown(keys: &[[u8; 8]]) -> CuckooFilter {
 }
 
 fn assert_holds(filter: &CuckooFilter, keys: &[[u8; 8]], what: &str) {
-    let mut present = Vec::new();
-    filter.contains_batch(keys, &mut present);
+    let present = filter.contains_batch(keys);
     let lost = present.iter().filter(|is_present| !**is_present).count();
     assert_eq!(lost, 0, "{what}: lost of {}", keys.len());
     assert_eq!(filter.len(), keys.len() as u64, "{what}");
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes).expect("written");
-    CuckooFilter::from_bytes(&bytes).expect("read");
+    Load::new().bytes::<CuckooFilter>(&bytes).expect("read");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn nothing_gets_larger_by_compaction() {
 #[test]
 fn full_filters_can_be_converted() {
     for (layout, slots_per_bucket) in
-        [(Layout::Buckets, 1), (Layout::Buckets, 4), (Layout::Buckets, 8), (Layout::Windows, 2)]
+        [(Layout::Buckets, 1), (Layout::Buckets, 4), (Layout::Buckets, 8), (Layout::Overlapping, 2)]
     {
         for capacity in [1_000, 15_000, 100_000] {
             let what = format!("{layout:?} of {slots_per_bucket}, {capacity}");
@@ -195,8 +195,7 @@ fn filters_of_many_copies_take_more_after_compaction() {
         for key in keys(200_000..300_000) {
             assert!(filter.insert(key).is_ok(), "{what}: {filter:?}");
         }
-        let mut present = Vec::new();
-        filter.contains_batch(&keys(0..300_000), &mut present);
+        let present = filter.contains_batch(&keys(0..300_000));
         assert!(present.iter().all(|is_present| *is_present), "{what}");
         assert_eq!(filter.len(), 200_000 * copies + 100_000, "{what}");
     }
@@ -207,10 +206,10 @@ fn filters_of_many_copies_take_more_after_compaction() {
 fn filters_of_a_part_of_all_hashes_are_compacted_and_merged() {
     let hasher = KeyHasher::default();
     for bits in [1, 4, 9] {
-        let hash = |n: u64| KeyHash::from_u64(hasher.hash_u64(n).to_u64() >> bits);
+        let hash = |n: u64| KeyHash::from_u64(hasher.hash(n).to_u64() >> bits);
         let [mut one, two] = [0, 200_000u64].map(|first| {
             let mut filter = CuckooFilter::new();
-            (first..first + 200_000).for_each(|n| filter.insert_hash(hash(n)).unwrap());
+            (first..first + 200_000).for_each(|n| filter.insert(hash(n)).unwrap());
             filter
         });
         one.clone().merge(&two).unwrap();
@@ -219,7 +218,7 @@ fn filters_of_a_part_of_all_hashes_are_compacted_and_merged() {
         one.compact();
         assert!(one.memory_bytes() <= before, "{before}, then {}", one.memory_bytes());
         one.merge(&two).unwrap();
-        assert!((0..400_000).all(|n| one.contains_hash(hash(n))));
+        assert!((0..400_000).all(|n| one.contains(hash(n))));
         assert_eq!(one.len(), 400_000);
     }
 }

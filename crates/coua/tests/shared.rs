@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use coua::{
-    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout,
+    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout, Load,
     SharedCuckooFilter, WhenFull,
 };
 use layouts::LAYOUTS;
@@ -36,7 +36,7 @@ fn builders(items: u64) -> Vec<CuckooFilterBuilder> {
     vec![
         builder(),
         builder().hash_bits(36),
-        builder().layout(Layout::Windows).hash_bits(40),
+        builder().layout(Layout::Overlapping).hash_bits(40),
         builder().capacity(items).rate(0.01),
         builder().capacity(items).rate(0.01).when_full(WhenFull::Refuse),
         builder().capacity(items).rate(1e-6).slots_per_bucket(8),
@@ -64,7 +64,7 @@ fn threads_that_insert_the_same_keys_are_told_inserted_once_each() {
         assert!(firsts.iter().all(|first| first.load(Ordering::Relaxed) <= 1), "{seen:?}");
         assert_eq!(seen.len(), keys - missed as u64);
         let plain = seen.into_filter();
-        assert!((0..keys).all(|key| plain.contains_hash(hash(key))), "{plain:?}");
+        assert!((0..keys).all(|key| plain.contains(hash(key))), "{plain:?}");
     }
 }
 
@@ -79,10 +79,10 @@ fn insert_all(seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
         from += some.len() as u64;
         let hashes: Vec<_> = some.iter().map(|&key| hash(key)).collect();
         if thread.is_multiple_of(2) {
-            seen.insert_unique_hash_batch(&hashes, &mut outcomes).unwrap();
+            seen.insert_unique_batch_into(&hashes, &mut outcomes).unwrap();
         } else {
             outcomes.clear();
-            outcomes.extend(hashes.iter().map(|&hash| seen.insert_unique_hash(hash).unwrap()));
+            outcomes.extend(hashes.iter().map(|&hash| seen.insert_unique(hash).unwrap()));
         }
         for (key, outcome) in some.into_iter().zip(&outcomes) {
             let first = u64::from(*outcome == Insertion::Inserted);
@@ -112,15 +112,13 @@ fn counts_add_up_after_any_interleaving() {
         assert_eq!(seen.len().cast_signed(), model.values().sum::<i64>(), "{seen:?}");
         let (keys, held): (Vec<u64>, Vec<i64>) = model.into_iter().unzip();
         let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
-        let mut counts = Vec::new();
-        seen.count_hash_batch(&hashes, &mut counts);
+        let counts = seen.count_batch(&hashes);
         assert!(
             counts.iter().zip(&held).all(|(&count, &held)| count.cast_signed() >= held),
             "{seen:?}"
         );
         let plain = seen.into_filter();
-        let same =
-            hashes.iter().zip(&counts).all(|(&hash, &count)| plain.count_hash(hash) == count);
+        let same = hashes.iter().zip(&counts).all(|(&hash, &count)| plain.count(hash) == count);
         assert!(same, "{plain:?}");
     }
 }
@@ -129,17 +127,16 @@ fn counts_add_up_after_any_interleaving() {
 fn churn(seen: &SharedCuckooFilter, thread: u64, own: u64, common: u64) -> HashMap<u64, i64> {
     let mut model: HashMap<u64, i64> = HashMap::new();
     let first = common + thread * own;
-    let mut removed = Vec::new();
     for from in (first..first + own).step_by(1000) {
         let mut keys: Vec<u64> = (from..from + 1000).collect();
         keys.extend((0..common).map(|n| (n * 7 + from) % common));
         let batch: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
-        seen.insert_hash_batch(&batch).unwrap();
+        seen.insert_batch(&batch).unwrap();
         let gone = &batch[500..1025];
-        seen.remove_hash_batch(gone, &mut removed);
+        let removed = seen.remove_batch(gone);
         assert!(removed.iter().all(|&removed| removed), "own copies are there to be removed");
-        seen.insert_hash(batch[500]).unwrap();
-        assert!(seen.remove_hash(batch[0]));
+        seen.insert(batch[500]).unwrap();
+        assert!(seen.remove(batch[0]));
         for (place, &key) in keys.iter().enumerate() {
             let kept = i64::from(!(500..1025).contains(&place)) + i64::from(place == 500)
                 - i64::from(place == 0);
@@ -158,11 +155,11 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
     let builder = CuckooFilter::builder;
     for (builder, last) in [
         (builder().capacity(full).rate(0.001).when_full(WhenFull::Refuse), full),
-        (builder().capacity(full).rate(0.01).layout(Layout::Windows), full),
+        (builder().capacity(full).rate(0.01).layout(Layout::Overlapping), full),
         (builder().hash_bits(40), 2 * full),
     ] {
         let seen = builder.build_shared().unwrap();
-        seen.insert_hash_batch(&hashes(0..stable)).unwrap();
+        seen.insert_batch(&hashes(0..stable)).unwrap();
         let writing = AtomicBool::new(true);
         thread::scope(|scope| {
             for thread in 0..2 {
@@ -185,14 +182,13 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
 
 fn look_for(seen: &SharedCuckooFilter, stable: u64, thread: u64, writing: &AtomicBool) {
     let keys = hashes(0..stable);
-    let mut present = Vec::new();
     while writing.load(Ordering::Relaxed) {
         if thread == 0 {
-            seen.contains_hash_batch(&keys, &mut present);
+            let present = seen.contains_batch(&keys);
             assert!(present.iter().all(|&present| present));
         } else {
-            assert!(keys.iter().all(|&key| seen.contains_hash(key)));
-            assert!(keys[..100].iter().all(|&key| seen.count_hash(key) > 0));
+            assert!(keys.iter().all(|&key| seen.contains(key)));
+            assert!(keys[..100].iter().all(|&key| seen.count(key) > 0));
         }
     }
 }
@@ -200,12 +196,11 @@ fn look_for(seen: &SharedCuckooFilter, stable: u64, thread: u64, writing: &Atomi
 fn fill_and_churn(seen: &SharedCuckooFilter, keys: std::ops::Range<u64>, thread: u64) {
     let mine: Vec<_> = keys.filter(|n| n % 2 == thread).map(hash).collect();
     for part in mine.chunks(5000) {
-        seen.insert_hash_batch(part).unwrap();
+        seen.insert_batch(part).unwrap();
     }
-    let mut removed = Vec::new();
     for part in mine[..100_000].chunks(2000) {
-        seen.remove_hash_batch(part, &mut removed);
-        seen.insert_hash_batch(part).unwrap();
+        seen.remove_batch(part);
+        seen.insert_batch(part).unwrap();
     }
 }
 
@@ -216,22 +211,22 @@ fn bytes_are_those_of_the_plain_filter() {
     let builder = CuckooFilter::builder().capacity(items).rate(0.01);
     let (mut plain, shared) = (builder.clone().build().unwrap(), builder.build_shared().unwrap());
     let keys = hashes(0..items);
-    plain.insert_hash_batch(&keys).unwrap();
-    shared.insert_hash_batch(&keys[..items as usize / 2]).unwrap();
+    plain.insert_batch(&keys).unwrap();
+    shared.insert_batch(&keys[..items as usize / 2]).unwrap();
     for &key in &keys[items as usize / 2..] {
-        shared.insert_hash(key).unwrap();
+        shared.insert(key).unwrap();
     }
     // Copies of a key, and keys that are taken for one, may need no slot: there is room for more.
     let (mut refused, mut next) = (None, items);
     while refused.is_none() {
-        refused = plain.insert_hash(hash(next)).err();
-        assert_eq!(shared.insert_hash(hash(next)).err(), refused);
+        refused = plain.insert(hash(next)).err();
+        assert_eq!(shared.insert(hash(next)).err(), refused);
         next += 1;
     }
     assert_eq!(refused.unwrap().reason, FullReason::MaxItems);
     // A copy of a key that is there takes no room.
-    plain.insert_hash(keys[0]).unwrap();
-    shared.insert_hash(keys[0]).unwrap();
+    plain.insert(keys[0]).unwrap();
+    shared.insert(keys[0]).unwrap();
     assert_eq!(shared.memory_bytes() / 100_000, plain.memory_bytes() / 100_000);
     assert!(bytes_of(&shared.into_filter()) == bytes_of(&plain));
 }
@@ -240,16 +235,16 @@ fn bytes_are_those_of_the_plain_filter() {
 fn cutting_and_joining_changes_nothing() {
     for builder in builders(300_000) {
         let shared = builder.build_shared().unwrap();
-        shared.insert_hash_batch(&hashes(0..300_000 - 100)).unwrap();
+        shared.insert_batch(&hashes(0..300_000 - 100)).unwrap();
         for key in (0..50).chain([0; 30]) {
-            shared.insert_hash(hash(key)).unwrap();
+            shared.insert(hash(key)).unwrap();
         }
         let joined = shared.snapshot().unwrap();
         assert_eq!(joined.len(), shared.len());
         let again = SharedCuckooFilter::from_filter(&joined).unwrap();
         assert!(bytes_of(&again.into_filter()) == bytes_of(&joined), "{joined:?}");
-        let read = CuckooFilter::from_bytes(&bytes_of(&joined)).unwrap();
-        assert_eq!(read.count_hash(hash(0)), shared.count_hash(hash(0)));
+        let read = Load::new().bytes::<CuckooFilter>(&bytes_of(&joined)).unwrap();
+        assert_eq!(read.count(hash(0)), shared.count(hash(0)));
         assert!(bytes_of(&read) == bytes_of(&shared.into_filter()));
     }
 }
@@ -272,7 +267,7 @@ fn a_plain_filter_becomes_a_shared_one() {
         for _ in 0..20 {
             assert!(shared.remove("again"));
         }
-        let same = |key: u64| shared.contains_hash(hash(key)) == plain.contains_hash(hash(key));
+        let same = |key: u64| shared.contains(hash(key)) == plain.contains(hash(key));
         assert!((0..200_000).all(same), "{plain:?} {shared:?}");
     }
 }
@@ -284,19 +279,19 @@ fn one_by_one_and_in_batches_give_the_same_bytes() {
         let batch = CuckooFilter::builder().hash_bits(40).build_shared().unwrap();
         let keys: Vec<_> = (0..150_000).map(|n| hash(n * n % 90_001)).collect();
         let one_by_one: Vec<_> =
-            keys.iter().map(|&key| single.insert_unique_hash(key).unwrap()).collect();
+            keys.iter().map(|&key| single.insert_unique(key).unwrap()).collect();
         let (mut outcomes, mut all) = (Vec::new(), Vec::new());
         for part in keys.chunks(size) {
-            batch.insert_unique_hash_batch(part, &mut outcomes).unwrap();
+            batch.insert_unique_batch_into(part, &mut outcomes).unwrap();
             all.append(&mut outcomes);
         }
         assert!(all == one_by_one, "batches of {size}");
-        let (mut removed, mut all) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
         for part in keys.chunks(size) {
-            batch.remove_hash_batch(part, &mut removed);
-            all.append(&mut removed);
+            let removed = batch.remove_batch(part);
+            all.extend(removed);
         }
-        let one_by_one: Vec<_> = keys.iter().map(|&key| single.remove_hash(key)).collect();
+        let one_by_one: Vec<_> = keys.iter().map(|&key| single.remove(key)).collect();
         assert!(all == one_by_one, "batches of {size}");
         assert!(bytes_of(&single.into_filter()) == bytes_of(&batch.into_filter()));
     }
@@ -314,20 +309,20 @@ fn batches_of_keys_are_single_keys() {
 fn a_full_filter_tells_which_keys_it_refused() {
     let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
     let mut outcomes = Vec::new();
-    seen.insert_unique_hash_batch(&hashes(0..900), &mut outcomes).unwrap();
-    let refused = seen.insert_unique_hash_batch(&hashes(500..1500), &mut outcomes).unwrap_err();
+    seen.insert_batch(&hashes(0..900)).unwrap();
+    let refused = seen.insert_unique_batch_into(&hashes(500..1500), &mut outcomes).unwrap_err();
     assert_eq!(refused.refused, (500..1000).collect::<Vec<_>>());
     assert_eq!((refused.full.items, refused.full.reason), (1000, FullReason::MaxItems));
-    assert_eq!(outcomes.len(), 500);
-    assert!(outcomes[..400].iter().all(|outcome| *outcome == Insertion::AlreadyPresent));
-    assert!(outcomes[400..].iter().all(|outcome| *outcome == Insertion::Inserted));
+    let expected = [(Insertion::AlreadyPresent, 400), (Insertion::Inserted, 100)];
+    let expected = expected.into_iter().chain([(Insertion::Refused, 500)]);
+    assert!(expected.flat_map(|(outcome, times)| vec![outcome; times]).eq(outcomes));
     assert!(refused.to_string().contains("500 keys of the batch"), "{refused}");
-    assert!(seen.remove_hash(hash(0)));
-    assert_eq!(seen.insert_unique_hash(hash(1400)), Ok(Insertion::Inserted));
-    assert!(seen.insert_hash(hash(0)).is_err());
+    assert!(seen.remove(hash(0)));
+    assert_eq!(seen.insert_unique(hash(1400)), Ok(Insertion::Inserted));
+    assert!(seen.insert(hash(0)).is_err());
     seen.clear();
-    seen.insert_hash_batch(&hashes(0..1000)).unwrap();
-    assert_eq!(seen.insert_hash_batch(&hashes(1000..1003)).unwrap_err().refused, [0, 1, 2]);
+    seen.insert_batch(&hashes(0..1000)).unwrap();
+    assert_eq!(seen.insert_batch(&hashes(1000..1003)).unwrap_err().refused, [0, 1, 2]);
 }
 
 /// All threads insert the same keys, as many as there is room for: none may be refused, though each
@@ -346,7 +341,7 @@ fn the_last_places_are_given_out_exactly() {
                     let mut order = hashes(0..keys);
                     order.rotate_left((thread * keys / THREADS) as usize);
                     for part in order.chunks(9000) {
-                        seen.insert_unique_hash_batch(part, &mut outcomes).unwrap();
+                        seen.insert_unique_batch_into(part, &mut outcomes).unwrap();
                     }
                 });
             }
@@ -363,7 +358,7 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
     let mut stored = 0;
     for n in 0..2_000_000 {
         let hash = KeyHash::from_u64(hash(n).to_u64() >> 6);
-        match seen.insert_hash(hash) {
+        match seen.insert(hash) {
             Ok(()) => stored += 1,
             Err(full) => {
                 assert_eq!((full.items, full.reason), (stored, FullReason::Crowded));
@@ -372,9 +367,9 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
         }
     }
     let bytes = bytes_of(&seen.into_filter());
-    let read = CuckooFilter::from_bytes(&bytes).unwrap();
+    let read = Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
     assert_eq!(read.len(), stored);
-    assert!((0..stored).all(|n| read.contains_hash(KeyHash::from_u64(hash(n).to_u64() >> 6))));
+    assert!((0..stored).all(|n| read.contains(KeyHash::from_u64(hash(n).to_u64() >> 6))));
 }
 
 /// Many keys that share a prefix of the hash lie in more segments than they have in a new filter of 64 parts.
@@ -385,13 +380,13 @@ fn a_filter_that_took_its_keys_can_be_shared() {
         let mut random = Random::new(hash_bits.into());
         let mut hashes: Vec<_> =
             (0..30_000).map(|_| KeyHash::from_u64(random.next() >> shared_bits)).collect();
-        hashes.retain(|&hash| plain.insert_hash(hash).is_ok());
+        hashes.retain(|&hash| plain.insert(hash).is_ok());
         let shared = SharedCuckooFilter::from_filter(&plain)
             .unwrap_or_else(|error| panic!("{error}: {hash_bits} {shared_bits} {plain:?}"));
         assert_eq!(shared.len(), plain.len());
-        assert!(hashes.iter().all(|&hash| shared.count_hash(hash) == plain.count_hash(hash)));
+        assert!(hashes.iter().all(|&hash| shared.count(hash) == plain.count(hash)));
         let mut joined = shared.into_filter();
-        assert!(hashes.iter().all(|&hash| joined.remove_hash(hash)));
+        assert!(hashes.iter().all(|&hash| joined.remove(hash)));
         assert!(joined.is_empty());
     }
 }

@@ -6,9 +6,9 @@ use crate::args::window::WindowArgs;
 use crate::message::Failure;
 use crate::stats::text::significant;
 use clap::{Args, ValueEnum};
+use coua::window::{Clock, Generations, Window};
 use coua::{
-    BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Generations, HashAlgorithm, KeyHasher,
-    Layout, WhenFull, Window,
+    BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
 };
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
@@ -39,11 +39,11 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "BITS")]
     pub(crate) hash_bits: Option<u32>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
     #[arg(long, value_name = "N")]
     pub(crate) slots_per_bucket: Option<u32>,
 
-    /// Disjoint buckets (faster), or overlapping windows of two slots (fewer wrong answers)
+    /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<LayoutName>,
 
@@ -67,15 +67,16 @@ pub(crate) struct FilterArgs {
 pub(crate) enum LayoutName {
     /// Disjoint buckets.
     Buckets,
-    /// Overlapping windows of two slots.
-    Windows,
+    /// Overlapping buckets of two slots.
+    #[value(alias = "windows")]
+    Overlapping,
 }
 
 impl From<LayoutName> for Layout {
     fn from(name: LayoutName) -> Self {
         match name {
             LayoutName::Buckets => Self::Buckets,
-            LayoutName::Windows => Self::Windows,
+            LayoutName::Overlapping => Self::Overlapping,
         }
     }
 }
@@ -165,10 +166,10 @@ impl FilterArgs {
     /// Complains if `filter`, which exists already, is not as described.
     pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
         self.window.agree_with(filter, name)?;
-        self.agree_with_mould(filter.mould(), name)
+        self.agree_with_template(filter.template(), name)
     }
 
-    fn agree_with_mould(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
+    fn agree_with_template(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
         let differs = |option: &str, found: &str| {
             Err(Failure::at(
                 name,
@@ -243,7 +244,7 @@ impl FilterArgs {
 pub(crate) fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::Buckets => "buckets",
-        Layout::Windows => "windows",
+        Layout::Overlapping => "windows",
         _ => "unknown",
     }
 }

@@ -17,7 +17,7 @@ use crate::record::{Format, Separator};
 use crate::resume::{Job, JobSpec};
 use crate::signals::Stop;
 use clap::{Args, ValueEnum};
-use coua::Generations;
+use coua::window::Generations;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::clock::{self, Now, TimeFormat};
 use crate::message::Failure;
 use crate::resume::JobSpec;
 use clap::Args;
-use coua::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, Window};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;

@@ -131,8 +131,8 @@ impl Answer for Add {
         let before = self.ever_held();
         let outcomes = &mut self.outcomes;
         let result = match self.copies {
-            Copies::Add => self.filter.store.insert_hash_batch_at(hashes, when),
-            Copies::Keep => self.filter.store.insert_unique_hash_batch_at(hashes, when, outcomes),
+            Copies::Add => self.filter.store.insert_batch_at(hashes, when),
+            Copies::Keep => self.filter.store.insert_unique_batch_at(hashes, when, outcomes),
         };
         self.counts.added += self.ever_held() - before;
         if let Err(stopped) = result {

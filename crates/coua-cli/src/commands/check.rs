@@ -18,7 +18,8 @@ use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::{Generations, Insertion};
+use coua::Insertion;
+use coua::window::Generations;
 use std::mem;
 
 /// Print the records that are in a filter file
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
-        filter.contains_hash_batch(&block.hashes, &mut block.present);
+        block.present = filter.contains_batch(&block.hashes);
     });
     let findings = Findings::new(args.printing);
     let mut check = Check { lookup: &lookup, session, findings };

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::filter_file::FilterFile;
 use crate::message::Failure;
 use crate::stats::text::size;
-use coua::Generations;
+use coua::window::Generations;
 use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow

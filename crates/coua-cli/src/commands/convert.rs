@@ -50,7 +50,7 @@ struct TargetArgs {
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
-    /// Disjoint buckets (of four slots), or overlapping windows of two slots, if the filter can grow
+    /// Disjoint buckets (of four slots), or overlapping buckets of two slots, if the filter can grow
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<LayoutName>,
 }
@@ -73,7 +73,7 @@ impl TargetArgs {
             layout: layout.into(),
             slots_per_bucket: match layout {
                 LayoutName::Buckets => 4,
-                LayoutName::Windows => 2,
+                LayoutName::Overlapping => 2,
             },
         });
         self.rate.map(Conversion::Rate).or(self.hash_bits.map(Conversion::HashBits)).or(layout)
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;
-    let filter = view.filter.endless().ok_or_else(|| {
+    let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(args.file.display(), reason)
     })?;

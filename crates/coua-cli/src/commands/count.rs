@@ -17,7 +17,7 @@ use crate::progress::Counted;
 use crate::remote::{self, Address, Task};
 use crate::session::Session;
 use crate::stats::Answers;
-use coua::Generations;
+use coua::window::Generations;
 
 /// Print each record behind the number of its copies in a filter file
 ///
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pipeline = session.pipeline(reading, view.filter.hasher());
     let mut lines = Lines { output, keeps_keyless };
     let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
-        filter.count_hash_batch(&block.hashes, &mut block.counts);
+        block.counts = filter.count_batch(&block.hashes);
     });
     let mut count = Count { lookup: &lookup, session, found: 0, not_found: 0 };
     let help = |block: &mut Block| lookup.help(block);

@@ -12,7 +12,8 @@ use crate::remote::{self, Address};
 use crate::resume::RunInfo;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
-use coua::{Clock, Generations, HashAlgorithm};
+use coua::HashAlgorithm;
+use coua::window::{Clock, Generations};
 use coua_store::View;
 use serde::Serialize;
 use std::fs;
@@ -149,7 +150,7 @@ struct GenerationInfo {
 impl Aging {
     fn of(filter: &Generations) -> Option<Self> {
         let window = filter.window()?;
-        let info = |generation: coua::Generation<'_>| GenerationInfo {
+        let info = |generation: coua::window::Generation<'_>| GenerationInfo {
             number: generation.number,
             from: generation.from,
             until: generation.until,
@@ -219,12 +220,12 @@ impl Info {
             load: filter.load(),
             memory_bytes,
             bits_per_item: 8.0 * memory_bytes as f64 / filter.len().max(1) as f64,
-            layout: layout_name(filter.mould().layout()),
+            layout: layout_name(filter.template().layout()),
             slots: filter.slots(),
-            slots_per_bucket: filter.mould().slots_per_bucket(),
+            slots_per_bucket: filter.template().slots_per_bucket(),
             slot_bits: filter.slot_bits(),
             segments: filter.segments(),
-            when_full: when_full_name(filter.mould().when_full()),
+            when_full: when_full_name(filter.template().when_full()),
             hash,
             seed,
             unfinished_run: runs.first().filter(|run| !run.has_ended()).cloned(),

@@ -3,7 +3,7 @@
 use crate::clock::Now;
 use crate::filter_file;
 use crate::input::block::Block;
-use coua::Generations;
+use coua::window::Generations;
 use coua_store::View;
 use std::sync::RwLock;
 

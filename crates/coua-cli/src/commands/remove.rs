@@ -153,7 +153,7 @@ impl Answer for Remove {
         let over = self.recorder.enter(block)?;
         let known = block.hashes_before(over);
         self.filter.tell(self.now);
-        self.filter.store.remove_hash_batch(&block.hashes[known..], &mut self.removed);
+        self.removed = self.filter.store.remove_batch(&block.hashes[known..]);
         let found = self.removed.iter().filter(|removed| **removed).count();
         self.counts.found += found as u64;
         self.counts.not_found += (self.removed.len() - found) as u64;

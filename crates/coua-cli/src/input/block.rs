@@ -3,7 +3,8 @@
 use crate::input::budget::Share;
 use crate::key::{Missing, Parts};
 use crate::message::Failure;
-use coua::{BatchFull, Insertion, KeyHash, When};
+use coua::window::When;
+use coua::{BatchFull, Insertion, KeyHash};
 use std::mem;
 use std::sync::Arc;
 

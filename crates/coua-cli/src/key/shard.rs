@@ -43,7 +43,7 @@ mod tests {
         for of in [1, 2, 3, 8, 1000] {
             let mut keys = vec![0; of as usize];
             for number in 0..100_000 {
-                let hash = KeyHasher::default().hash_u64(number);
+                let hash = KeyHasher::default().hash(number);
                 let mut shards = (1..=of).filter(|&number| Shard { number, of }.has(hash));
                 keys[shards.next().unwrap() as usize - 1] += 1;
                 assert_eq!(shards.next(), None);

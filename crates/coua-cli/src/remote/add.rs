@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::filter::Filter;
-use super::question::{Answer, Ledger, Question};
+use super::question::{Answer, ChangeLog, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
 use crate::commands::add::Copies;
 use crate::exit::Exit;
@@ -22,7 +22,7 @@ pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<
         Session::begin(Counted::Added, task.run, task.quiet, reading.on_missing, &inputs)?;
     let pipeline = pipeline(&session, reading);
     let work = Work::new(filter, session, task.quiet);
-    let behind = Ledger::default();
+    let behind = ChangeLog::default();
     let mut add = Add { work, copies, added: 0, ending: Ending::Whole, behind };
     let read = pipeline.run(&mut add, &mut ());
     let read = add.work.session.end(read);
@@ -36,7 +36,7 @@ struct Add {
     added: u64,
     ending: Ending,
     /// What was added behind the record for which there was no room.
-    behind: Ledger,
+    behind: ChangeLog,
 }
 
 impl Answering for Add {

@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::filter::Filter;
-use super::question::{ALREADY_THERE, Answer, FULL, Ledger, Question};
+use super::question::{ALREADY_THERE, Answer, ChangeLog, FULL, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
 use crate::collisions::{self, Answered};
 use crate::exit::Exit;
@@ -44,12 +44,12 @@ pub(crate) fn run(
         items_before: before.items,
         fresh: Vec::new(),
         passed: HashSet::new(),
-        unsettled: Ledger::default(),
+        unsettled: ChangeLog::default(),
         settled: Instant::now(),
         unique: 0,
         repeats: 0,
         ending: Ending::Whole,
-        behind: Ledger::default(),
+        behind: ChangeLog::default(),
     };
     let read = pipeline.run(&mut dedup, &mut outputs);
     let read = dedup.work.session.end(read);
@@ -74,13 +74,13 @@ struct Dedup {
     /// behind which, all was known.
     passed: HashSet<Vec<u8>>,
     /// What is recorded, but perhaps not in the output.
-    unsettled: Ledger,
+    unsettled: ChangeLog,
     settled: Instant,
     unique: u64,
     repeats: u64,
     ending: Ending,
     /// What was recorded behind the record for which there was no room.
-    behind: Ledger,
+    behind: ChangeLog,
 }
 
 impl Answering for Dedup {

@@ -122,12 +122,12 @@ impl Batch {
 
 /// Keys that were handed to the server and may have to be taken back.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct ChangeLog {
     bytes: Parts,
     hashes: Vec<KeyHash>,
 }
 
-impl Ledger {
+impl ChangeLog {
     pub(super) fn note(&mut self, key: &[u8], hash: KeyHash) {
         self.bytes.push(key);
         self.hashes.push(hash);

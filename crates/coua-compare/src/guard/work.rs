@@ -96,7 +96,7 @@ impl Case {
             Call::UniqueBatch => insert_unique(&mut filter),
             Call::Insert => counted(&mut || {
                 for &key in &keys {
-                    black_box(filter.insert_hash(key).is_ok());
+                    black_box(filter.insert(key).is_ok());
                 }
             }),
             Call::LookupBatch | Call::Lookup => {
@@ -105,10 +105,9 @@ impl Case {
             }
             Call::RemoveBatch => {
                 insert(&mut filter, &keys);
-                let mut answers = Vec::new();
                 counted(&mut || {
                     for block in keys.chunks(BLOCK) {
-                        filter.remove_hash_batch(block, &mut answers);
+                        let answers = filter.remove_batch(block);
                         black_box(&answers);
                     }
                 });
@@ -129,7 +128,7 @@ fn counted(work: &mut dyn FnMut()) {
 
 fn insert(filter: &mut CuckooFilter, keys: &[KeyHash]) {
     for block in keys.chunks(BLOCK) {
-        black_box(filter.insert_hash_batch(block).is_ok());
+        black_box(filter.insert_batch(block).is_ok());
     }
 }
 
@@ -140,7 +139,7 @@ fn insert_unique(filter: &mut CuckooFilter) {
     let mut outcomes = Vec::new();
     counted(&mut || {
         for block in keys.chunks(BLOCK) {
-            black_box(filter.insert_unique_hash_batch(block, &mut outcomes).is_ok());
+            black_box(filter.insert_unique_batch_into(block, &mut outcomes).is_ok());
         }
     });
 }
@@ -148,13 +147,12 @@ fn insert_unique(filter: &mut CuckooFilter) {
 /// Half of the keys are there.
 fn look_up(filter: &CuckooFilter, call: Call) {
     let keys = hashes(Row::Half);
-    let mut answers = Vec::new();
     counted(&mut || {
         for block in keys.chunks(BLOCK) {
             if call == Call::Lookup {
-                black_box(block.iter().filter(|&&key| filter.contains_hash(key)).count());
+                black_box(block.iter().filter(|&&key| filter.contains(key)).count());
             } else {
-                filter.contains_hash_batch(block, &mut answers);
+                let answers = filter.contains_batch(block);
                 black_box(&answers);
             }
         }
@@ -183,7 +181,7 @@ impl Shape {
             Self::Narrow => builder.rate(0.001).when_full(WhenFull::Refuse),
             Self::Wide => builder,
             Self::Windows => {
-                builder.rate(0.001).layout(Layout::Windows).when_full(WhenFull::Refuse)
+                builder.rate(0.001).layout(Layout::Overlapping).when_full(WhenFull::Refuse)
             }
         }
     }
@@ -194,7 +192,7 @@ impl Shape {
         match self {
             Self::Narrow => builder.max_items(ITEMS).rate(0.001),
             Self::Wide => builder,
-            Self::Windows => builder.max_items(ITEMS).rate(0.001).layout(Layout::Windows),
+            Self::Windows => builder.max_items(ITEMS).rate(0.001).layout(Layout::Overlapping),
         }
     }
 }

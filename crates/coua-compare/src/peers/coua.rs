@@ -20,9 +20,9 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             .batched()
             .twin(),
         Entry::new("coua windows, batches", "overlapping windows of two", 16.0)
-            .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Windows)))
-            .ready(|plan| Batches::boxed(ready(plan).layout(Layout::Windows)))
-            .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Windows)))
+            .fixed(|plan| Batches::boxed(fixed(plan).layout(Layout::Overlapping)))
+            .ready(|plan| Batches::boxed(ready(plan).layout(Layout::Overlapping)))
+            .growing(|plan| Batches::boxed(growing(plan).layout(Layout::Overlapping)))
             .batched(),
         Entry::new("coua default, batches", "keeps all 64 bits of the hash", 24.0)
             .ready(|plan| Batches::boxed(CuckooFilter::builder().capacity(plan.items)))
@@ -67,10 +67,10 @@ fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
 
 // Large tables are mappings, which the counting allocator does not see.
 calls!(CuckooFilter, filter, key;
-    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
-    has => filter.contains_hash(key.hashed(filter.hasher())),
-    take => filter.remove_hash(key.hashed(filter.hasher())),
-    add_if_absent => filter.insert_unique_hash(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
+    add => filter.insert(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains(key.hashed(filter.hasher())),
+    take => filter.remove(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
     memory_bytes => Self::memory_bytes(filter),
 );
 
@@ -113,7 +113,7 @@ impl Batches {
 
     fn insert_hashes<K: Key>(&mut self, keys: &[K], refused: &mut Vec<K>) {
         let mut at = 0;
-        while let Err(full) = self.filter.insert_hash_batch(&self.hashes[at..]) {
+        while let Err(full) = self.filter.insert_batch(&self.hashes[at..]) {
             at += full.done;
             refused.push(keys[at]);
             at += 1;
@@ -121,24 +121,21 @@ impl Batches {
     }
 
     fn remove_hashes(&mut self) -> u64 {
-        self.filter.remove_hash_batch(&self.hashes, &mut self.answers);
+        self.answers = self.filter.remove_batch(&self.hashes);
         count(&self.answers)
     }
 
     fn insert_unique_hashes(&mut self) -> u64 {
-        // A refusal ends the batch, and fewer answers show it; none is expected below capacity.
-        match self.filter.insert_unique_hash_batch(&self.hashes, &mut self.outcomes) {
+        // A refusal ends the batch, and the answers show it; none is expected below capacity.
+        match self.filter.insert_unique_batch_into(&self.hashes, &mut self.outcomes) {
             Ok(()) | Err(_) => {}
         }
         inserted(&self.outcomes)
     }
 }
 
-/// `contains` takes `&self`, so that threads share it: the buffers are its own.
 fn contains_hashes(filter: &CuckooFilter, hashes: &[KeyHash]) -> u64 {
-    let mut answers = Vec::with_capacity(hashes.len());
-    filter.contains_hash_batch(hashes, &mut answers);
-    count(&answers)
+    count(&filter.contains_batch(hashes))
 }
 
 impl<K: Key> Contestant<K> for Batches {
@@ -211,7 +208,7 @@ impl<K: Key> Contestant<K> for Hashed {
         // A list of hashes is made here within the time, a nanosecond or two for each.
         let hashes: Vec<_> = keys.iter().map(Key::ready).collect();
         let builder = self.0.builder.clone().threads(threads);
-        Some(self.0.take(builder.build_from_hashes(&hashes), keys.len()))
+        Some(self.0.take(builder.build_from(&hashes), keys.len()))
     }
 
     fn memory_bytes(&self) -> Option<usize> {

@@ -1,8 +1,7 @@
 //! Coua's own Bloom filters: no removal.
 
-use coua::{
-    BlockedBloomFilter, BloomBuildError, BloomFilter, Insertion, KeyHash, ScalableBloomFilter,
-};
+use coua::bloom::{BlockedBloomFilter, BloomBuildError, BloomFilter, ScalableBloomFilter};
+use coua::{Insertion, KeyHash};
 
 use super::calls::{Calls, OneByOne, calls, shared_calls};
 use crate::contestant::{Contestant, Entry, Made};
@@ -48,13 +47,11 @@ impl BlockedBatches {
 impl<K: Key> Contestant<K> for BlockedBatches {
     fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
         let hashes = self.hashes(keys);
-        self.0.insert_hash_batch(&hashes, &mut Vec::with_capacity(keys.len()));
+        self.0.insert_unique_batch(&hashes);
     }
 
     fn contains(&self, keys: &[K]) -> u64 {
-        let mut answers = Vec::with_capacity(keys.len());
-        self.0.contains_hash_batch(&self.hashes(keys), &mut answers);
-        super::count(&answers)
+        super::count(&self.0.contains_batch(&self.hashes(keys)))
     }
 
     fn memory_bytes(&self) -> Option<usize> {
@@ -64,32 +61,32 @@ impl<K: Key> Contestant<K> for BlockedBatches {
 
 calls!(BloomFilter, filter, key;
     add => {
-        filter.insert_hash(key.hashed(filter.hasher()));
+        filter.insert_unique(key.hashed(filter.hasher()));
         true
     },
-    has => filter.contains_hash(key.hashed(filter.hasher())),
-    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())) == Insertion::Inserted,
+    has => filter.contains(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique(key.hashed(filter.hasher())) == Insertion::Inserted,
     shared => true,
     memory_bytes => Self::memory_bytes(filter),
 );
 shared_calls!(BloomFilter, filter, key; {
-    filter.insert_hash(key.hashed(filter.hasher()));
+    filter.insert_unique(key.hashed(filter.hasher()));
     true
 });
 
 calls!(BlockedBloomFilter, filter, key;
     add => {
-        filter.insert_hash(key.hashed(filter.hasher()));
+        filter.insert_unique(key.hashed(filter.hasher()));
         true
     },
-    has => filter.contains_hash(key.hashed(filter.hasher())),
-    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())) == Insertion::Inserted,
+    has => filter.contains(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique(key.hashed(filter.hasher())) == Insertion::Inserted,
     memory_bytes => Self::memory_bytes(filter),
 );
 
 calls!(ScalableBloomFilter, filter, key;
-    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
-    has => filter.contains_hash(key.hashed(filter.hasher())),
-    add_if_absent => filter.insert_hash(key.hashed(filter.hasher())).is_ok_and(|done| done == Insertion::Inserted),
+    add => filter.insert_unique(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique(key.hashed(filter.hasher())).is_ok_and(Insertion::is_new),
     memory_bytes => Self::memory_bytes(filter),
 );

@@ -28,14 +28,14 @@ fn build(plan: Plan) -> Result<SharedCuckooFilter, String> {
 }
 
 calls!(SharedCuckooFilter, filter, key;
-    add => filter.insert_hash(key.hashed(filter.hasher())).is_ok(),
-    has => filter.contains_hash(key.hashed(filter.hasher())),
-    take => filter.remove_hash(key.hashed(filter.hasher())),
-    add_if_absent => filter.insert_unique_hash(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
+    add => filter.insert(key.hashed(filter.hasher())).is_ok(),
+    has => filter.contains(key.hashed(filter.hasher())),
+    take => filter.remove(key.hashed(filter.hasher())),
+    add_if_absent => filter.insert_unique(key.hashed(filter.hasher())) == Ok(Insertion::Inserted),
     shared => true,
     memory_bytes => Self::memory_bytes(filter),
 );
-shared_calls!(SharedCuckooFilter, filter, key; filter.insert_hash(key.hashed(filter.hasher())).is_ok());
+shared_calls!(SharedCuckooFilter, filter, key; filter.insert(key.hashed(filter.hasher())).is_ok());
 
 /// Keys that a thread hashes and hands over at once while it builds from all of them: many for each
 /// lock, few enough to stay in the cache.
@@ -57,27 +57,23 @@ impl<K: Key> Contestant<K> for Batches {
 
     fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
         // Which keys were refused is told by position.
-        if let Err(rest) = self.0.insert_hash_batch(&self.hash(keys)) {
+        if let Err(rest) = self.0.insert_batch(&self.hash(keys)) {
             refused.extend(rest.refused.iter().map(|&place| keys[place]));
         }
     }
 
     fn contains(&self, keys: &[K]) -> u64 {
-        let mut answers = Vec::with_capacity(keys.len());
-        self.0.contains_hash_batch(&self.hash(keys), &mut answers);
-        count(&answers)
+        count(&self.0.contains_batch(&self.hash(keys)))
     }
 
     fn remove(&mut self, keys: &[K]) -> Option<u64> {
-        let mut answers = Vec::with_capacity(keys.len());
-        self.0.remove_hash_batch(&self.hash(keys), &mut answers);
-        Some(count(&answers))
+        Some(count(&self.0.remove_batch(&self.hash(keys))))
     }
 
     fn insert_unique(&mut self, keys: &[K]) -> Option<u64> {
         let mut outcomes = Vec::with_capacity(keys.len());
         // A refused key counts as not inserted; none is expected below capacity.
-        match self.0.insert_unique_hash_batch(&self.hash(keys), &mut outcomes) {
+        match self.0.insert_unique_batch_into(&self.hash(keys), &mut outcomes) {
             Ok(()) | Err(_) => {}
         }
         Some(inserted(&outcomes))
@@ -108,7 +104,7 @@ impl<K: Key> Contestant<K> for Batches {
 
 impl<K: Key> Shared<K> for Batches {
     fn insert(&self, keys: &[K]) -> u64 {
-        let done = self.0.insert_hash_batch(&self.hash(keys));
+        let done = self.0.insert_batch(&self.hash(keys));
         done.map_or_else(|rest| rest.refused.len() as u64, |()| 0)
     }
 }

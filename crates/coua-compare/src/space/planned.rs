@@ -37,7 +37,7 @@ const SHAPES: [Shape; 4] = [
     },
     Shape {
         name: "windows",
-        layout: Layout::Windows,
+        layout: Layout::Overlapping,
         slots_per_bucket: 2,
         rates: &[0.01, 0.001, 0.0001],
     },
@@ -98,7 +98,7 @@ impl Shape {
             block.clear();
             block.extend(keys.map(KeyHash::from_u64));
             let mut left = &block[..];
-            while let Err(full) = filter.insert_hash_batch(left) {
+            while let Err(full) = filter.insert_batch(left) {
                 left = &left[full.done + 1..];
                 refused += 1;
             }

@@ -57,7 +57,7 @@ impl Filter {
         let original = folder.path().join("original.coua");
         // With some room, as most filters have that have grown: a full one grows at the first change.
         let mut filter = CuckooFilter::builder().capacity(items + items / 8).build().unwrap();
-        hashes(0, items, |block| filter.insert_hash_batch(block).unwrap());
+        hashes(0, items, |block| filter.insert_batch(block).unwrap());
         filter.save_atomically(&original).unwrap();
         let bytes = fs::metadata(&original).unwrap().len();
         let path = folder.path().join("seen.coua");

@@ -103,7 +103,7 @@ pub(crate) fn run(words: &[String]) {
     let mut lap = || std::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
     let mut store = options.write(Path::new(path)).unwrap();
     let open = lap();
-    hashes(items, changes, |block| store.insert_hash_batch(block).unwrap());
+    hashes(items, changes, |block| store.insert_batch(block).unwrap());
     let change = lap();
     store.commit().unwrap();
     let commit = lap();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use coua::Generations;
+use coua::window::Generations;
 use coua_store::{Access, Options, Run};
 
 use crate::Settings;
@@ -55,7 +55,7 @@ pub(crate) fn stalled(arguments: &[String]) {
     let (path, count) = (Path::new(path), (items / PARTS).max(1));
     let mut store = Options::new().access(Access::Load).background_from(from).write(path).unwrap();
     let (mut works, mut commits) = (Vec::new(), Vec::new());
-    let (mut seen, mut log, mut removed) = (0, 0, Vec::new());
+    let (mut seen, mut log) = (0, 0);
     let run = store.runs_mut().add(Run::default());
     let start = Instant::now();
     for round in 0u64.. {
@@ -63,9 +63,9 @@ pub(crate) fn stalled(arguments: &[String]) {
         let begin = Instant::now();
         hashes(first, count, |block| {
             if round % 2 == 0 {
-                store.insert_hash_batch(block).unwrap();
+                store.insert_batch(block).unwrap();
             } else {
-                store.remove_hash_batch(block, &mut removed);
+                store.remove_batch(block);
             }
         });
         let worked = Instant::now();

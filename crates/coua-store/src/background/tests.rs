@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 
-use coua::{CuckooFilter, Generations, KeyHash, LoadError, OutOfMemory, When};
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
 use super::{Signals, Spawn, Work};
@@ -30,9 +31,9 @@ fn bytes_of(filter: &Generations) -> Vec<u8> {
 /// A filter that grows in the course of some rounds.
 fn make() -> CuckooFilter {
     let mut filter = CuckooFilter::builder().capacity(700).hash_bits(50).build().unwrap();
-    filter.insert_hash_batch(&hashes(1_000_000)).unwrap();
+    filter.insert_batch(&hashes(1_000_000)).unwrap();
     for round in 2_000_000..2_000_010 {
-        filter.insert_hash_batch(&hashes(round)).unwrap();
+        filter.insert_batch(&hashes(round)).unwrap();
     }
     filter
 }
@@ -81,11 +82,11 @@ impl Bench {
 
     fn change(&mut self, store: &mut Store) {
         self.round += 1;
-        let (hashes, mut removed) = (hashes(self.round), Vec::new());
-        store.insert_hash_batch(&hashes).unwrap();
-        store.remove_hash_batch(&hashes[..9], &mut removed);
-        self.plain.insert_hash_batch(&hashes, When::Now, &mut ()).unwrap();
-        self.plain.remove_hash_batch(&hashes[..9], &mut removed, &mut ());
+        let hashes = hashes(self.round);
+        store.insert_batch(&hashes).unwrap();
+        store.remove_batch(&hashes[..9]);
+        self.plain.insert_batch(&hashes).unwrap();
+        self.plain.remove_batch(&hashes[..9]);
     }
 
     /// A round, committed.
@@ -259,10 +260,9 @@ fn the_same_bytes_shorten_the_log() {
     let mut store = bench.open();
     bench.try_commit(&mut store).unwrap();
     let (snapshot, more) = (bench.snapshot(), &hashes(77)[..9]);
-    let mut removed = Vec::new();
     while !bench.held.is_at_work() {
-        store.insert_hash_batch(more).unwrap();
-        store.remove_hash_batch(more, &mut removed);
+        store.insert_batch(more).unwrap();
+        store.remove_batch(more);
         bench.round += 1;
         bench.try_commit(&mut store).unwrap();
         assert!(bench.round < 1_000, "it never begins");
@@ -342,7 +342,7 @@ fn damage_is_not_written_on() {
         }
         assert!(commits < 1_000, "it never begins");
         bench.round += 1;
-        store.insert_hash_batch(&hashes(5)).unwrap();
+        store.insert_batch(&hashes(5)).unwrap();
         bench.try_commit(&mut store).unwrap();
     }
     bench.held.release();

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use coua::{CuckooFilter, Generations};
+use coua::CuckooFilter;
+use coua::window::Generations;
 
 use super::{Script, bytes_of, change, commit, hashes, options, round_of};
 use crate::disk::FileSystem;
@@ -50,7 +51,7 @@ fn write(path: &Path, last: &AtomicU64) {
             thread::sleep(Duration::from_millis(1));
         }
         // Pieces as long as those of the next round, which come in their place.
-        store.insert_hash_batch(&hashes(round + 7)).unwrap();
+        store.insert_batch(&hashes(round + 7)).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
 }

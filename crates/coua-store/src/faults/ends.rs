@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coua::Generations;
+use coua::window::Generations;
 
 use super::{Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, left_in, options};
 use crate::disk::Disk;

@@ -4,7 +4,8 @@ use super::{Fault, Faulty, Then, bytes_of};
 use crate::disk::{Disk, FileSystem};
 use crate::log::Target;
 use crate::snapshot::{PIECE, Pace, write_snapshot};
-use coua::{Clock, CuckooFilter, Generations, Window};
+use coua::CuckooFilter;
+use coua::window::{Clock, Generations, Window};
 
 #[test]
 fn all_pieces_but_the_last_are_whole() {

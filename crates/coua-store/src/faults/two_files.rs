@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coua::{CuckooFilter, Generations, KeyHash, When};
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHash, Load};
 
 use super::power::Volatile;
 use super::{Fault, Faulty, Then, bytes_of, empty, hashes, left_in, options};
@@ -34,7 +35,7 @@ fn changes(round: u64) -> Vec<u8> {
 
 fn with(mut filter: CuckooFilter, rounds: &[u64]) -> CuckooFilter {
     for round in rounds {
-        filter.insert_hash_batch(&hashes(*round)).unwrap();
+        filter.insert_batch(&hashes(*round)).unwrap();
     }
     filter
 }
@@ -102,10 +103,10 @@ impl Pair {
 
     /// The filter's bytes before, and after each of the two commits.
     fn states(&self) -> [Vec<u8>; 3] {
-        let mut filter = Generations::from_bytes(&self.committed, None).unwrap();
+        let mut filter = Load::new().bytes::<Generations>(&self.committed).unwrap();
         let mut states = [self.committed.clone(), vec![], vec![]];
         for round in [1, 2] {
-            filter.insert_hash_batch(&more(round), When::Now, &mut ()).unwrap();
+            filter.insert_batch(&more(round)).unwrap();
             states[round as usize] = bytes_of(&filter);
         }
         states
@@ -121,7 +122,7 @@ fn more(round: u64) -> Vec<KeyHash> {
 fn commit_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), (usize, StoreError)> {
     let mut store = options(disk).expecting(0).write(path).map_err(|error| (1, error))?;
     for round in [1, 2] {
-        store.insert_hash_batch(&more(round)).unwrap();
+        store.insert_batch(&more(round)).unwrap();
         store.commit().map_err(|error| (round as usize, error))?;
     }
     Ok(())
@@ -156,7 +157,7 @@ fn every_step_of_a_takeover_fails_once_in_every_way() {
             let mut store = Store::open(&path).unwrap();
             assert!(bytes_of(store.filter()) == states[expected], "{what}");
             let round = 1 + expected.min(1) as u64;
-            store.insert_hash_batch(&more(round)).unwrap();
+            store.insert_batch(&more(round)).unwrap();
             store.commit().unwrap();
             let after = bytes_of(store.filter());
             drop(store);
@@ -192,7 +193,7 @@ fn the_power_is_cut_after_every_step_of_a_takeover() {
         let mut store = options(disk.clone()).write(&path).unwrap();
         for round in [1, 2] {
             disk.may_be([round - 1, round].map(|round| Some(states[round].clone())));
-            store.insert_hash_batch(&more(round as u64)).unwrap();
+            store.insert_batch(&more(round as u64)).unwrap();
             store.commit().unwrap();
             disk.may_be([round, round].map(|round| Some(states[round].clone())));
             disk.cut_power();

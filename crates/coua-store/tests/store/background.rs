@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use coua::{CuckooFilter, Generations};
+use coua::CuckooFilter;
+use coua::window::Generations;
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{

@@ -83,15 +83,14 @@ fn a_view_stays_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut filter = CuckooFilter::new();
-    filter.insert_hash_batch(&hashes(1, 1_000_000)).unwrap();
+    filter.insert_batch(&hashes(1, 1_000_000)).unwrap();
     filter.save_atomically(&path).unwrap();
     // Mapped.
     let view = Options::new().expecting(1).read(&path).unwrap();
     fs::rename(&path, folder.path().join("moved")).unwrap();
     Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
     fs::remove_file(folder.path().join("moved")).unwrap();
-    let mut present = Vec::new();
-    view.filter.contains_hash_batch(&hashes(1, 1_000_000), &mut present);
+    let present = view.filter.contains_batch(&hashes(1, 1_000_000));
     assert!(present.iter().all(|is_present| *is_present));
     assert!(Store::read(&path).unwrap().filter.is_empty());
 }
@@ -109,7 +108,7 @@ fn a_copy_of_two_transactions_is_refused() {
     let options = Options::new().max_log(1 << 30);
     let interrupt = |seed| {
         let mut store = options.create(&path, build).unwrap();
-        store.insert_hash_batch(&hashes(seed, PIECE)).unwrap();
+        store.insert_batch(&hashes(seed, PIECE)).unwrap();
         store
     };
     options.create(&path, build).unwrap().commit().unwrap();

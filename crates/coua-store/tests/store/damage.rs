@@ -19,6 +19,11 @@ struct Sample {
 
 impl Sample {
     fn new(seed: u64) -> Self {
+        Self::of(seed, 150)
+    }
+
+    /// With commits of about so many changes.
+    fn of(seed: u64, changes: u64) -> Self {
         let folder = quick_folder();
         let path = folder.path().join("seen.coua");
         let build = || CuckooFilter::builder().capacity(2_000).rate(0.01).build().unwrap();
@@ -26,7 +31,7 @@ impl Sample {
         let mut commits = Vec::new();
         for round in 0..4 {
             if round > 0 {
-                change(&mut store, seed + round, 150);
+                change(&mut store, seed + round, changes);
             }
             commit(&mut store, round).unwrap();
             commits.push((fs::metadata(&path).unwrap().len(), bytes_of(store.filter())));
@@ -117,7 +122,7 @@ fn every_flipped_bit_of_the_snapshot_is_found() {
 
 #[test]
 fn every_cut_leaves_the_last_whole_commit() {
-    let sample = Sample::new(20);
+    let sample = Sample::of(20, 40);
     for length in 0..sample.base {
         match sample.error(&sample.file[..length]) {
             StoreError::Blank { .. } => assert_eq!(length, 0),

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use coua::{CuckooFilter, Generations, KeyHasher, Layout};
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHasher, Layout};
 use coua_store::{Access, Options, Store, StoreError};
 
 use crate::files::names_in;
@@ -16,7 +17,7 @@ fn kinds() -> Vec<(&'static str, CuckooFilter)> {
     vec![
         ("open", CuckooFilter::new()),
         ("fixed", build().capacity(30_000).rate(0.001).build().unwrap()),
-        ("windows", build().layout(Layout::Windows).hash_bits(40).build().unwrap()),
+        ("windows", build().layout(Layout::Overlapping).hash_bits(40).build().unwrap()),
     ]
 }
 
@@ -85,18 +86,18 @@ fn small_changes_write_little() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
-    large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
+    large.insert_batch(&hashes(1, 2_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
     let before = fs::metadata(&path).unwrap().len();
     let mut store = Options::new().expecting(1_000).write(&path).unwrap();
-    store.insert_hash_batch(&hashes(2, 1_000)).unwrap();
+    store.insert_batch(&hashes(2, 1_000)).unwrap();
     commit(&mut store, 1).unwrap();
     let written = fs::metadata(&path).unwrap().len() - before;
     assert!(written < 10_000, "{written}");
     assert_eq!(names_in(folder.path()), ["seen.coua"], "no space was taken");
     assert!(snapshot_of(&path) == bytes_of(&large), "it was not written again");
     drop(store);
-    large.insert_hash_batch(&hashes(2, 1_000)).unwrap();
+    large.insert_batch(&hashes(2, 1_000)).unwrap();
     assert!(committed(&path) == (1, bytes_of(&large)));
 }
 
@@ -105,12 +106,12 @@ fn an_end_without_changes_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
-    large.insert_hash_batch(&hashes(1, 2_000_000)).unwrap();
+    large.insert_batch(&hashes(1, 2_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
     for round in 0..4 {
         let mut store = Store::open(&path).unwrap();
-        let (before, mut outcomes) = (fs::read(&path).unwrap(), Vec::new());
-        store.insert_unique_hash_batch(&hashes(1 + round / 2, 9), &mut outcomes).unwrap();
+        let before = fs::read(&path).unwrap();
+        store.insert_unique_batch(&hashes(1 + round / 2, 9)).unwrap();
         store.finish().unwrap();
         // Only the third has something new.
         assert_eq!(fs::read(&path).unwrap() != before, round == 2, "{round}");
@@ -123,7 +124,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut plain = CuckooFilter::new();
-    plain.insert_hash_batch(&hashes(1, 500_000)).unwrap();
+    plain.insert_batch(&hashes(1, 500_000)).unwrap();
     plain.save_atomically(&path).unwrap();
     let mut store = Store::open(&path).unwrap();
     for round in 2..20 {
@@ -151,7 +152,7 @@ fn other_changes_are_kept_too() {
     store.rewrite(Generations::compact);
     commit(&mut store, 2).unwrap();
     assert!(committed(&path) == (2, bytes_of(store.filter())));
-    store.rewrite(|filter| filter.endless_mut().unwrap().clear());
+    store.rewrite(|filter| filter.unbounded_mut().unwrap().clear());
     commit(&mut store, 3).unwrap();
     assert!(store.filter().is_empty() && committed(&path).0 == 3);
     // The same bytes again: only the run is new.
@@ -172,13 +173,12 @@ fn a_full_filter_keeps_what_was_accepted() {
     let build = || CuckooFilter::with_capacity(500, 0.01).unwrap();
     let mut store = Store::create(&path, build).unwrap();
     commit(&mut store, 0).unwrap();
-    let stopped = store.insert_hash_batch(&hashes(1, 600)).unwrap_err();
+    let stopped = store.insert_batch(&hashes(1, 600)).unwrap_err();
     assert_eq!(stopped.done, 500);
-    let mut outcomes = Vec::new();
-    assert!(store.insert_unique_hash_batch(&hashes(1, 600), &mut outcomes).is_err());
+    assert!(store.insert_unique_batch(&hashes(1, 600)).is_err());
     commit(&mut store, 1).unwrap();
     let mut plain = build();
-    plain.insert_hash_batch(&hashes(1, 500)).unwrap();
+    plain.insert_batch(&hashes(1, 500)).unwrap();
     assert!(committed(&path) == (1, bytes_of(&plain)));
 }
 
@@ -211,7 +211,7 @@ fn a_run_with_commits_ends_the_same_wherever_they_were() {
     let folder = tempfile::tempdir().unwrap();
     let original = folder.path().join("original.coua");
     let mut large = CuckooFilter::new();
-    large.insert_hash_batch(&hashes(1, 500_000)).unwrap();
+    large.insert_batch(&hashes(1, 500_000)).unwrap();
     large.save_atomically(&original).unwrap();
     let ends = [&[][..], &[1], &[2, 5], &[1, 2, 3, 4, 5]].map(|commits| {
         let path = folder.path().join("seen.coua");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash, Load};
 use coua_store::{Damage, Lock, Options, Place, Role, Run, Runs, Store, StoreError, Wait};
 
 use crate::samples::bytes_of;
@@ -34,10 +34,9 @@ fn a_log_has_the_bytes_of_the_text() {
     store.commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
     assert!(snapshot == bytes_of(&build()), "nothing follows");
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    store.insert_unique_hash_batch(&[a, b, a], &mut outcomes).unwrap();
-    store.remove_hash_batch(&[c, b], &mut removed);
-    store.insert_hash_batch(&[c, a]).unwrap();
+    store.insert_unique_batch(&[a, b, a]).unwrap();
+    store.remove_batch(&[c, b]);
+    store.insert_batch(&[c, a]).unwrap();
     let places = vec![place(Role::Input, "in", 1), place(Role::Output, "out", 0)];
     let new = Run { job: b"job".to_vec(), records: 9, places, ..Run::default() };
     let number = store.runs_mut().add(new.clone());
@@ -122,7 +121,7 @@ impl Pair {
             frame(1, 1, &snapshot, &run(1, &[c])),
             frame(2, 2, &snapshot, &progress(7, note, Some("in"))),
         ];
-        filter.insert_hash_batch(&HASHES.map(KeyHash::from_u64)).unwrap();
+        filter.insert_batch(&HASHES.map(KeyHash::from_u64)).unwrap();
         let committed = bytes_of(&filter);
         filter.insert_unique("one more").unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -190,7 +189,7 @@ fn the_first_commit_has_the_bytes_of_the_text() {
     let pair = Pair::new(2);
     pair.put(&pair.snapshot, &pair.journal);
     let mut store = Store::open(pair.path()).unwrap();
-    store.insert_hash_batch(&[KeyHash::from_u64(5)]).unwrap();
+    store.insert_batch(&[KeyHash::from_u64(5)]).unwrap();
     store.commit().unwrap();
     let [a, b, c] = HASHES;
     let name = checksum(&pair.journal[..64]);
@@ -245,8 +244,8 @@ fn the_end_of_a_journal_follows_the_next_snapshot() {
     let from = pair.journal.len() as u64;
     let changes = [5, 6];
     pair.put(&pair.next, &pair.with_checkpoint(&[from], &changes));
-    let mut filter = CuckooFilter::from_bytes(&pair.next).unwrap();
-    filter.insert_hash_batch(&changes.map(KeyHash::from_u64)).unwrap();
+    let mut filter = Load::new().bytes::<CuckooFilter>(&pair.next).unwrap();
+    filter.insert_batch(&changes.map(KeyHash::from_u64)).unwrap();
     pair.is_taken_over(&bytes_of(&filter), 8);
     for wrong in [from + 1, from - 56, 0, u64::MAX] {
         pair.put(&pair.next, &pair.with_checkpoint(&[wrong], &changes));

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use coua::{CuckooFilter, Generations};
+use coua::CuckooFilter;
+use coua::window::Generations;
 use coua_store::{Lock, Options, Wait};
 
 use crate::samples::{

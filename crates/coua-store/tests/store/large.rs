@@ -14,7 +14,7 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::builder().capacity(50_000_000).build().unwrap();
-    large.insert_hash_batch(&hashes(1, 1_000_000)).unwrap();
+    large.insert_batch(&hashes(1, 1_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
     drop(large);
     let before = fs::metadata(&path).unwrap().len();
@@ -22,7 +22,7 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     let begin = Instant::now();
     let mut store = Options::new().expecting(10_000).write(&path).unwrap();
     for round in 1..=10 {
-        store.insert_hash_batch(&hashes(1 + round, 1_000)).unwrap();
+        store.insert_batch(&hashes(1 + round, 1_000)).unwrap();
         commit(&mut store, round).unwrap();
         // What is written anywhere but at the end of this file would be in another.
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
@@ -36,5 +36,5 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     assert_eq!((view.snapshot_bytes, view.log_bytes, view.transactions), (before, written, 10));
     assert_eq!((view.filter.len(), round_of(&view.runs)), (1_010_000, 10));
     drop(view);
-    assert!(Store::read(&path).unwrap().filter.contains_hash(hashes(11, 1_000)[999]));
+    assert!(Store::read(&path).unwrap().filter.contains(hashes(11, 1_000)[999]));
 }

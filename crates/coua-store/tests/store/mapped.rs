@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use coua::{Clock, CuckooFilter, Generations, When, Window};
+use coua::CuckooFilter;
+use coua::window::{Clock, Generations, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
@@ -20,8 +21,8 @@ fn large() -> Generations {
     let mould = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
     let mut filter = Generations::new(window, mould.unwrap());
     for number in 0..5 {
-        filter.advance(STEP * number, &mut ());
-        filter.insert_hash_batch(&hashes(number, EACH), When::Now, &mut ()).unwrap();
+        filter.advance(STEP * number);
+        filter.insert_batch(&hashes(number, EACH)).unwrap();
     }
     filter
 }
@@ -47,8 +48,8 @@ fn small_work_does_not_look_at_other_segments() {
     let mut store = Options::new().expecting(10).write(&path).unwrap();
     for (round, new) in [(1, 7), (2, 8)] {
         store.advance(STEP * 4 + 3);
-        store.insert_hash_batch(&hashes(new, 10)).unwrap();
-        plain.insert_hash_batch(&hashes(new, 10), When::Now, &mut ()).unwrap();
+        store.insert_batch(&hashes(new, 10)).unwrap();
+        plain.insert_batch(&hashes(new, 10)).unwrap();
         commit(&mut store, round).unwrap();
         assert_eq!(store.filter().len(), plain.len());
     }
@@ -60,8 +61,8 @@ fn small_work_does_not_look_at_other_segments() {
     let log = after.len() - bytes.len();
     assert!(log < 1_000, "{log} bytes for twenty changes");
     let mut view = Options::new().read(&path).unwrap();
-    let (asked, mut present) = ([hashes(7, 10), hashes(8, 10)].concat(), Vec::new());
-    view.asked(&asked).contains_hash_batch(&asked, &mut present);
+    let asked = [hashes(7, 10), hashes(8, 10)].concat();
+    let present = view.asked(&asked).contains_batch(&asked);
     assert!(present.iter().all(|is_present| *is_present) && round_of(&view.runs) == 2);
 }
 
@@ -117,7 +118,7 @@ fn a_log_is_counted_as_changes() {
     let bytes = path.metadata().unwrap().len();
     let (most, middle) = (bytes / 4096, bytes as usize / 2);
     let mut store = Options::new().expecting(10).write(&path).unwrap();
-    store.insert_hash_batch(&hashes(7, most / 2)).unwrap();
+    store.insert_batch(&hashes(7, most / 2)).unwrap();
     commit(&mut store, 1).unwrap();
     drop(store);
     let spoil = || {
@@ -130,7 +131,7 @@ fn a_log_is_counted_as_changes() {
     assert_eq!(is_mapped(), tells(&path), "half of the line");
     spoil();
     let mut store = Options::new().expecting(10).write(&path).unwrap();
-    store.insert_hash_batch(&hashes(8, most)).unwrap();
+    store.insert_batch(&hashes(8, most)).unwrap();
     commit(&mut store, 2).unwrap();
     drop(store);
     spoil();
@@ -213,10 +214,9 @@ fn questions_of_threads_are_counted() {
     let mut view = Options::new().read(&path).unwrap();
     let (old, new) = (hashes(2, 1_000), hashes(77, 1_000));
     let is_right = |filter: &Generations| {
-        let mut present = Vec::new();
-        filter.contains_hash_batch(&old, &mut present);
+        let present = filter.contains_batch(&old);
         let all = present.iter().all(|is_present| *is_present);
-        filter.contains_hash_batch(&new, &mut present);
+        let present = filter.contains_batch(&new);
         all && present.iter().filter(|is_present| **is_present).count() < 10
     };
     if tells(&path) {
@@ -239,14 +239,14 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let mut store = Store::open(&path).unwrap();
     for round in 1..=20 {
         let now = STEP * (4 + round / 4);
-        let (new, mut outcomes, mut removed) = (hashes(10 + round, 50), vec![], vec![]);
+        let new = hashes(10 + round, 50);
         store.advance(now);
-        plain.advance(now, &mut ());
-        store.insert_unique_hash_batch(&new, &mut outcomes).unwrap();
-        plain.insert_unique_hash_batch(&new, When::Now, &mut outcomes, &mut ()).unwrap();
+        plain.advance(now);
+        store.insert_unique_batch(&new).unwrap();
+        plain.insert_unique_batch(&new).unwrap();
         let old = &hashes(3, 100 * round)[..40];
-        store.remove_hash_batch(old, &mut removed);
-        plain.remove_hash_batch(old, &mut removed, &mut ());
+        store.remove_batch(old);
+        plain.remove_batch(old);
         if round % 5 == 0 {
             commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)), "round {round}");

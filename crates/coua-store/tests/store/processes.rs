@@ -47,7 +47,7 @@ fn add_own(path: &Path, part: u64, commits: u64) {
         let max_log = [0, 3_000, 1 << 20][(part + number) as usize % 3];
         let options = Options::new().max_log(max_log).background_from(part % 2 * u64::MAX);
         let mut store = options.create(path, CuckooFilter::new).unwrap();
-        store.insert_hash_batch(&hashes(1_000 * part + number, 50)).unwrap();
+        store.insert_batch(&hashes(1_000 * part + number, 50)).unwrap();
         let round = round_of(store.runs()) + 1;
         commit(&mut store, round).unwrap();
         if number % 2 == 0 {
@@ -67,10 +67,9 @@ fn add_at_once(name: &str, processes: u64, commits: u64) {
     let view = Store::read(&path).unwrap();
     assert_eq!(round_of(&view.runs), processes * commits);
     assert_eq!(view.filter.len(), processes * commits * 50);
-    let mut present = Vec::new();
     for part in 0..processes {
         for number in 0..commits {
-            view.filter.contains_hash_batch(&hashes(1_000 * part + number, 50), &mut present);
+            let present = view.filter.contains_batch(&hashes(1_000 * part + number, 50));
             assert!(present.iter().all(|is_present| *is_present), "process {part}, {number}");
         }
     }
@@ -182,7 +181,7 @@ fn who_has_finished_holds_no_lock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
-    large.insert_hash_batch(&hashes(1, 1_000_000)).unwrap();
+    large.insert_batch(&hashes(1, 1_000_000)).unwrap();
     large.save_atomically(&path).unwrap();
     for is_rewritten in [false, true] {
         let mut store = Options::new().expecting(1).write(&path).unwrap();

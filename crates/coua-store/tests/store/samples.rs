@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
+use coua::window::{Clock, Generations, Window};
+use coua::{CuckooFilter, KeyHash};
 use coua_store::{Options, Run, Runs, Store, StoreError};
 
 /// What has bytes.
@@ -42,21 +43,19 @@ pub(crate) fn hashes(seed: u64, count: u64) -> Vec<KeyHash> {
 
 /// Every kind of change, of about `count` hashes, some of them of the round before.
 pub(crate) fn change(store: &mut Store, round: u64, count: u64) {
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
     store.advance(10 * round);
-    store.insert_hash_batch(&new).expect("it grows");
-    store.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
-    store.remove_hash_batch(&new[..new.len() / 3], &mut removed);
+    store.insert_batch(&new).expect("it grows");
+    store.insert_unique_batch(&old).expect("it grows");
+    store.remove_batch(&new[..new.len() / 3]);
 }
 
 /// The same on a plain filter.
 pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) {
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
-    filter.insert_hash_batch(&new).expect("it grows");
-    filter.insert_unique_hash_batch(&old, &mut outcomes).expect("it grows");
-    filter.remove_hash_batch(&new[..new.len() / 3], &mut removed);
+    filter.insert_batch(&new).expect("it grows");
+    filter.insert_unique_batch(&old).expect("it grows");
+    filter.remove_batch(&new[..new.len() / 3]);
 }
 
 /// A filter that forgets in the course of six rounds.
@@ -68,13 +67,12 @@ pub(crate) fn forgetful() -> Generations {
 
 /// The same as [`change`] in memory.
 pub(crate) fn change_in_memory(filter: &mut Generations, round: u64, count: u64) {
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
-    filter.advance(10 * round, &mut ());
-    filter.insert_hash_batch(&new, When::Now, &mut ()).expect("it grows");
-    let unique = filter.insert_unique_hash_batch(&old, When::Now, &mut outcomes, &mut ());
+    filter.advance(10 * round);
+    filter.insert_batch(&new).expect("it grows");
+    let unique = filter.insert_unique_batch(&old);
     unique.expect("it grows");
-    filter.remove_hash_batch(&new[..new.len() / 3], &mut removed, &mut ());
+    filter.remove_batch(&new[..new.len() / 3]);
 }
 
 /// A folder where waiting for the disk takes no time, if there is such a place.

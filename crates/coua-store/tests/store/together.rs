@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use coua::{CuckooFilter, Generations, KeyHash};
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHash};
 use coua_store::{Options, Store, Wait};
 
 use crate::samples::{commit, hashes, round_of};
@@ -13,8 +14,7 @@ use crate::samples::{commit, hashes, round_of};
 const HASHES: u64 = 300;
 
 fn has(filter: &Generations, hashes: &[KeyHash]) -> bool {
-    let mut present = Vec::new();
-    filter.contains_hash_batch(hashes, &mut present);
+    let present = filter.contains_batch(hashes);
     present.iter().all(|present| *present)
 }
 
@@ -34,7 +34,7 @@ fn add(path: &Path, commits: u64, last: &AtomicU64) {
     let mut store = options.create(path, CuckooFilter::new).unwrap();
     for _ in 0..commits {
         let number = round_of(store.runs()) + 1;
-        store.insert_hash_batch(&hashes(number, HASHES)).unwrap();
+        store.insert_batch(&hashes(number, HASHES)).unwrap();
         commit(&mut store, number).unwrap();
         last.fetch_max(number, Ordering::SeqCst);
     }

@@ -5,7 +5,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use coua::{Clock, CuckooFilter, Generations, KeyHash, When, Window};
+use coua::window::{Clock, Generations, When, Window};
+use coua::{CuckooFilter, KeyHash};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{
@@ -58,11 +59,11 @@ fn items_with_times_and_counted_items() {
             let times: Vec<u64> = (0..300).map(|n| round * 300 + n - n * 7 % 100).collect();
             let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
             let when = When::Each(&times);
-            store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes).unwrap();
-            plain.insert_unique_hash_batch(&hashes, when, &mut expected, &mut ()).unwrap();
+            store.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
+            plain.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut expected).unwrap();
             assert_eq!(outcomes, expected);
-            store.insert_hash_batch_at(&hashes[..50], when.part(0..50)).unwrap();
-            plain.insert_hash_batch(&hashes[..50], when.part(0..50), &mut ()).unwrap();
+            store.insert_batch_at(&hashes[..50], when.part(0..50)).unwrap();
+            plain.logged(&mut ()).insert_batch(&hashes[..50], when.part(0..50)).unwrap();
             commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)), "{clock:?}: round {round}");
         }
@@ -81,10 +82,10 @@ fn too_few_times_change_nothing() {
     let hashes = hashes(1, 300_000);
     let times = vec![7; hashes.len() - 1];
     let when = When::Each(&times);
-    let copies = AssertUnwindSafe(|| store.insert_hash_batch_at(&hashes, when));
+    let copies = AssertUnwindSafe(|| store.insert_batch_at(&hashes, when));
     assert!(catch_unwind(copies).is_err());
     let mut outcomes = Vec::new();
-    let unique = || store.insert_unique_hash_batch_at(&hashes, when, &mut outcomes);
+    let unique = || store.insert_unique_batch_at(&hashes, when, &mut outcomes);
     assert!(catch_unwind(AssertUnwindSafe(unique)).is_err());
     assert_eq!(store.filter().len(), 0);
 }
@@ -108,14 +109,13 @@ fn a_log_has_the_bytes_of_the_text() {
     let of = |hashes: &[u64]| -> Vec<KeyHash> {
         hashes.iter().map(|hash| KeyHash::from_u64(*hash)).collect()
     };
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    store.insert_unique_hash_batch(&of(&[a, b, a]), &mut outcomes).unwrap();
+    store.insert_unique_batch(&of(&[a, b, a])).unwrap();
     store.advance(24);
-    store.insert_hash_batch(&of(&[c])).unwrap();
+    store.insert_batch(&of(&[c])).unwrap();
     store.advance(27);
-    store.insert_unique_hash_batch(&of(&[b, a]), &mut outcomes).unwrap();
-    store.remove_hash_batch(&of(&[c, b]), &mut removed);
-    store.insert_hash_batch(&of(&[c])).unwrap();
+    store.insert_unique_batch(&of(&[b, a])).unwrap();
+    store.remove_batch(&of(&[c, b]));
+    store.insert_batch(&of(&[c])).unwrap();
     store.commit().unwrap();
     store.advance(100);
     store.commit().unwrap();
@@ -162,7 +162,7 @@ fn forged_changes_are_refused() {
         ("no clock", &[run(TURN, &[])]),
         ("a forgotten generation", &[run(GENERATION, &[1])]),
         ("a generation to come", &[run(GENERATION, &[5])]),
-        ("the mould", &[run(GENERATION, &[u64::MAX])]),
+        ("the template", &[run(GENERATION, &[u64::MAX])]),
         ("two generations", &[run(GENERATION, &[3, 4])]),
         ("an unknown change", &[run(5, &[1])]),
         ("half a run", &[run(INSERT, &[1])[..12].to_vec()]),

@@ -7,8 +7,9 @@
 
 use std::mem::size_of;
 
+use coua::bloom::{BloomBuildError, BloomFilter};
 use coua::sizing::bloom::BloomPlan;
-use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
+use coua::{Key, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
 use super::spare::{MOST_EXPANSION, Spare};
@@ -135,14 +136,11 @@ impl OwnBloom {
         }
     }
 
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        // The last one first: it holds most.
-        self.links.iter().rev().any(|link| link.filter.contains_hash(hash))
-    }
-
     /// Whether the item seems to be there.
-    pub(super) fn contains(&self, item: &[u8]) -> bool {
-        self.contains_hash(self.hasher().hash(item))
+    pub(super) fn contains(&self, item: impl Key) -> bool {
+        let hash = self.hasher().hash(item);
+        // The last one first: it holds most.
+        self.links.iter().rev().any(|link| link.filter.contains(hash))
     }
 
     /// Which items seem to be there.
@@ -161,9 +159,8 @@ impl OwnBloom {
 
     fn look(&self, hashes: &[KeyHash]) -> Vec<bool> {
         let mut present = vec![false; hashes.len()];
-        let mut in_link = Vec::new();
         for link in &self.links {
-            link.filter.contains_hash_batch(hashes, &mut in_link);
+            let in_link = link.filter.contains_batch(hashes);
             for (present, &found) in present.iter_mut().zip(&in_link) {
                 *present |= found;
             }
@@ -179,7 +176,7 @@ impl OwnBloom {
             let present = self.look(&hashes);
             for (hash, present) in hashes.into_iter().zip(present) {
                 // An absent item is looked up again: another of this block may have set its bits.
-                let is_present = present || self.contains_hash(hash);
+                let is_present = present || self.contains(hash);
                 outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
             }
         }
@@ -202,7 +199,7 @@ impl OwnBloom {
             }
         }
         if let Some(last) = self.links.last_mut() {
-            last.filter.insert_hash(hash);
+            last.filter.insert_unique(hash);
             last.len += 1;
         }
         Outcome::Inserted

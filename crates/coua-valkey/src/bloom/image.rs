@@ -20,8 +20,9 @@
 
 use std::io::{self, Read, Write};
 
+use coua::KeyHasher;
+use coua::bloom::BloomFilter;
 use coua::sizing::bloom::BloomPlan;
-use coua::{BloomFilter, KeyHasher};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::chain::{Link, MOST_LINKS, OwnBloom, plan_of};

@@ -43,7 +43,8 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::{BloomFilter, KeyHasher};
+    use coua::KeyHasher;
+    use coua::bloom::BloomFilter;
 
     fn link(capacity: u64, bits: u64) -> Link {
         let plan = coua::sizing::bloom::BloomPlan::new(bits, 3).unwrap();

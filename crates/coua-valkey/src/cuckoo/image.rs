@@ -19,7 +19,7 @@
 
 use std::io::{self, Read, Write};
 
-use coua::{CuckooFilter, HashAlgorithm};
+use coua::{CuckooFilter, HashAlgorithm, Load};
 
 use super::own::{Hints, OwnCuckoo};
 use crate::refusal::LoadRefusal;
@@ -44,7 +44,7 @@ impl OwnFilter for OwnCuckoo {
         bytes[..8].copy_from_slice(&magic);
         input.read_exact(&mut bytes[8..])?;
         let head = Head::decode(&bytes)?;
-        let filter = CuckooFilter::read_from_with_key(input, head.hash_key)?;
+        let filter = Load::new().key(head.hash_key).reader::<CuckooFilter>(input)?;
         let mut own = Self::new(filter, head.hints);
         own.deleted = head.deleted;
         Ok(own)

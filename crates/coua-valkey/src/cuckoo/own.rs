@@ -118,8 +118,7 @@ impl OwnCuckoo {
         // Behind one that was refused most will be.
         let rest = &hashes[outcomes.len()..];
         outcomes.extend(rest.iter().map(|&hash| match self.insert_one(hash, copies) {
-            Ok(Insertion::Inserted) => Outcome::Inserted,
-            Ok(Insertion::AlreadyPresent) => Outcome::Present,
+            Ok(insertion) => outcome_of(insertion),
             Err(full) => Outcome::Refused(self.refusal_of(full, limit)),
         }));
         if outcomes.contains(&Outcome::Inserted) {
@@ -137,26 +136,24 @@ impl OwnCuckoo {
     fn insert_batch(&mut self, hashes: &[KeyHash], copies: Copies, outcomes: &mut Vec<Outcome>) {
         match copies {
             Copies::Add => {
-                let result = self.filter.insert_hash_batch(hashes);
+                let result = self.filter.insert_batch(hashes);
                 let done = result.map_or_else(|stopped| stopped.done, |()| hashes.len());
                 outcomes.resize(outcomes.len() + done, Outcome::Inserted);
             }
             Copies::Keep => {
                 let mut insertions = Vec::new();
                 // Why it stopped, if it did, the next item is told.
-                self.filter.insert_unique_hash_batch(hashes, &mut insertions).ok();
-                outcomes.extend(insertions.into_iter().map(|insertion| match insertion {
-                    Insertion::Inserted => Outcome::Inserted,
-                    Insertion::AlreadyPresent => Outcome::Present,
-                }));
+                self.filter.insert_unique_batch_into(hashes, &mut insertions).ok();
+                let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
+                outcomes.extend(insertions.into_iter().take_while(is_done).map(outcome_of));
             }
         }
     }
 
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         match copies {
-            Copies::Add => self.filter.insert_hash(hash).map(|()| Insertion::Inserted),
-            Copies::Keep => self.filter.insert_unique_hash(hash),
+            Copies::Add => self.filter.insert(hash).map(|()| Insertion::Inserted),
+            Copies::Keep => self.filter.insert_unique(hash),
         }
     }
 
@@ -169,11 +166,10 @@ impl OwnCuckoo {
 
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
-        let mut removed = Vec::new();
-        match items {
-            &[item] => removed.push(self.filter.remove(item)),
-            items => self.filter.remove_batch(items, &mut removed),
-        }
+        let removed = match items {
+            &[item] => vec![self.filter.remove(item)],
+            items => self.filter.remove_batch(items),
+        };
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count > 0 {
             // A dump may state any number.
@@ -224,6 +220,10 @@ impl OwnCuckoo {
         copy.deleted = self.deleted;
         Ok(copy)
     }
+}
+
+fn outcome_of(insertion: Insertion) -> Outcome {
+    if insertion.is_new() { Outcome::Inserted } else { Outcome::Present }
 }
 
 #[cfg(test)]

@@ -73,8 +73,7 @@ impl CuckooValue {
     pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
         match self {
             Self::Own(own) => {
-                let mut present = Vec::new();
-                own.filter().contains_batch(items, &mut present);
+                let present = own.filter().contains_batch(items);
                 Ok(present)
             }
             Self::Imported(imported) => {
@@ -88,8 +87,7 @@ impl CuckooValue {
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, Refusal> {
         match self {
             Self::Own(own) => {
-                let mut counts = Vec::new();
-                own.filter().count_batch(items, &mut counts);
+                let counts = own.filter().count_batch(items);
                 Ok(counts)
             }
             Self::Imported(imported) => Ok(items.iter().map(|item| imported.count(item)).collect()),

@@ -14,7 +14,8 @@ mod bare;
 mod random;
 
 use bare::Bare;
-use coua::{BlockedBloomFilter, CuckooFilter, KeyHash, Layout, WhenFull};
+use coua::bloom::BlockedBloomFilter;
+use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
 use random::nth_hash as hash;
 
 const BLOCK: usize = 4096;
@@ -87,40 +88,39 @@ fn fixed(items: u64, rate: f64, layout: Layout) -> CuckooFilter {
 
 /// Inserting into, asking and emptying one filter.
 fn insert_and_ask(name: &str, items: u64, mut filter: CuckooFilter, table: &mut Table) {
-    let mut answers = Vec::new();
     let mut row = |what: &str, value: f64| table.add(&format!("{name}: {what}"), value);
     let share = items * 90 / 95;
     let mut insert =
-        |first, count| timed(first, count, |block| filter.insert_hash_batch(block).expect("room"));
+        |first, count| timed(first, count, |block| filter.insert_batch(block).expect("room"));
     row("insert to 90 %", insert(0, share));
     row("insert 90 to 95 %", insert(share, items - share));
     let lookups = items.min(20_000_000);
-    let mut ask = |first| {
+    let ask = |first| {
         timed(first, lookups, |block| {
-            filter.contains_hash_batch(block, &mut answers);
+            let answers = filter.contains_batch(block);
             black_box(&answers);
         })
     };
     row("lookup present", ask(0));
     row("lookup absent", ask(ABSENT));
     let single = timed(ABSENT, lookups, |block| {
-        black_box(block.iter().filter(|&&hash| filter.contains_hash(hash)).count());
+        black_box(block.iter().filter(|&&hash| filter.contains(hash)).count());
     });
     row("single lookup absent", single);
-    row("remove", timed(0, items, |block| filter.remove_hash_batch(block, &mut answers)));
+    row("remove", timed(0, items, |block| drop(black_box(filter.remove_batch(block)))));
 }
 
 fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut Table) {
     let mut outcomes = Vec::new();
     for what in ["insert_unique all new", "insert_unique all repeats"] {
         let spent = timed(0, items, |block| {
-            filter.insert_unique_hash_batch(block, &mut outcomes).expect("room");
+            filter.insert_unique_batch_into(block, &mut outcomes).expect("room");
         });
         table.add(&format!("{name}: {what}"), spent);
     }
     filter.clear();
     let stream = timed_of(hash_of_stream, 0, items * 100 / 43, |block| {
-        filter.insert_unique_hash_batch(block, &mut outcomes).expect("room");
+        filter.insert_unique_batch_into(block, &mut outcomes).expect("room");
     });
     table.add(&format!("{name}: insert_unique 57 % repeats"), stream);
 }
@@ -128,12 +128,11 @@ fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut T
 /// A split-block Bloom filter of 12 bits an item.
 fn blocked_bloom(items: u64, table: &mut Table) {
     let mut filter = BlockedBloomFilter::with_blocks((12 * items).div_ceil(256)).expect("memory");
-    let (mut outcomes, mut answers) = (Vec::new(), Vec::new());
-    let spent = timed(0, items, |block| filter.insert_hash_batch(block, &mut outcomes));
+    let spent = timed(0, items, |block| drop(black_box(filter.insert_unique_batch(block))));
     table.add("split-block Bloom, 12 bits: insert", spent);
     for (what, first) in [("lookup present", 0), ("lookup absent", ABSENT)] {
         let spent = timed(first, items, |block| {
-            filter.contains_hash_batch(block, &mut answers);
+            let answers = filter.contains_batch(block);
             black_box(&answers);
         });
         table.add(&format!("split-block Bloom, 12 bits: {what}"), spent);
@@ -162,18 +161,18 @@ fn round(items: u64, table: &mut Table) {
         (1.3e-4, Layout::Buckets),
         (0.001, Layout::Buckets),
         (least, Layout::Buckets),
-        (0.001, Layout::Windows),
+        (0.001, Layout::Overlapping),
     ] {
         let filter = fixed(items, rate, layout);
         let name = match layout {
-            Layout::Windows => format!("windows of {} bits", filter.slot_bits()),
+            Layout::Overlapping => format!("windows of {} bits", filter.slot_bits()),
             _ => format!("4 x {} bits", filter.slot_bits()),
         };
         insert_and_ask(&name, items, filter, table);
         insert_unique(&name, items, fixed(items, rate, layout), table);
     }
     let mut growing = CuckooFilter::new();
-    let spent = timed(0, items, |block| growing.insert_hash_batch(block).expect("room"));
+    let spent = timed(0, items, |block| growing.insert_batch(block).expect("room"));
     table.add("growing, 64 hash bits: insert", spent);
     blocked_bloom(items, table);
 }

@@ -1,348 +1,339 @@
-//! Inserting many keys, with relocations interleaved.
+//! Inserting many keys, with eviction chains interleaved.
 //!
-//! The order of all work *within a segment* is that of single calls ([`Pending`]). Segments are
-//! independent, so the bytes are the same. What depends on more than a segment (growing, refusing)
-//! happens in the order of the keys, with nothing under way: who needs it is left behind, with the rest of
-//! its group.
+//! The order of all work *within a segment* is that of single calls ([`ActiveChains`]). Segments are
+//! independent, so the bytes are the same. Growth and refusal depend on more than a segment and follow key
+//! order, with no chain active; such a key and the rest of its group are deferred.
 
 use std::ops::Range;
 
-use super::pending::Pending;
-use super::{LocatedKeys, Lookahead, Outlook, WIDTH, foresee};
-use crate::KeyHash;
+use super::active::ActiveChains;
+use crate::cuckoo::{CuckooFilter, Placement, Prefetcher, WhenBlocked};
 use crate::error::{BatchFull, Full, Insertion};
-use crate::filter::CuckooFilter;
-use crate::geometry::Probe;
-use crate::prepared::{Accepted, Copies};
-use crate::relocate::Room;
-use crate::shapes::{Shapes, Work, in_best_form};
+use crate::hash::KeyHash;
+use crate::kernel::{
+    IfPresent, InsertProbes, KeyGroup, Levels, Probe, Task, WIDTH, avx512, dispatch,
+};
 
-/// In a filter of fewer segments nearly every key would meet a relocation: there each is finished at
+/// In a filter of fewer segments nearly every key would meet a busy one: there each chain is finished at
 /// once.
 const FEW_SEGMENTS: usize = 4;
-/// Keys of a batch that are taken together: none of them waits for longer.
-const STRETCH: usize = 4096;
+/// Keys of a batch that are taken together: none of them is deferred for longer.
+const CHUNK: usize = 4096;
 
 /// A batch of keys on its way into a filter.
-pub(super) struct Inserter<'a> {
+pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
     done: usize,
-    pub(super) copies: Copies,
+    pub(super) if_present: IfPresent,
     /// One for each key, or none where nobody asks.
     outcomes: &'a mut [Insertion],
-    pub(super) pending: Pending,
-    /// Keys may overtake those that wait for a relocation: no limit is near that depends on the order.
-    may_overtake: bool,
+    pub(super) active: ActiveChains,
+    /// Keys may go in before earlier ones of other segments: no limit is near that depends on the order.
+    may_reorder: bool,
     /// Each key must see whether the filter takes one more item.
     is_near_max_items: bool,
     /// A key needs the filter to grow, which must wait for all keys before it.
-    pub(super) is_stuck: bool,
-    /// That key and the rest of its group: they wait as if in line.
-    pub(super) left_behind: Vec<usize>,
+    pub(super) is_blocked: bool,
+    /// That key and the rest of its group.
+    pub(super) deferred: Vec<usize>,
 }
 
-impl<'a> Inserter<'a> {
+/// A group of keys that is being inserted.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    keys: &'a KeyGroup,
+    probes: &'a InsertProbes,
+    /// The number in the batch of the key that would be the group's first.
+    start: usize,
+}
+
+impl<'a> InsertBatch<'a> {
     #[inline(always)]
     pub(super) fn new(
         filter: &'a mut CuckooFilter,
         hashes: &'a [KeyHash],
-        copies: Copies,
+        if_present: IfPresent,
         outcomes: &'a mut [Insertion],
     ) -> Self {
-        let pending = Pending::default();
         Self {
             filter,
             hashes,
             done: 0,
-            copies,
+            if_present,
             outcomes,
-            pending,
-            may_overtake: false,
+            active: ActiveChains::default(),
+            may_reorder: false,
             is_near_max_items: true,
-            is_stuck: false,
-            left_behind: Vec::new(),
+            is_blocked: false,
+            deferred: Vec::new(),
         }
     }
 
     pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
         let mut outcome = Ok(());
         while outcome.is_ok() && self.done < self.hashes.len() {
-            let only = self.filter.only_shape;
-            outcome = in_best_form(&mut self, only);
+            let uniform = self.filter.uniform();
+            outcome = dispatch(&mut self, uniform);
         }
         outcome
     }
 
-    /// Inserts a stretch of keys, or fewer if the shapes change; none is left waiting.
+    /// Inserts a chunk of keys, or fewer if a segment splits; none is deferred beyond it.
     #[inline(always)]
-    fn insert(&mut self, shapes: impl Shapes) -> Result<(), BatchFull> {
-        let end = self.hashes.len().min(self.done + STRETCH);
-        self.may_overtake = self.filter.is_far_from_limits(end - self.done);
-        let mut ahead = Lookahead::new(self.filter, shapes, &self.hashes[..end], self.done);
-        self.is_near_max_items = !self.filter.takes_items(end - self.done);
-        let mut outlook = Outlook::default();
+    fn insert_chunk(&mut self, levels: impl Levels) -> Result<(), BatchFull> {
+        let end = self.hashes.len().min(self.done + CHUNK);
+        self.may_reorder = self.filter.is_far_from_limits(end - self.done);
+        let mut prefetcher = Prefetcher::new(self.filter, levels, &self.hashes[..end], self.done);
+        let policy = self.filter.policy();
+        self.is_near_max_items = !policy.allows(self.filter.stored(), (end - self.done) as u64);
+        let mut probes = InsertProbes::default();
         let mut outcome = Ok(());
-        let splits = self.filter.splits;
-        while outcome.is_ok() && self.done < end && !self.is_stuck && self.filter.splits == splits {
-            outcome = self.insert_group(shapes, &ahead, &mut outlook);
-            ahead.next_group(self.filter, shapes);
+        let splits = self.filter.splits();
+        while outcome.is_ok()
+            && self.done < end
+            && !self.is_blocked
+            && self.filter.splits() == splits
+        {
+            outcome = self.insert_group(levels, &prefetcher, &mut probes);
+            prefetcher.next_group(self.filter, levels);
         }
-        self.settle_all(shapes);
+        self.finish_all(levels);
         outcome
     }
 
-    /// Inserts the keys of a group, or those before the first that changes the shapes.
+    /// Inserts the keys of a group, or those up to the first that makes a segment split.
     #[inline(always)]
     fn insert_group(
         &mut self,
-        shapes: impl Shapes,
-        ahead: &Lookahead,
-        outlook: &mut Outlook,
+        levels: impl Levels,
+        prefetcher: &Prefetcher,
+        probes: &mut InsertProbes,
     ) -> Result<(), BatchFull> {
-        let (keys, numbers) = ahead.group();
-        let splits = self.filter.splits;
-        let mut left = self.foresee_group(keys, &numbers, outlook);
+        let (keys, numbers) = prefetcher.group();
+        let splits = self.filter.splits();
+        let mut left = self.probe_group(keys, &numbers, probes);
         let start = self.done - numbers.start;
-        let mut behind = Behind { keys: ahead.to_be_asked(), asked: 0 };
-        let mut next = if self.may_overtake { outlook.ready(left) } else { outlook.run(left) };
+        let group = Group { keys, probes, start };
+        let mut due = Due { keys: prefetcher.due(), prefetched: 0 };
+        let mut next = if self.may_reorder { probes.ready(left) } else { probes.leading(left) };
         loop {
-            left &= !self.place_or_wait(&shapes, (keys, outlook), (start, next), &mut behind);
+            left &= !self.place_or_defer(levels, group, next, &mut due);
             if left == 0 {
                 break;
             }
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            behind.ask_next(self.filter, shapes);
-            if let Err(full) = self.insert_next(shapes, (keys, outlook), (start, number)) {
-                if !self.may_overtake {
+            due.prefetch_next(self.filter, levels);
+            if let Err(full) = self.insert_next(levels, group, number) {
+                if !self.may_reorder {
                     self.done = start + number;
                     return Err(BatchFull { done: self.done, full });
                 }
-                self.leave_behind(start + number);
+                self.block(start + number);
             }
-            if self.filter.splits != splits {
+            if self.filter.splits() != splits {
                 self.done = start + number + 1;
                 return Ok(());
             }
-            if self.is_stuck {
+            if self.is_blocked {
                 let rest = numbers.clone().filter(|it| left >> it & 1 == 1);
-                self.left_behind.extend(rest.map(|it| start + it));
+                self.deferred.extend(rest.map(|it| start + it));
                 break;
             }
-            next = outlook.run(left);
+            next = probes.leading(left);
         }
-        behind.ask_rest(self.filter, shapes);
+        due.prefetch_rest(self.filter, levels);
         self.done = start + numbers.end;
-        if self.pending.len() > 0 {
-            self.take_turn(shapes);
+        if self.active.len() > 0 {
+            self.step_group(levels);
         }
         Ok(())
     }
 
-    /// Inserts a key whose slot was not foreseen, or puts it into the line of its segment's owner.
+    /// Inserts a key for which no free slot was found beforehand, or defers it if its segment is busy.
     #[inline(always)]
     fn insert_next(
         &mut self,
-        shapes: impl Shapes,
-        (keys, outlook): (&LocatedKeys, &Outlook),
-        (start, number): (usize, usize),
+        levels: impl Levels,
+        group: Group<'_>,
+        number: usize,
     ) -> Result<(), Full> {
-        let probe = keys.probe(number);
-        if self.filter.table.segments[probe.segment as usize].owner != 0 {
-            if self.may_wait(keys, (start, number)) {
+        let probe = group.keys.probe(number);
+        if self.active.is_busy(probe.segment) {
+            if self.may_reorder {
+                self.active.defer(group.start + number, &probe);
                 return Ok(());
             }
-            self.settle(shapes, probe.segment);
+            self.finish_segment(levels, probe.segment);
         }
-        let under_way = self.pending.len();
-        if !self.may_overtake && under_way > 0 && !self.filter.has_entries_left(under_way) {
-            // Each may end without a slot, and take the memory that a copy of this key would take.
-            self.settle_all(shapes);
+        let active = self.active.len();
+        if !self.may_reorder && active > 0 && !self.filter.has_memory_for_overflow(active) {
+            // Each chain may fail, and take the memory that a copy of this key would take.
+            self.finish_all(levels);
         }
-        let is_full = outlook.is_full(number) && self.is_as_seen(keys, number, outlook);
-        let accepted = if is_full {
-            Accepted::NeedsRoom
+        let placement = if self.filter.is_still_full(group.keys, number, group.probes) {
+            Placement::BucketsFull
         } else {
-            self.filter.accept(shapes, &probe, self.copies)?
+            self.filter.try_place(levels, &probe, self.if_present)?
         };
-        match accepted {
-            Accepted::Done(insertion) => self.tell(start + number, insertion),
-            Accepted::NeedsRoom => self.relocate(shapes, start + number, &probe)?,
+        match placement {
+            Placement::Done(insertion) => self.note(group.start + number, insertion),
+            Placement::BucketsFull => self.evict(levels, group.start + number, &probe)?,
         }
         Ok(())
     }
 
-    /// Looks at a group as its buckets are now. A bit for each key that is to be inserted.
+    /// Probes the buckets of a group as they are now. A bit for each key that is to be inserted.
     #[inline(always)]
-    fn foresee_group(
+    fn probe_group(
         &self,
-        keys: &LocatedKeys,
+        keys: &KeyGroup,
         numbers: &Range<usize>,
-        outlook: &mut Outlook,
+        probes: &mut InsertProbes,
     ) -> u32 {
-        if numbers.len() != WIDTH || !foresee(self.filter, keys, self.copies, outlook) {
-            outlook.forget();
+        let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
+        let if_present = self.if_present;
+        if !table.is_some_and(|table| avx512::probe_inserts(table, keys, if_present, probes)) {
+            probes.forget();
         }
         let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;
-        if self.copies == Copies::Keep {
+        if if_present == IfPresent::Skip {
             // Inserts take no key away: those are still there.
-            left &= !u32::from(outlook.held);
+            left &= !probes.held();
         }
         if self.is_near_max_items {
-            outlook.forget();
+            probes.forget();
         }
         left
     }
 
-    /// Inserts some keys of a group into the slots that were foreseen, up to the first for which there may be none
-    /// any more; those whose segment has an owner wait in line. A bit for each that was served.
+    /// Puts some keys of a group into the free slots that were found for them, and defers those of busy
+    /// segments, up to the first whose probe is stale. A bit for each key that is served.
     #[inline(always)]
-    fn place_or_wait(
+    fn place_or_defer(
         &mut self,
-        shapes: &impl Shapes,
-        seen: (&LocatedKeys, &Outlook),
-        (start, some): (usize, u32),
-        behind: &mut Behind,
+        levels: impl Levels,
+        group: Group<'_>,
+        some: u32,
+        due: &mut Due,
     ) -> u32 {
         let mut left = some;
         while left != 0 {
-            left = self.place_foreseen(shapes, seen, (start, left), behind);
-            if left == 0 || !self.may_wait(seen.0, (start, left.trailing_zeros() as usize)) {
+            left = self.place_probed(&levels, group, left, due);
+            if left == 0 {
                 break;
             }
+            let number = left.trailing_zeros() as usize;
+            if !(self.may_reorder && self.active.is_busy(group.keys.segment(number))) {
+                break;
+            }
+            self.active.defer(group.start + number, &group.keys.probe(number));
             left &= left - 1;
         }
         some & !left
     }
 
-    /// [`place_or_wait`](Self::place_or_wait) up to the first key that cannot go in at once. A bit for each that is left.
+    /// [`place_or_defer`](Self::place_or_defer) up to the first key that cannot go in at once. A bit for each
+    /// key that is left.
     ///
-    /// A function of its own, that calls no other: within the work on other keys its loop would not find room in the
-    /// processor's registers.
+    /// A function of its own that calls no other: inlined, its loop would not fit into the processor's
+    /// registers.
     #[inline(never)]
-    fn place_foreseen(
+    fn place_probed(
         &mut self,
-        shapes: &impl Shapes,
-        (keys, outlook): (&LocatedKeys, &Outlook),
-        (start, mut left): (usize, u32),
-        behind: &mut Behind,
+        levels: &impl Levels,
+        group: Group<'_>,
+        mut left: u32,
+        due: &mut Due,
     ) -> u32 {
-        let mut placed = 0;
+        let Group { keys, probes, start } = group;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
-            let index = keys.segment[number] as u32;
-            let lanes = shapes.of(self.filter, index).lanes;
-            let segment = &mut self.filter.table.segments[index as usize];
-            if !outlook.holds_for(keys, number, segment, &self.filter.side) {
+            if self.active.is_busy(keys.segment(number))
+                || !self.filter.insert_probed(*levels, keys, number, probes)
+            {
                 break;
             }
-            outlook.place(number, &lanes, segment);
-            behind.ask_next(self.filter, *shapes);
-            self.note_inserted(start + number);
-            placed += 1;
+            due.prefetch_next(self.filter, *levels);
+            self.note(start + number, Insertion::Inserted);
             left &= left - 1;
         }
-        self.filter.stored += placed;
         left
     }
 
-    /// Puts a key into the line of its segment's owner, if there is one and others may overtake it.
     #[inline(always)]
-    fn may_wait(&mut self, keys: &LocatedKeys, (start, number): (usize, usize)) -> bool {
-        let probe = keys.probe(number);
-        let segment = &self.filter.table.segments[probe.segment as usize];
-        let waits = segment.owner != 0 && self.may_overtake;
-        if waits {
-            self.pending.wait(segment, start + number, &probe);
-        }
-        waits
-    }
-
-    /// Whether what was seen of a key still holds.
-    #[inline(always)]
-    fn is_as_seen(&self, keys: &LocatedKeys, number: usize, outlook: &Outlook) -> bool {
-        let segment = &self.filter.table.segments[keys.segment[number] as usize];
-        outlook.holds_for(keys, number, segment, &self.filter.side)
-    }
-
-    #[inline(always)]
-    pub(super) fn tell(&mut self, number: usize, insertion: Insertion) {
-        if insertion == Insertion::Inserted {
-            self.note_inserted(number);
+    pub(super) fn note(&mut self, number: usize, insertion: Insertion) {
+        if insertion == Insertion::Inserted
+            && let Some(outcome) = self.outcomes.get_mut(number)
+        {
+            *outcome = insertion;
         }
     }
 
-    #[inline(always)]
-    pub(super) fn note_inserted(&mut self, number: usize) {
-        if let Some(outcome) = self.outcomes.get_mut(number) {
-            *outcome = Insertion::Inserted;
-        }
+    /// Defers a key until all that came before it are in: later ones of other segments are in already.
+    fn block(&mut self, number: usize) {
+        self.deferred.push(number);
+        self.is_blocked = true;
     }
 
-    /// Leaves a key until all that came before it are in: others that came after it are in already.
-    fn leave_behind(&mut self, number: usize) {
-        self.left_behind.push(number);
-        self.is_stuck = true;
-    }
-
-    /// Starts a relocation for a key whose buckets are full.
+    /// Starts an eviction chain for a key whose buckets are full.
     #[inline(always)]
-    fn relocate(&mut self, shapes: impl Shapes, number: usize, probe: &Probe) -> Result<(), Full> {
-        if self.filter.room_in(probe.segment, self.pending.len()) != Room::Relocate {
-            if self.may_overtake {
-                self.leave_behind(number);
+    fn evict(&mut self, levels: impl Levels, number: usize, probe: &Probe) -> Result<(), Full> {
+        if self.filter.when_blocked(probe.segment, self.active.len()) != WhenBlocked::Evict {
+            if self.may_reorder {
+                self.block(number);
                 return Ok(());
             }
             // Splits and refusals depend on the whole filter: first all that came before.
-            self.settle_all(shapes);
-            let insertion = self.filter.insert_one(self.hashes[number], self.copies)?;
-            self.tell(number, insertion);
+            self.finish_all(levels);
+            let insertion = self.filter.insert_one(self.hashes[number], self.if_present)?;
+            self.note(number, insertion);
             return Ok(());
         }
-        self.note_inserted(number);
-        let relocation = self.filter.start_relocation(probe);
-        let segments = self.filter.table.segments.len();
+        self.note(number, Insertion::Inserted);
+        let chain = self.filter.start_chain(probe);
+        let segments = self.filter.segments();
         if segments < FEW_SEGMENTS {
-            self.filter.finish(shapes, relocation);
+            self.filter.finish_chain(levels, chain);
             return Ok(());
         }
-        self.pending.start(&mut self.filter.table.segments[probe.segment as usize], relocation);
-        while self.pending.len() >= self.most_under_way() && !self.is_stuck {
-            self.take_turn(shapes);
+        self.active.start(chain, segments);
+        while self.active.len() >= self.most_active() && !self.is_blocked {
+            self.step_group(levels);
         }
         Ok(())
     }
 }
 
-/// The last group in flight, and how many of its keys' memory was asked for.
-struct Behind<'a> {
-    keys: Option<&'a LocatedKeys>,
-    asked: usize,
+/// The last group in flight, and how many of its keys were prefetched.
+struct Due<'a> {
+    keys: Option<&'a KeyGroup>,
+    prefetched: usize,
 }
 
-impl Behind<'_> {
+impl Due<'_> {
     #[inline(always)]
-    fn ask_next(&mut self, filter: &CuckooFilter, shapes: impl Shapes) {
+    fn prefetch_next(&mut self, filter: &CuckooFilter, levels: impl Levels) {
         if let Some(keys) = self.keys {
-            keys.ask(filter, shapes, self.asked);
-            self.asked += 1;
+            filter.prefetch_key(levels, keys, self.prefetched);
+            self.prefetched += 1;
         }
     }
 
     #[inline(always)]
-    fn ask_rest(&self, filter: &CuckooFilter, shapes: impl Shapes) {
+    fn prefetch_rest(&self, filter: &CuckooFilter, levels: impl Levels) {
         if let Some(keys) = self.keys {
-            keys.ask_from(filter, shapes, self.asked);
+            filter.prefetch_from(levels, keys, self.prefetched);
         }
     }
 }
 
-impl Work for &mut Inserter<'_> {
+impl Task for &mut InsertBatch<'_> {
     type Output = Result<(), BatchFull>;
 
     #[inline(always)]
-    fn run(self, shapes: impl Shapes) -> Self::Output {
-        self.insert(shapes)
+    fn run(self, levels: impl Levels) -> Self::Output {
+        self.insert_chunk(levels)
     }
 }

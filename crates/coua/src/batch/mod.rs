@@ -1,225 +1,108 @@
 //! Batches: the same answers and the same bytes as one call after the other, at the speed of memory.
 //!
-//! Two means. Keys are located, and their buckets asked for, long before they are looked at
-//! ([`Lookahead`]). And relocations run interleaved: while one waits for its next bucket, others
-//! move on ([`Inserter`]).
+//! Two means. Keys are located, and their buckets prefetched, long before they are served
+//! ([`Prefetcher`]). And eviction chains run interleaved: while one waits for its next bucket, others
+//! step ([`InsertBatch`]).
 
-mod ahead;
+mod active;
+mod chains;
 mod insert;
-mod look;
-mod outlook;
-mod pending;
+mod lookup;
 mod remove;
-mod restore;
-mod turns;
 
-use crate::KeyHash;
+use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
-use crate::filter::CuckooFilter;
-use crate::prepared::Copies;
-use crate::shapes::{ByLevel, in_best_form};
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-use crate::ways::Ways;
-use ahead::Lookahead;
-use insert::Inserter;
-use look::Looker;
-use remove::Remover;
-use restore::Restorer;
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::arch::{find, find_ways, foresee, look_along_ways};
-
-/// Other processors foresee nothing.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn foresee(
-    _filter: &CuckooFilter,
-    _keys: &LocatedKeys,
-    _copies: Copies,
-    _outlook: &mut Outlook,
-) -> bool {
-    false
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn find(_filter: &CuckooFilter, _keys: &LocatedKeys, _finds: &mut Finds) -> bool {
-    false
-}
-
-/// And take steps one after the other.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn find_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
-    false
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn look_along_ways(_filter: &CuckooFilter, _ways: &mut Ways) -> bool {
-    false
-}
-
-pub(crate) use ahead::{LocatedKeys, WIDTH};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use outlook::Slots;
-pub(crate) use outlook::{Finds, Outlook};
+use crate::hash::{Key, KeyHash};
+use crate::kernel::{AnyLevel, IfPresent, dispatch};
+use insert::InsertBatch;
+use lookup::Lookup;
+use remove::Remove;
 
 impl CuckooFilter {
-    /// Puts items that are counted already into slots.
-    pub(crate) fn put_back_batch(&mut self, hashes: &[KeyHash]) {
-        let only = self.only_shape;
-        in_best_form(Restorer { filter: self, hashes }, only);
+    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); 8 bytes a key
+    /// are taken for their hashes, unless they are hashes already. So it is with all batches.
+    pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut present = Vec::new();
+        self.contains_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut present);
+        present
     }
 
-    fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
-    }
-
-    /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer
-    /// for each, in order. O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// let mut present = Vec::new();
-    /// filter.contains_batch(&["a", "b"], &mut present);
-    /// assert_eq!(present, [true, false]);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
-        self.contains_hash_batch(&self.hash_all(keys), present);
-    }
-
-    /// [`contains_batch`](Self::contains_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let mut present = Vec::new();
-    /// CuckooFilter::new().contains_hash_batch(&[KeyHash::from_u64(1)], &mut present);
-    /// assert_eq!(present, [false]);
-    /// ```
-    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
+    /// `present` is cleared, then holds an answer for each key.
+    pub(crate) fn contains_hashes(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         present.reserve(hashes.len());
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(vectorized) = crate::arch::Vectorized::of(self)
-            && vectorized.can_look()
-        {
-            vectorized.contains(hashes, present);
-            return;
+        if !self.contains_by_vectors(hashes, present) {
+            dispatch(Lookup { filter: self, hashes, present }, self.uniform());
         }
-        in_best_form(Looker { filter: self, hashes, present }, self.only_shape);
     }
 
-    /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
-    /// O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert_batch(&["a", "a", "b"])?;
-    /// let mut counts = Vec::new();
-    /// filter.count_batch(&["a", "b", "c"], &mut counts);
-    /// assert_eq!(counts, [2, 1, 0]);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn count_batch<K: AsRef<[u8]>>(&self, keys: &[K], counts: &mut Vec<u64>) {
-        self.count_hash_batch(&self.hash_all(keys), counts);
+    /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
+    pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = Vec::new();
+        self.count_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut counts);
+        counts
     }
 
-    /// [`count_batch`](Self::count_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let mut counts = Vec::new();
-    /// CuckooFilter::new().count_hash_batch(&[KeyHash::from_u64(1)], &mut counts);
-    /// assert_eq!(counts, [0]);
-    /// ```
-    pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
+    /// `counts` is cleared, then holds a number for each key.
+    pub(crate) fn count_hashes(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
         counts.reserve(hashes.len());
-        let mut ahead = Lookahead::new(self, ByLevel, hashes, 0);
-        while let Some((_, probe)) = ahead.next(self, ByLevel) {
-            counts.push(self.tally(&probe));
+        let mut prefetcher = Prefetcher::new(self, AnyLevel, hashes, 0);
+        while let Some((_, probe)) = prefetcher.next(self, AnyLevel) {
+            counts.push(self.count_at(&probe));
         }
     }
 
-    /// [`insert`](Self::insert) for many keys, repeats included. O(keys) expected, growth included; 8
-    /// bytes a key are taken for their hashes.
+    /// [`insert`](Self::insert) for many keys, repeats included. O(keys) expected, growth included.
     ///
     /// # Errors
     ///
     /// [`BatchFull`] at the first key without room: it tells how many are in.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert_batch(&["a", "b"])?;
-    /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
-        self.insert_hash_batch(&self.hash_all(keys))
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
+        let mut space = Vec::new();
+        self.insert_all(K::hash_all(keys, self.hasher(), &mut space), IfPresent::AddCopy, &mut [])
     }
 
-    /// [`insert_batch`](Self::insert_batch) for keys that are hashed already. O(keys) expected.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
+    /// inside the batch the first is inserted. O(keys) expected, growth included.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room.
+    /// [`BatchFull`] at the first absent key without room: the keys before it were processed. To learn
+    /// their answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
     ///
     /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// CuckooFilter::new().insert_hash_batch(&[KeyHash::from_u64(1)])?;
+    /// use coua::Insertion::{AlreadyPresent, Inserted};
+    /// let mut filter = coua::CuckooFilter::new();
+    /// assert_eq!(filter.insert_unique_batch(&["a", "b", "a"])?, [Inserted, Inserted, AlreadyPresent]);
+    /// assert_eq!(filter.contains_batch(&["a", "b", "c"]), [true, true, false]);
+    /// assert_eq!(filter.remove_batch(&["a", "a"]), [true, false]);
     /// # Ok::<(), coua::BatchFull>(())
     /// ```
-    pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.insert_all(hashes, Copies::Add, &mut [])
+    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
+        let mut outcomes = Vec::new();
+        self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique`](Self::insert_unique) for many keys: of repeats inside the batch the first
-    /// is inserted. `outcomes` is cleared and then holds one answer for each key processed. O(keys)
-    /// expected, growth included; 8 bytes a key are taken for their hashes.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) into a vector that is kept: `outcomes` is
+    /// cleared and then holds one answer for each key, also if the batch is refused.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room.
-    ///
-    /// ```
-    /// # use coua::Insertion::{AlreadyPresent, Inserted};
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// let mut outcomes = Vec::new();
-    /// filter.insert_unique_batch(&["a", "b", "a"], &mut outcomes)?;
-    /// assert_eq!(outcomes, [Inserted, Inserted, AlreadyPresent]);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn insert_unique_batch<K: AsRef<[u8]>>(
+    /// [`BatchFull`] at the first absent key without room: from there on all answers are
+    /// [`Insertion::Refused`].
+    pub fn insert_unique_batch_into<K: Key>(
         &mut self,
         keys: &[K],
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        self.insert_unique_hash_batch(&self.hash_all(keys), outcomes)
-    }
-
-    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that are hashed already. O(keys)
-    /// expected.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first absent key without room.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, Insertion, KeyHash};
-    /// let mut outcomes = Vec::new();
-    /// CuckooFilter::new().insert_unique_hash_batch(&[KeyHash::from_u64(1)], &mut outcomes)?;
-    /// assert_eq!(outcomes, [Insertion::Inserted]);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn insert_unique_hash_batch(
-        &mut self,
-        hashes: &[KeyHash],
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
         outcomes.clear();
-        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
-        let result = self.insert_all(hashes, Copies::Keep, outcomes);
+        outcomes.resize(keys.len(), Insertion::AlreadyPresent);
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        let result = self.insert_all(hashes, IfPresent::Skip, outcomes);
         if let Err(stopped) = &result {
-            outcomes.truncate(stopped.done);
+            outcomes[stopped.done..].fill(Insertion::Refused);
         }
         result
     }
@@ -228,39 +111,26 @@ impl CuckooFilter {
     pub(crate) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
-        copies: Copies,
+        if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        Inserter::new(self, hashes, copies, outcomes).insert_all()
+        InsertBatch::new(self, hashes, if_present, outcomes).insert_all()
     }
 
-    /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
-    /// O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// # let mut filter = coua::CuckooFilter::new();
-    /// filter.insert("a")?;
-    /// let mut removed = Vec::new();
-    /// filter.remove_batch(&["a", "a"], &mut removed);
-    /// assert_eq!(removed, [true, false]);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn remove_batch<K: AsRef<[u8]>>(&mut self, keys: &[K], removed: &mut Vec<bool>) {
-        self.remove_hash_batch(&self.hash_all(keys), removed);
+    /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
+        let mut removed = Vec::new();
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.remove_hashes(hashes, &mut removed);
+        removed
     }
 
-    /// [`remove_batch`](Self::remove_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let mut removed = Vec::new();
-    /// CuckooFilter::new().remove_hash_batch(&[KeyHash::from_u64(1)], &mut removed);
-    /// assert_eq!(removed, [false]);
-    /// ```
-    pub fn remove_hash_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+    /// `removed` is cleared, then holds an answer for each key.
+    pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let only = self.only_shape;
-        in_best_form(Remover { filter: self, hashes, removed }, only);
+        let uniform = self.uniform();
+        dispatch(Remove { filter: self, hashes, removed }, uniform);
     }
 }

@@ -1,58 +1,55 @@
 //! Removing many keys.
 
-use super::{Finds, Lookahead, WIDTH, find};
-use crate::KeyHash;
-use crate::filter::CuckooFilter;
-use crate::shapes::{Shapes, Work};
+use crate::cuckoo::{CuckooFilter, Prefetcher};
+use crate::hash::KeyHash;
+use crate::kernel::{Levels, RemoveProbes, Task, WIDTH, avx512};
 
 /// A batch of keys to be taken out of a filter.
-pub(super) struct Remover<'a> {
+pub(super) struct Remove<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
     pub(super) removed: &'a mut Vec<bool>,
 }
 
-impl Remover<'_> {
+impl Remove<'_> {
     /// Removes the keys of a group.
     #[inline(always)]
-    fn remove_group(&mut self, shapes: impl Shapes, ahead: &Lookahead, finds: &mut Finds) {
-        let (keys, numbers) = ahead.group();
-        if numbers.len() != WIDTH || !find(self.filter, keys, finds) {
-            finds.forget();
+    fn remove_group(
+        &mut self,
+        levels: impl Levels,
+        prefetcher: &Prefetcher,
+        probes: &mut RemoveProbes,
+    ) {
+        let (keys, numbers) = prefetcher.group();
+        let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
+        if !table.is_some_and(|table| avx512::probe_removals(table, keys, probes)) {
+            probes.forget();
         }
-        let behind = ahead.to_be_asked();
+        let due = prefetcher.due();
         for number in numbers {
-            if let Some(behind) = behind {
-                behind.ask(self.filter, shapes, number);
+            if let Some(due) = due {
+                self.filter.prefetch_key(levels, due, number);
             }
-            let segment_number = keys.segment[number] as usize;
-            let segment = &mut self.filter.table.segments[segment_number];
-            // Removals bring no key back. Copies beside the slots are taken first.
-            let is_removed = if !segment.spilled && finds.is_absent(number) {
-                false
-            } else if !segment.spilled && finds.is_current(number, segment) {
-                let lanes = shapes.of(self.filter, segment_number as u32).lanes;
-                finds.take(number, &lanes, &mut self.filter.table.segments[segment_number]);
-                self.filter.stored = self.filter.stored.saturating_sub(1);
-                true
-            } else {
-                self.filter.take_away(shapes, &keys.probe(number))
+            let place = (keys.segment(number), number);
+            let is_removed = match self.filter.remove_probed(levels, place, probes) {
+                Some(is_removed) => is_removed,
+                None => self.filter.remove_at(levels, &keys.probe(number)),
             };
             self.removed.push(is_removed);
         }
     }
 }
 
-impl Work for Remover<'_> {
+impl Task for Remove<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self, shapes: impl Shapes) {
-        let mut ahead = Lookahead::new(self.filter, shapes, self.hashes, 0);
-        let mut finds = Finds::default();
+    fn run(mut self, levels: impl Levels) {
+        let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
+        let mut probes = RemoveProbes::default();
         while self.removed.len() < self.hashes.len() {
-            self.remove_group(shapes, &ahead, &mut finds);
-            ahead.next_group(self.filter, shapes);
+            self.remove_group(levels, &prefetcher, &mut probes);
+            prefetcher.next_group(self.filter, levels);
         }
     }
 }

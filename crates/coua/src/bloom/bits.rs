@@ -8,7 +8,7 @@ use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use crate::Insertion;
+use crate::error::Insertion;
 
 /// Words of the smallest page that a system has.
 const PAGE_WORDS: usize = 512;

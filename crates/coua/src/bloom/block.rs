@@ -3,7 +3,8 @@
 //! 256 bits in eight 32-bit words; a key sets one bit in each word, chosen by the top five bits of
 //! the key's 32 bits times the word's salt. See `BloomFilter.md` of the Parquet format.
 
-use crate::{Insertion, KeyHash};
+use crate::error::Insertion;
+use crate::hash::KeyHash;
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 32;

@@ -6,11 +6,12 @@ use super::bits::reserved;
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use crate::error::Insertion;
+use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
-use crate::{Insertion, KeyHash, KeyHasher};
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
-/// more bits than a [`BloomFilter`](crate::BloomFilter) of the same rate (a tenth more at 1 %, a
+/// more bits than a [`BloomFilter`](crate::bloom::BloomFilter) of the same rate (a tenth more at 1 %, a
 /// sixth at 0.1 %, a third at 0.01 %) and is several times faster.
 ///
 /// The layout is the split-block Bloom filter of Apache Parquet: the upper 32 bits of the hash
@@ -23,16 +24,16 @@ use crate::{Insertion, KeyHash, KeyHasher};
 ///
 /// Inserts take `&mut self`: four locked instructions for each would make them three to four times
 /// slower. For inserts by several threads use one filter each and [`merge`](Self::merge) them, or a
-/// [`BloomFilter`](crate::BloomFilter).
+/// [`BloomFilter`](crate::bloom::BloomFilter).
 ///
 /// ```
-/// use coua::{BlockedBloomFilter, Insertion};
+/// use coua::{Insertion, bloom::BlockedBloomFilter};
 ///
 /// let mut filter = BlockedBloomFilter::with_capacity(1_000_000, 0.01)?;
-/// assert_eq!(filter.insert("kestrel"), Insertion::Inserted);
-/// assert_eq!(filter.insert("kestrel"), Insertion::AlreadyPresent);
+/// assert_eq!(filter.insert_unique("kestrel"), Insertion::Inserted);
+/// assert_eq!(filter.insert_unique("kestrel"), Insertion::AlreadyPresent);
 /// assert!(filter.contains("kestrel") && !filter.contains("osprey"));
-/// # Ok::<(), coua::BloomBuildError>(())
+/// # Ok::<(), coua::bloom::BloomBuildError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct BlockedBloomFilter {
@@ -49,13 +50,6 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// A rate that is not between 0 and 1, or out of reach of 2^32 blocks; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::BlockedBloomFilter;
-    /// let filter = BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.memory_bytes(), 1_344);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BlockedBloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -65,12 +59,6 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// No blocks or more than 2^32; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::BlockedBloomFilter;
-    /// assert_eq!(BlockedBloomFilter::with_blocks(32)?.memory_bytes(), 1_024);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_blocks(blocks: u64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BlockedBloomPlan::new(blocks)?, KeyHasher::default())
     }
@@ -80,14 +68,6 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// Memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{BlockedBloomFilter, KeyHasher, sizing::bloom::BlockedBloomPlan};
-    /// let plan = BlockedBloomPlan::for_rate(1_000, 0.01)?;
-    /// let filter = BlockedBloomFilter::from_plan(plan, KeyHasher::xxh3(7))?;
-    /// assert_eq!(filter.hasher(), KeyHasher::xxh3(7));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn from_plan(plan: BlockedBloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         let count = usize::try_from(plan.blocks())
             .map_err(|_| BloomBuildError::TooLarge { bits: plan.bytes() as f64 * 8.0 })?;
@@ -97,62 +77,21 @@ impl BlockedBloomFilter {
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
-    ///
-    /// ```
-    /// # use coua::BlockedBloomFilter;
-    /// assert!(!BlockedBloomFilter::with_blocks(32)?.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key already hashed, with any hash of 64 uniform bits.
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[inline]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
         burst::run(burst::Look(&self.blocks, hash))
     }
 
     /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
     /// false positive, and the filter is unchanged. `Inserted` is certain.
-    ///
-    /// ```
-    /// # use coua::{BlockedBloomFilter, Insertion};
-    /// let mut filter = BlockedBloomFilter::with_blocks(32)?;
-    /// assert_eq!(filter.insert("wren"), Insertion::Inserted);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Insertion {
-        self.insert_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert`](Self::insert) for a key already hashed.
-    ///
-    /// ```
-    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.insert_hash(coua::KeyHash::from_u64(7));
-    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[inline]
-    pub fn insert_hash(&mut self, hash: KeyHash) -> Insertion {
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Insertion {
+        let hash = key.hash_with(self.hasher);
         burst::run(burst::Insert(&mut self.blocks, hash))
     }
 
     /// Forgets every key. O(blocks).
-    ///
-    /// ```
-    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn clear(&mut self) {
         self.blocks.fill(Block::default());
     }
@@ -165,10 +104,10 @@ impl BlockedBloomFilter {
     /// Different size or hash; nothing is changed.
     ///
     /// ```
-    /// # use coua::BlockedBloomFilter;
+    /// # use coua::bloom::BlockedBloomFilter;
     /// let mut left = BlockedBloomFilter::with_blocks(32)?;
     /// let mut right = BlockedBloomFilter::with_blocks(32)?;
-    /// right.insert("wren");
+    /// right.insert_unique("wren");
     /// left.merge(&right)?;
     /// assert!(left.contains("wren"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -181,18 +120,11 @@ impl BlockedBloomFilter {
     }
 
     /// Intersection: afterwards the filter holds the keys that were in both; see
-    /// [`BloomFilter::intersect`](crate::BloomFilter::intersect). O(blocks).
+    /// [`BloomFilter::intersect`](crate::bloom::BloomFilter::intersect). O(blocks).
     ///
     /// # Errors
     ///
     /// Different size or hash; nothing is changed.
-    ///
-    /// ```
-    /// let mut filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.intersect(&coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?).expect("equal plans");
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_shape(other)?;
@@ -203,26 +135,12 @@ impl BlockedBloomFilter {
 
     /// How many distinct keys were inserted, estimated from the bits that are set. Infinite if
     /// every bit is set. O(blocks).
-    ///
-    /// ```
-    /// # use coua::BlockedBloomFilter;
-    /// let mut filter = BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.extend((0..500_u32).map(u32::to_le_bytes));
-    /// assert!((filter.count_estimate() - 500.0).abs() < 25.0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn count_estimate(&self) -> f64 {
         let ones = self.blocks.iter().map(|block| u64::from(block.ones())).sum();
         block_count_estimate(self.blocks(), ones)
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(blocks).
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.false_positive_rate() < 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         let rates: f64 = self.blocks.iter().map(Block::false_positive_rate).sum();
         let blocks = self.blocks.len() as f64;
@@ -230,46 +148,22 @@ impl BlockedBloomFilter {
     }
 
     /// Blocks of 256 bits.
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.blocks() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
     }
 
     /// The hash of the keys.
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the bits.
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.memory_bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
 
     /// The bit set as it stands in a Parquet file: the blocks in order, each as eight 32-bit words,
     /// little endian.
-    ///
-    /// ```
-    /// let filter = coua::BlockedBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.to_bytes().len() as u64, filter.blocks() * 32);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.blocks.iter().flat_map(|block| block.to_bytes()).collect()
     }
@@ -280,16 +174,6 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// A length that is not a whole number of blocks, one at least; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{BlockedBloomFilter, KeyHash, KeyHasher};
-    /// let mut filter = BlockedBloomFilter::with_blocks(1)?;
-    /// filter.insert_hash(KeyHash::from_u64(0x5f3c_98d1_0000_0001));
-    /// let bytes = filter.to_bytes();
-    /// assert_eq!(bytes[..8], [0, 1, 0, 0, 0, 1, 0, 0]);
-    /// assert!(BlockedBloomFilter::from_bytes(&bytes, KeyHasher::default())? == filter);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_bytes(bytes: &[u8], hasher: KeyHasher) -> Result<Self, BloomLoadError> {
         let (chunks, rest) = bytes.as_chunks();
         let plan = BlockedBloomPlan::new(chunks.len() as u64);
@@ -313,10 +197,10 @@ impl BlockedBloomFilter {
     }
 }
 
-impl<K: AsRef<[u8]>> Extend<K> for BlockedBloomFilter {
+impl<K: Key> Extend<K> for BlockedBloomFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for key in keys {
-            self.insert(key);
+            self.insert_unique(key);
         }
     }
 }

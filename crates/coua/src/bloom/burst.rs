@@ -3,28 +3,14 @@
 //! before it are worked on.
 
 use super::block::Block;
+use crate::error::Insertion;
+use crate::hash::KeyHash;
+use crate::kernel::instructions::Compiled;
+pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
-use crate::{Insertion, KeyHash};
 
-/// Keys hashed together.
-pub(super) const BURST: usize = 512;
 /// Blocks under way: most of what a core can have.
 const AHEAD: usize = 96;
-
-/// Work for some keys. `run` is always inlined, into code for one kind of processor.
-pub(crate) trait Burst {
-    type Output;
-
-    fn run(self) -> Self::Output;
-}
-
-pub(super) fn run<B: Burst>(burst: B) -> B::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    let output = crate::arch::with_block_vectors(burst);
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let output = burst.run();
-    output
-}
 
 /// Looks one key up.
 pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
@@ -43,10 +29,10 @@ pub(super) struct Insert<'a>(pub(super) &'a mut [Block], pub(super) KeyHash);
 pub(super) struct InsertMany<'a> {
     pub(super) blocks: &'a mut [Block],
     pub(super) hashes: &'a [KeyHash],
-    pub(super) outcome: &'a mut [Insertion],
+    pub(super) outcomes: &'a mut [Insertion],
 }
 
-impl Burst for Look<'_> {
+impl Compiled for Look<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -56,7 +42,7 @@ impl Burst for Look<'_> {
     }
 }
 
-impl Burst for Insert<'_> {
+impl Compiled for Insert<'_> {
     type Output = Insertion;
 
     #[inline(always)]
@@ -66,7 +52,7 @@ impl Burst for Insert<'_> {
     }
 }
 
-impl Burst for LookMany<'_> {
+impl Compiled for LookMany<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -80,14 +66,14 @@ impl Burst for LookMany<'_> {
     }
 }
 
-impl Burst for InsertMany<'_> {
+impl Compiled for InsertMany<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         ask(self.blocks, self.hashes.iter().take(AHEAD));
         let mut ahead = self.hashes.iter().skip(AHEAD);
-        for (hash, outcome) in self.hashes.iter().zip(self.outcome) {
+        for (hash, outcome) in self.hashes.iter().zip(self.outcomes) {
             ask(self.blocks, ahead.next());
             *outcome = Insert(self.blocks, *hash).run();
         }

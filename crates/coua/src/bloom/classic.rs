@@ -6,7 +6,7 @@ use super::BloomFilter;
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomMergeError};
 use super::hash_function::HashFunction;
-use crate::Insertion;
+use crate::error::Insertion;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 
 /// A Bloom filter with hash functions of the user's own, one probe each, taken modulo the number of
@@ -21,15 +21,15 @@ use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 /// that resemble each other.
 ///
 /// ```
-/// use coua::{BloomFilter, HashFunction, Insertion};
+/// use coua::{Insertion, bloom::{BloomFilter, HashFunction}};
 ///
 /// // The classic three over 2^18 bits (32 KiB).
 /// let functions =
 ///     vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
 /// let seen = BloomFilter::with_hash_functions(1 << 18, functions)?;
-/// assert_eq!(seen.insert("kestrel"), Insertion::Inserted);
+/// assert_eq!(seen.insert_unique("kestrel"), Insertion::Inserted);
 /// assert!(seen.contains("kestrel") && !seen.contains("osprey"));
-/// # Ok::<(), coua::BloomBuildError>(())
+/// # Ok::<(), coua::bloom::BloomBuildError>(())
 /// ```
 #[derive(Clone)]
 pub struct ClassicBloomFilter {
@@ -43,15 +43,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// No bits; not between 1 and 64 functions; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, HashFunction};
-    /// let of_length = HashFunction::new(|key| key.len() as u64);
-    /// let filter = BloomFilter::with_hash_functions(100, vec![of_length])?;
-    /// filter.insert("wren");
-    /// assert!(filter.contains("gull") && !filter.contains("robin"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_hash_functions(
         bits: u64,
         functions: Vec<HashFunction>,
@@ -65,67 +56,16 @@ impl BloomFilter {
 
 impl ClassicBloomFilter {
     /// Whether `key` was inserted: never wrong with no, sometimes with yes.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, HashFunction};
-    /// let filter = BloomFilter::with_hash_functions(100, vec![HashFunction::fnv1a()])?;
-    /// assert!(!filter.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
         self.locate(key.as_ref()).all(|position| self.row.contains(position))
     }
 
-    /// Inserts `key`; see [`BloomFilter::insert`].
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, HashFunction, Insertion};
-    /// let filter = BloomFilter::with_hash_functions(100, vec![HashFunction::fnv1a()])?;
-    /// assert_eq!(filter.insert("wren"), Insertion::Inserted);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&self, key: K) -> Insertion {
+    /// Inserts `key`; see [`BloomFilter::insert_unique`].
+    pub fn insert_unique<K: AsRef<[u8]>>(&self, key: K) -> Insertion {
         self.row.insert(self.locate(key.as_ref()))
     }
 
-    /// [`contains`](Self::contains) for many keys: `present` is cleared, then holds one answer per
-    /// key, in order.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// let mut present = Vec::new();
-    /// filter.contains_batch(&["a"], &mut present);
-    /// assert_eq!(present, [false]);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
-        present.clear();
-        present.extend(keys.iter().map(|key| self.contains(key)));
-    }
-
-    /// [`insert`](Self::insert) for many keys: `outcome` is cleared, then holds one answer per key,
-    /// in order.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// let mut outcome = Vec::new();
-    /// filter.insert_batch(&["a"], &mut outcome);
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K], outcome: &mut Vec<Insertion>) {
-        outcome.clear();
-        outcome.extend(keys.iter().map(|key| self.insert(key)));
-    }
-
     /// Forgets every key. O(bits).
-    ///
-    /// ```
-    /// let mut filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn clear(&mut self) {
         self.row.clear();
     }
@@ -138,11 +78,11 @@ impl ClassicBloomFilter {
     /// Different bits or functions; nothing is changed.
     ///
     /// ```
-    /// let functions = || vec![coua::HashFunction::fnv1a()];
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, functions())?;
-    /// let other = coua::BloomFilter::with_hash_functions(4096, functions())?;
+    /// let functions = || vec![coua::bloom::HashFunction::fnv1a()];
+    /// let filter = coua::bloom::BloomFilter::with_hash_functions(4096, functions())?;
+    /// let other = coua::bloom::BloomFilter::with_hash_functions(4096, functions())?;
     /// filter.merge(&other).expect("equal functions");
-    /// # Ok::<(), coua::BloomBuildError>(())
+    /// # Ok::<(), coua::bloom::BloomBuildError>(())
     /// ```
     #[doc(alias = "union")]
     pub fn merge(&self, other: &Self) -> Result<(), BloomMergeError> {
@@ -155,14 +95,6 @@ impl ClassicBloomFilter {
     /// # Errors
     ///
     /// As [`merge`](Self::merge).
-    ///
-    /// ```
-    /// let functions = || vec![coua::HashFunction::fnv1a()];
-    /// let mut filter = coua::BloomFilter::with_hash_functions(4096, functions())?;
-    /// let other = coua::BloomFilter::with_hash_functions(4096, functions())?;
-    /// filter.intersect(&other).expect("equal functions");
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_functions(other)?;
@@ -170,57 +102,27 @@ impl ClassicBloomFilter {
     }
 
     /// How many distinct keys were inserted; see [`BloomFilter::count_estimate`]. O(bits).
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// assert!(filter.count_estimate() < 1.0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn count_estimate(&self) -> f64 {
         count_estimate(self.bits(), self.probes(), self.row.ones())
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set, for a key that every
     /// function spreads evenly. O(bits).
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// assert!(filter.false_positive_rate() < 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         rate_of_fill(self.bits(), self.probes(), self.row.ones())
     }
 
     /// Bits of the filter, m.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// assert!(filter.bits() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn bits(&self) -> u64 {
         self.row.bits()
     }
 
     /// Probes per key, k: the number of hash functions.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// assert!(filter.probes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn probes(&self) -> u32 {
         self.functions.len() as u32
     }
 
     /// Bytes of memory that hold the bits.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_hash_functions(4096, vec![coua::HashFunction::fnv1a()])?;
-    /// assert!(filter.memory_bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.row.bytes()
     }
@@ -258,32 +160,10 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn batches_of_every_size_are_single_operations_in_order() {
-        let (mut outcome, mut present) = (vec![Insertion::Inserted], vec![true]);
-        for size in 0..=1_000_u64 {
-            let made = || {
-                let functions = vec![HashFunction::fnv1a(), HashFunction::murmur3(0)];
-                BloomFilter::with_hash_functions(size + 1, functions).unwrap()
-            };
-            let (one, many) = (made(), made());
-            let key = |i: u64| (i * i % (size / 2 + 1)).to_le_bytes();
-            let keys: Vec<[u8; 8]> = (0..size).map(key).collect();
-            let expected: Vec<Insertion> = keys.iter().map(|key| one.insert(key)).collect();
-            many.insert_batch(&keys, &mut outcome);
-            assert!(outcome == expected && one.row == many.row, "size {size}");
-            let questions: Vec<[u8; 8]> = (0..size).map(u64::to_le_bytes).collect();
-            many.contains_batch(&questions, &mut present);
-            let there: Vec<bool> = questions.iter().map(|key| one.contains(key)).collect();
-            assert_eq!(present, there, "size {size}");
-        }
-    }
-
-    #[test]
     fn positions_are_hash_values_modulo_bits() {
         let functions = vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
         let filter = BloomFilter::with_hash_functions(1 << 18, functions).unwrap();
-        filter.insert("foobar");
+        filter.insert_unique("foobar");
         let values: [u64; 3] = [0x340d_8765_a4dd_a9c2, 0x8594_4171_f739_67e8, 0xa4c4_d4bd];
         assert!(values.iter().all(|value| filter.row.contains(value % (1 << 18))));
         assert_eq!(filter.row.ones(), 3);

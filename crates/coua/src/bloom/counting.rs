@@ -9,8 +9,8 @@ use std::fmt;
 use super::bits::reserved;
 use super::error::BloomBuildError;
 use super::probe::Probes;
+use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::BloomPlan;
-use crate::{KeyHash, KeyHasher};
 
 /// The highest value of a counter, where it stays.
 const STUCK: u64 = 15;
@@ -25,7 +25,7 @@ const COUNTERS_PER_WORD: u64 = 16;
 /// fifteen times bring it about at once.
 ///
 /// ```
-/// use coua::CountingBloomFilter;
+/// use coua::bloom::CountingBloomFilter;
 ///
 /// let mut filter = CountingBloomFilter::with_capacity(1_000, 0.01)?;
 /// filter.insert("kestrel");
@@ -33,7 +33,7 @@ const COUNTERS_PER_WORD: u64 = 16;
 /// assert_eq!(filter.count("kestrel"), Some(2));
 /// assert!(filter.remove("kestrel") && filter.remove("kestrel"));
 /// assert!(!filter.contains("kestrel"));
-/// # Ok::<(), coua::BloomBuildError>(())
+/// # Ok::<(), coua::bloom::BloomBuildError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct CountingBloomFilter {
@@ -50,14 +50,6 @@ impl CountingBloomFilter {
     /// # Errors
     ///
     /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, CountingBloomFilter};
-    /// let counting = CountingBloomFilter::with_capacity(1_000_000, 0.01)?.memory_bytes();
-    /// let plain = BloomFilter::with_capacity(1_000_000, 0.01)?.memory_bytes();
-    /// assert!(counting.abs_diff(4 * plain) < 32); // less than a word of each
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -67,14 +59,6 @@ impl CountingBloomFilter {
     /// # Errors
     ///
     /// Memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{CountingBloomFilter, KeyHasher, sizing::bloom::BloomPlan};
-    /// let plan = BloomPlan::new(1_000, 4)?;
-    /// let filter = CountingBloomFilter::from_plan(plan, KeyHasher::xxh3(7))?;
-    /// assert_eq!(filter.memory_bytes() as u64, plan.counting_bytes());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         let count = usize::try_from(plan.bits().div_ceil(COUNTERS_PER_WORD))
             .map_err(|_| BloomBuildError::TooLarge { bits: plan.bits() as f64 * 4.0 })?;
@@ -85,49 +69,14 @@ impl CountingBloomFilter {
 
     /// Whether `key` was inserted and not removed as often: never wrong with no, wrong with yes at
     /// the false-positive rate.
-    ///
-    /// ```
-    /// # use coua::CountingBloomFilter;
-    /// assert!(!CountingBloomFilter::with_capacity(10, 0.01)?.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key already hashed.
-    ///
-    /// ```
-    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
         self.locate(hash).all(|position| self.counter(position) > 0)
     }
 
     /// Adds a copy of `key`.
-    ///
-    /// ```
-    /// # use coua::CountingBloomFilter;
-    /// let mut filter = CountingBloomFilter::with_capacity(10, 0.01)?;
-    /// filter.insert("wren");
-    /// assert!(filter.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) {
-        self.insert_hash(self.hasher.hash(key.as_ref()));
-    }
-
-    /// [`insert`](Self::insert) for a key already hashed.
-    ///
-    /// ```
-    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.insert_hash(coua::KeyHash::from_u64(7));
-    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert_hash(&mut self, hash: KeyHash) {
+    pub fn insert<K: Key>(&mut self, key: K) {
+        let hash = key.hash_with(self.hasher);
         for position in self.locate(hash) {
             if self.counter(position) < STUCK {
                 self.words[word_of(position)] += 1 << shift_of(position);
@@ -139,28 +88,9 @@ impl CountingBloomFilter {
     ///
     /// Only remove what was inserted: if `key` is a false positive, what goes is part of other
     /// keys, which may then be missed.
-    ///
-    /// ```
-    /// # use coua::CountingBloomFilter;
-    /// let mut filter = CountingBloomFilter::with_capacity(10, 0.01)?;
-    /// filter.insert("wren");
-    /// assert!(filter.remove("wren"));
-    /// assert!(!filter.remove("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn remove<K: AsRef<[u8]>>(&mut self, key: K) -> bool {
-        self.remove_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`remove`](Self::remove) for a key already hashed.
-    ///
-    /// ```
-    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(!filter.remove_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        if !self.contains_hash(hash) {
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
+        if !self.contains(hash) {
             return false;
         }
         for position in self.locate(hash) {
@@ -174,72 +104,28 @@ impl CountingBloomFilter {
 
     /// How many copies of `key` there are at most: never fewer than were inserted and not removed,
     /// more where counters are shared. `None` if it may be any number from 15 up.
-    ///
-    /// ```
-    /// # use coua::CountingBloomFilter;
-    /// let mut filter = CountingBloomFilter::with_capacity(10, 0.01)?;
-    /// (0..20).for_each(|_| filter.insert("wren"));
-    /// assert_eq!(filter.count("wren"), None);
-    /// assert_eq!(filter.count("robin"), Some(0));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn count<K: AsRef<[u8]>>(&self, key: K) -> Option<u64> {
-        self.count_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`count`](Self::count) for a key already hashed.
-    ///
-    /// ```
-    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.count_hash(coua::KeyHash::from_u64(7)), Some(0));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn count_hash(&self, hash: KeyHash) -> Option<u64> {
+    pub fn count<K: Key>(&self, key: K) -> Option<u64> {
+        let hash = key.hash_with(self.hasher);
         let lowest = self.locate(hash).map(|position| self.counter(position)).min();
         lowest.filter(|&count| count < STUCK)
     }
 
     /// Forgets every key. O(counters).
-    ///
-    /// ```
-    /// let mut filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
 
     /// Counters and probes.
-    ///
-    /// ```
-    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.plan().bits() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn plan(&self) -> BloomPlan {
         self.plan
     }
 
     /// The hash of the keys.
-    ///
-    /// ```
-    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the counters.
-    ///
-    /// ```
-    /// let filter = coua::CountingBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.memory_bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::sizing::bloom::MAX_PROBES;
+/// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
+pub(crate) const MAX_PROBES: u32 = 64;
 
 /// Why a Bloom filter could not be built, or could not grow.
 #[derive(Clone, Debug, PartialEq)]

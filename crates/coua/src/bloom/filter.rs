@@ -7,8 +7,9 @@ use std::ops::Range;
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use super::probe::Probes;
+use crate::error::Insertion;
+use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
-use crate::{Insertion, KeyHash, KeyHasher};
 
 /// The Bloom filter of 1970 with any number of bits and probes.
 ///
@@ -21,14 +22,14 @@ use crate::{Insertion, KeyHash, KeyHasher};
 /// it says otherwise.
 ///
 /// ```
-/// use coua::{BloomFilter, Insertion};
+/// use coua::{Insertion, bloom::BloomFilter};
 ///
 /// let filter = BloomFilter::with_capacity(1_000_000, 0.01)?;
-/// assert_eq!(filter.insert("kestrel"), Insertion::Inserted);
-/// assert_eq!(filter.insert("kestrel"), Insertion::AlreadyPresent);
+/// assert_eq!(filter.insert_unique("kestrel"), Insertion::Inserted);
+/// assert_eq!(filter.insert_unique("kestrel"), Insertion::AlreadyPresent);
 /// assert!(filter.contains("kestrel"));
 /// assert!(!filter.contains("osprey"));
-/// # Ok::<(), coua::BloomBuildError>(())
+/// # Ok::<(), coua::bloom::BloomBuildError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct BloomFilter {
@@ -46,13 +47,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let filter = BloomFilter::with_capacity(1_000, 0.001)?;
-    /// assert_eq!((filter.bits(), filter.probes()), (14_389, 10));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -62,13 +56,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// No bits; probes not between 1 and 64; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let filter = BloomFilter::with_bits(1 << 18, 3)?;
-    /// assert_eq!(filter.memory_bytes(), 32_768);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_bits(bits: u64, probes: u32) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::new(bits, probes)?, KeyHasher::default())
     }
@@ -78,39 +65,14 @@ impl BloomFilter {
     /// # Errors
     ///
     /// Memory not to be had.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, KeyHasher, sizing::bloom::BloomPlan};
-    /// let secret = KeyHasher::siphash13(*b"sixteen  letters");
-    /// let filter = BloomFilter::from_plan(BloomPlan::for_rate(1_000, 0.01)?, secret)?;
-    /// assert_eq!(filter.hasher(), secret);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let filter = BloomFilter::with_bits(1_000, 4)?;
-    /// assert!(!filter.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key already hashed.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[inline]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
         self.locate(hash).all(|position| self.row.contains(position))
     }
 
@@ -120,38 +82,13 @@ impl BloomFilter {
     /// When threads insert the same new key at once, at least one of them is told `Inserted`. Every
     /// new bit costs a locked instruction; the only owner of a filter inserts two to four times as
     /// fast with [`extend`](Extend::extend), which needs none.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, Insertion};
-    /// let filter = BloomFilter::with_bits(1_000, 4)?;
-    /// assert_eq!(filter.insert("wren"), Insertion::Inserted);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&self, key: K) -> Insertion {
-        self.insert_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert`](Self::insert) for a key already hashed.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.insert_hash(coua::KeyHash::from_u64(7));
-    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     #[inline]
-    pub fn insert_hash(&self, hash: KeyHash) -> Insertion {
+    pub fn insert_unique<K: Key>(&self, key: K) -> Insertion {
+        let hash = key.hash_with(self.hasher);
         self.row.insert(self.locate(hash))
     }
 
     /// Forgets every key. O(bits).
-    ///
-    /// ```
-    /// let mut filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn clear(&mut self) {
         self.row.clear();
     }
@@ -164,9 +101,9 @@ impl BloomFilter {
     /// Different bits, probes or hash; nothing is changed.
     ///
     /// ```
-    /// # use coua::BloomFilter;
+    /// # use coua::bloom::BloomFilter;
     /// let (left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
-    /// right.insert("wren");
+    /// right.insert_unique("wren");
     /// left.merge(&right)?;
     /// assert!(left.contains("wren"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -184,17 +121,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// Different bits, probes or hash; nothing is changed.
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let (mut left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
-    /// left.insert("wren");
-    /// left.insert("robin");
-    /// right.insert("wren");
-    /// left.intersect(&right)?;
-    /// assert!(left.contains("wren") && !left.contains("robin"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_probes(other)?;
@@ -204,86 +130,36 @@ impl BloomFilter {
     /// How many distinct keys were inserted, estimated from the bits that are set (Swamidass and
     /// Baldi 2007). In a filter filled as planned the standard deviation is about a quarter of the
     /// root of their number. Infinite if every bit is set. O(bits).
-    ///
-    /// ```
-    /// # use coua::BloomFilter;
-    /// let filter = BloomFilter::with_capacity(1_000, 0.01)?;
-    /// for key in 0..500_u32 {
-    ///     filter.insert(key.to_le_bytes());
-    /// }
-    /// assert!((filter.count_estimate() - 500.0).abs() < 25.0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn count_estimate(&self) -> f64 {
         count_estimate(self.bits(), self.probes, self.row.ones())
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.false_positive_rate() < 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         rate_of_fill(self.bits(), self.probes, self.row.ones())
     }
 
     /// Bits of the filter, m.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.bits() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn bits(&self) -> u64 {
         self.row.bits()
     }
 
     /// Probes per key, k.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.probes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
     /// The hash of the keys.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// Bytes of memory that hold the bits.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.memory_bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.row.bytes()
     }
 
     /// The bits as bytes: bit i is bit i % 8 of byte i / 8, filled up to a multiple of 8 bytes.
-    ///
-    /// ```
-    /// # use coua::{BloomFilter, KeyHasher, sizing::bloom::BloomPlan};
-    /// let plan = BloomPlan::new(1_000, 4)?;
-    /// let filter = BloomFilter::from_plan(plan, KeyHasher::default())?;
-    /// filter.insert("wren");
-    /// let copy = BloomFilter::from_bytes(plan, KeyHasher::default(), &filter.to_bytes())?;
-    /// assert!(copy.contains("wren"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.row.to_bytes()
     }
@@ -293,10 +169,10 @@ impl BloomFilter {
     /// cannot wait then. It changes nothing; what lies beyond the filter is left out.
     ///
     /// ```
-    /// let mut filter = coua::BloomFilter::with_capacity(1_000_000, 0.01)?;
+    /// let mut filter = coua::bloom::BloomFilter::with_capacity(1_000_000, 0.01)?;
     /// filter.touch(0..filter.memory_bytes());
     /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
+    /// # Ok::<(), coua::bloom::BloomBuildError>(())
     /// ```
     pub fn touch(&mut self, bytes: Range<usize>) {
         let end = bytes.end.min(self.memory_bytes());
@@ -309,14 +185,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let filter = coua::BloomFilter::with_capacity(1000, 0.01)?;
-    /// let mut rest = Vec::new();
-    /// filter.write_bytes_from(8, &mut rest).expect("memory takes every byte");
-    /// assert_eq!(rest, filter.to_bytes()[8..]);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn write_bytes_from<W: Write>(&self, start: u64, mut out: W) -> io::Result<()> {
         self.row.write_from(start, &mut out)
     }
@@ -326,14 +194,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// A length that does not fit the plan, bits set behind the last, memory not to be had.
-    ///
-    /// ```
-    /// use coua::{BloomFilter, KeyHasher};
-    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
-    /// let bytes = BloomFilter::from_plan(plan, KeyHasher::default())?.to_bytes();
-    /// assert!(BloomFilter::from_bytes(plan, KeyHasher::default(), &bytes).is_ok());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn from_bytes(
         plan: BloomPlan,
         hasher: KeyHasher,
@@ -347,9 +207,9 @@ impl BloomFilter {
         Probes::new(hash.to_u64(), self.probes, self.row.bits())
     }
 
-    /// [`insert_hash`](Self::insert_hash) for the only owner.
+    /// [`insert_unique`](Self::insert_unique) for the only owner.
     #[inline]
-    pub(super) fn insert_hash_alone(&mut self, hash: KeyHash) -> Insertion {
+    pub(super) fn insert_alone(&mut self, hash: KeyHash) -> Insertion {
         self.row.insert_alone(self.locate(hash))
     }
 
@@ -364,10 +224,10 @@ impl BloomFilter {
     }
 }
 
-impl<K: AsRef<[u8]>> Extend<K> for BloomFilter {
+impl<K: Key> Extend<K> for BloomFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for key in keys {
-            self.insert_hash_alone(self.hasher.hash(key.as_ref()));
+            self.insert_alone(key.hash_with(self.hasher));
         }
     }
 }

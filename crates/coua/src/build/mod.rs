@@ -1,11 +1,11 @@
 //! Building a filter from all its keys at once.
 //!
 //! One key after the other, inserts go all over the table, and each waits for memory. Here the keys are
-//! first sorted by shard ([`Block`]), and then each shard, a segment or a few that lie in a cache together, is
+//! first sorted by shard (`sort`), and then each shard, a segment or a few that lie in a cache together, is
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
-//! What depends on more than a shard (the limits of items, of homeless and of depth) is not looked at on
+//! What depends on more than a shard (the limits of items, of overflowed and of depth) is not looked at on
 //! the way but afterwards: if the limits are still far, they never mattered, whatever the order. If not,
 //! which is rare, all of it is thrown away, and the keys are inserted one batch after the other.
 
@@ -14,24 +14,20 @@ mod shards;
 mod sort;
 
 use crate::builder::CuckooFilterBuilder;
+use crate::cuckoo::{CuckooFilter, Policy};
 use crate::error::{BatchFull, BuildError};
-use crate::filter::{CuckooFilter, Policy};
-use crate::geometry::Geometry;
-use crate::hash::{KeyHash, KeyHasher};
-use crate::prepared::Copies;
+use crate::hash::{Key, KeyHasher};
+use crate::kernel::{Geometry, IfPresent};
 use keys::{Keys, Unhashed};
-use shards::{Shards, Unfit};
-use sort::Block;
+use shards::{FEWEST, Shards, Unfit};
 
 /// Keys that are inserted together the ordinary way.
 const BATCH: usize = 1 << 16;
-/// Fewer keys than these are not worth sorting.
-const FEWEST: usize = 1 << 14;
 /// Most keys that are sorted before they are inserted: this limits the memory for them.
-const LONGEST_STRETCH: usize = 1 << 24;
-/// So many stretches, where the keys are not too many and not too few: the sorted keys then take a byte
+const LONGEST_CHUNK: usize = 1 << 24;
+/// So many chunks, where the keys are not too many and not too few: the sorted keys then take a byte
 /// for each key, and every shard comes into the cache so many times.
-const STRETCHES: usize = 8;
+const CHUNKS: usize = 8;
 
 impl CuckooFilterBuilder {
     /// Builds a filter that holds these keys, repeats included: the same, byte for byte, as
@@ -60,25 +56,9 @@ impl CuckooFilterBuilder {
     /// assert!(filter.contains("item 7"));
     /// # Ok::<(), coua::BuildError>(())
     /// ```
-    pub fn build_from<K: AsRef<[u8]> + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
+    pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
-        self.build_with(&Unhashed { keys, hasher }, Copies::Add)
-    }
-
-    /// [`build_from`](Self::build_from) for keys that are hashed already.
-    ///
-    /// # Errors
-    ///
-    /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let filter = CuckooFilter::builder().build_from_hashes(&[KeyHash::from_u64(1)])?;
-    /// assert!(filter.contains_hash(KeyHash::from_u64(1)));
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(&hashes, Copies::Add)
+        self.build_with(&Unhashed { keys, hasher }, IfPresent::AddCopy)
     }
 
     /// [`build_from`](Self::build_from) as a set, in which repeats count once: the same, byte for byte, as
@@ -87,38 +67,17 @@ impl CuckooFilterBuilder {
     /// # Errors
     ///
     /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::builder().build_unique_from(&["a", "b", "a"])?;
-    /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_unique_from<K: AsRef<[u8]> + Sync>(
-        self,
-        keys: &[K],
-    ) -> Result<CuckooFilter, BuildError> {
+    pub fn build_unique_from<K: Key + Sync>(self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         let hasher = self.hasher;
-        self.build_with(&Unhashed { keys, hasher }, Copies::Keep)
-    }
-
-    /// [`build_unique_from`](Self::build_unique_from) for keys that are hashed already.
-    ///
-    /// # Errors
-    ///
-    /// As [`build_from`](Self::build_from).
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, KeyHash};
-    /// let filter = CuckooFilter::builder().build_unique_from_hashes(&[KeyHash::from_u64(1); 3])?;
-    /// assert_eq!(filter.len(), 1);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
-    pub fn build_unique_from_hashes(self, hashes: &[KeyHash]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(&hashes, Copies::Keep)
+        self.build_with(&Unhashed { keys, hasher }, IfPresent::Skip)
     }
 
     /// Not generic: so it is compiled once, and not for every kind of key of every program.
-    fn build_with(mut self, keys: &dyn Keys, copies: Copies) -> Result<CuckooFilter, BuildError> {
+    fn build_with(
+        mut self,
+        keys: &dyn Keys,
+        if_present: IfPresent,
+    ) -> Result<CuckooFilter, BuildError> {
         if self.capacity.is_none() {
             let items = keys.len().max(1) as u64;
             self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
@@ -128,7 +87,7 @@ impl CuckooFilterBuilder {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        Construction { geometry, policy, hasher: self.hasher, keys, copies }.build(threads)
+        Construction { geometry, policy, hasher: self.hasher, keys, if_present }.build(threads)
     }
 }
 
@@ -138,12 +97,12 @@ struct Construction<'a> {
     policy: Policy,
     hasher: KeyHasher,
     keys: &'a dyn Keys,
-    copies: Copies,
+    if_present: IfPresent,
 }
 
 impl Construction<'_> {
     fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
-        if let Some(shards) = Shards::new(self)?
+        if let Some(shards) = Shards::new(self.geometry, self.policy, self.hasher, self.keys.len())?
             && let Ok((filter, done)) = self.fill(shards, threads)
         {
             return self.insert_from(done, filter);
@@ -153,16 +112,16 @@ impl Construction<'_> {
 
     /// Fills shards as long as no limit is near; the filter, and how many keys are in it.
     fn fill(&self, mut shards: Shards, threads: usize) -> Result<(CuckooFilter, usize), Unfit> {
-        let wished = (self.keys.len() / STRETCHES).clamp(BATCH, LONGEST_STRETCH);
+        let wished = (self.keys.len() / CHUNKS).clamp(BATCH, LONGEST_CHUNK);
         let mut done = 0;
         loop {
-            let left = (self.keys.len() - done).min(shards.room());
+            let left = (self.keys.len() - done).min(shards.capacity_left());
             if left < FEWEST || shards.has_grown() {
                 return Ok((shards.join(), done));
             }
-            let stretch = done..done + left.min(wished);
-            done = stretch.end;
-            shards.insert(self.keys, stretch, self.copies, threads)?;
+            let chunk = done..done + left.min(wished);
+            done = chunk.end;
+            shards.insert(self.keys, chunk, self.if_present, threads)?;
         }
     }
 
@@ -176,7 +135,7 @@ impl Construction<'_> {
         for start in (done..self.keys.len()).step_by(BATCH) {
             let end = self.keys.len().min(start + BATCH);
             let hashes = self.keys.hashes(start..end, &mut space);
-            let inserted = filter.insert_all(hashes, self.copies, &mut []);
+            let inserted = filter.insert_all(hashes, self.if_present, &mut []);
             inserted.map_err(|BatchFull { full, .. }| full)?;
         }
         Ok(filter)

@@ -5,15 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::{Block, Construction, FEWEST, Keys};
+use super::keys::Keys;
+use super::sort::Block;
+use crate::cuckoo::{CuckooFilter, Policy, ShardLimits, ShardPlan, WhenFull, deepest};
 use crate::error::OutOfMemory;
-use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::Resolution;
-use crate::growth::{Whole, deepest};
-use crate::hash::KeyHash;
-use crate::parts::Cut;
-use crate::prepared::Copies;
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::{Geometry, IfPresent, Resolution};
+use crate::table::Segment;
 
+/// Fewer keys than these are not worth sorting.
+pub(super) const FEWEST: usize = 1 << 14;
 /// Keys that are sorted together: 1 MiB of hashes, which the second cache holds.
 const BLOCK: usize = 1 << 17;
 /// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
@@ -23,9 +24,9 @@ const MOST_BITS: u32 = 10;
 const GROUPS: usize = 8;
 /// One segment of so many may split.
 const FEW_SPLITS: u64 = 16;
-/// Homeless items that a shard takes beyond what the whole filter may have: more than a batch looks ahead for.
-/// With so many all is thrown away, and to seek a place for each of more keys made to collide takes hours.
-const SPARE_HOMES: u64 = 1 << 13;
+/// Overflow limit per shard while building, beyond that of the whole filter: more than a batch looks ahead
+/// for. Beyond it the result is discarded. Bounds work on adversarial keys.
+const SPARE_OVERFLOW: u64 = 1 << 13;
 
 /// A limit may have mattered: what was built is perhaps not what single inserts would have built.
 #[derive(Debug)]
@@ -33,20 +34,24 @@ pub(super) struct Unfit;
 
 /// A filter, empty at first, cut into shards to be filled. They know no limits that matter.
 pub(super) struct Shards {
-    cut: Cut,
+    plan: ShardPlan,
     all: Vec<CuckooFilter>,
     blocks: Vec<Block>,
     /// Of the whole filter at the start, when they were least.
     segments: usize,
-    homeless_limit: u64,
+    overflow_limit: u64,
     capacity: u64,
 }
 
 impl Shards {
     /// `None` if so few keys, or a filter of one segment, are not worth it.
-    pub(super) fn new(construction: &Construction<'_>) -> Result<Option<Self>, OutOfMemory> {
-        let Construction { geometry, policy, hasher, keys, .. } = *construction;
-        if keys.len() < FEWEST || geometry.base_depth == 0 {
+    pub(super) fn new(
+        geometry: Geometry,
+        policy: Policy,
+        hasher: KeyHasher,
+        keys: usize,
+    ) -> Result<Option<Self>, OutOfMemory> {
+        if keys < FEWEST || geometry.base_depth == 0 {
             return Ok(None);
         }
         let whole = CuckooFilter::empty(geometry, policy, hasher)?;
@@ -57,28 +62,28 @@ impl Shards {
             Resolution::Cells { .. } => bits,
         };
         let (segments, capacity) = (whole.segments(), whole.capacity());
-        let homeless_limit = whole.homeless_limit();
-        let cut = Cut { bits, geometry, policy, hasher };
-        let mut all = cut.shards(whole.table);
+        let overflow_limit = whole.overflow_limit();
+        let plan = ShardPlan { bits, geometry, policy, hasher };
+        let mut all = plan.split(whole);
         for shard in &mut all {
             let other_segments = segments - shard.segments();
-            let spare_homes = homeless_limit + SPARE_HOMES;
-            shard.whole = Whole { depth: bits, other_segments, spare_homes };
-            shard.policy.max_items = u64::MAX;
+            let spare_overflow = overflow_limit + SPARE_OVERFLOW;
+            let limits = ShardLimits { shard_bits: bits, other_segments, spare_overflow };
+            shard.set_limits(limits, u64::MAX);
         }
-        Ok(Some(Self { cut, all, blocks: Vec::new(), segments, homeless_limit, capacity }))
+        Ok(Some(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity }))
     }
 
     /// So many keys can come without any limit of items being met.
-    pub(super) fn room(&self) -> usize {
-        let stored = self.all.iter().map(|shard| shard.stored).sum();
+    pub(super) fn capacity_left(&self) -> usize {
+        let stored = self.all.iter().map(CuckooFilter::stored).sum();
         usize::try_from(self.capacity.saturating_sub(stored)).unwrap_or(usize::MAX)
     }
 
     /// Whether more than a few segments have split, each into memory of its own: a growing filter does
     /// better on the whole.
     pub(super) fn has_grown(&self) -> bool {
-        let splits: u64 = self.all.iter().map(|shard| shard.splits).sum();
+        let splits: u64 = self.all.iter().map(CuckooFilter::splits).sum();
         splits > self.segments as u64 / FEW_SPLITS
     }
 
@@ -86,12 +91,12 @@ impl Shards {
     pub(super) fn insert(
         &mut self,
         keys: &dyn Keys,
-        stretch: Range<usize>,
-        copies: Copies,
+        chunk: Range<usize>,
+        if_present: IfPresent,
         threads: usize,
     ) -> Result<(), Unfit> {
-        let bits = self.cut.bits;
-        let (last, starts) = (stretch.end, stretch.step_by(BLOCK));
+        let bits = self.plan.bits;
+        let (last, starts) = (chunk.end, chunk.step_by(BLOCK));
         self.blocks.resize_with(starts.len(), Block::default);
         side_by_side(threads, starts.zip(&mut self.blocks), |space, (start, block)| {
             let end = last.min(start + BLOCK);
@@ -108,7 +113,7 @@ impl Shards {
                 for block in blocks {
                     space.extend_from_slice(block.of_shard(number));
                 }
-                if shard.insert_all(space, copies, &mut []).is_err() {
+                if shard.insert_all(space, if_present, &mut []).is_err() {
                     is_refused.store(true, Ordering::Relaxed);
                 }
             }
@@ -118,28 +123,28 @@ impl Shards {
 
     /// Whether no insert so far would have met a limit of the whole filter, in whatever order.
     fn is_far_from_limits(&self) -> bool {
-        let most_homeless: u64 = self.all.iter().map(|shard| shard.side.most_homeless()).sum();
-        // All segments could split that did, and none had to that could not.
+        let overflowed: u64 = self.all.iter().map(|shard| shard.overflow().peak()).sum();
+        // Every segment that split was allowed to, and none had to that was not allowed.
         let deepest_of = |shard: &CuckooFilter| {
-            let level = shard.table.segments.iter().map(|segment| segment.level).max();
-            self.cut.geometry.base_depth + u32::from(level.unwrap_or(0))
+            let level = shard.table().iter().map(Segment::level).max();
+            self.plan.geometry.base_depth + u32::from(level.unwrap_or(0))
         };
-        let depth = self.all.iter().filter(|shard| shard.splits > 0).map(deepest_of).max();
-        // One whose fingerprints have no bit left to give makes a whole filter grow, not a shard.
-        let is_stuck = |shard: &CuckooFilter| {
+        let depth = self.all.iter().filter(|shard| shard.splits() > 0).map(deepest_of).max();
+        // A segment whose fingerprints have no bit left to give makes a whole filter grow, not a shard.
+        let is_blocked = |shard: &CuckooFilter| {
             let segments = 0..shard.segments() as u32;
-            let grows = shard.policy.when_full != WhenFull::Refuse;
+            let grows = shard.when_full() != WhenFull::Refuse;
             let mut last = segments.filter(|&index| grows && shard.is_last_level(index));
-            last.any(|index| shard.is_crowded(index))
+            last.any(|index| shard.prefers_split(index))
         };
-        most_homeless < self.homeless_limit
+        overflowed < self.overflow_limit
             && depth.is_none_or(|it| it < deepest(self.segments))
-            && !self.all.iter().any(is_stuck)
+            && !self.all.iter().any(is_blocked)
     }
 
     /// The filter.
     pub(super) fn join(self) -> CuckooFilter {
-        self.cut.join(self.all)
+        self.plan.join(self.all)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sorting keys by shard.
 
+use crate::cuckoo::{shard_of, within_shard};
 use crate::hash::KeyHash;
-use crate::parts::{shard_of, within_shard};
 
 /// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
 #[derive(Default)]

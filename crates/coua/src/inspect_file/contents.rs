@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use crate::snapshot::{LoadError, snapshot_end};
-use crate::window::{MOULD, Window, generations_bytes, is_generations, outline};
+use crate::window::{TEMPLATE, Window, generations_bytes, is_generations, outline};
 
 /// The filters that a snapshot holds: one, or those of the generations of a window.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Contents {
         input.seek(SeekFrom::Start(0))?;
         let (header, rows) = outline(input, end)?;
         let tables = rows.iter().map(|row| TablePart {
-            generation: (row.number != MOULD).then_some(row.number),
+            generation: (row.number != TEMPLATE).then_some(row.number),
             bytes: row.offset..row.offset + row.bytes,
         });
         let tables = tables.collect();

@@ -3,10 +3,9 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::KeyHash;
-use crate::filter::WhenFull;
-use crate::geometry::{Layout, PARTNER, Resolution, Shape};
-use crate::hash::KeyHasher;
+use crate::cuckoo::WhenFull;
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::{ALTERNATE, Layout, LevelGeometry, Resolution};
 use crate::snapshot::{
     ENTRY_BYTES, Front, LoadError, Part, Reader, Row, StoredHash, checksum_of, in_use,
     wrong_occupied,
@@ -134,8 +133,8 @@ impl TableView {
     pub fn open<R: Read + Seek>(input: &mut R, bytes: &Range<u64>) -> Result<Self, LoadError> {
         input.seek(SeekFrom::Start(bytes.start))?;
         let front = Front::read(input, bytes.end - bytes.start)?;
-        input.seek(SeekFrom::Start(bytes.start + front.header.places.side))?;
-        let entries = front.side_bytes(input)?;
+        input.seek(SeekFrom::Start(bytes.start + front.header.places.overflow))?;
+        let entries = front.overflow_bytes(input)?;
         let overflow = entries.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
             let mut fields = Reader { bytes: entry, at: 0 };
             Overflow {
@@ -165,7 +164,7 @@ impl TableView {
             hash_bits: header.geometry.cells().log2(),
             is_resizable: matches!(header.geometry.resolution, Resolution::Prefix { .. }),
             when_full: header.policy.when_full,
-            max_evictions: header.policy.max_relocations,
+            max_evictions: header.policy.max_evictions,
             max_items: header.policy.max_items,
             len: header.len,
             stored: header.stored,
@@ -185,15 +184,15 @@ impl TableView {
     /// Where the key with this hash lies, if it is there. O(1).
     pub fn locate(&self, hash: KeyHash) -> Place {
         let segment = self.front.directory.segment_of(hash);
-        let shape = self.shape_of(segment as usize);
-        let probe = shape.locate(hash, segment);
+        let level = self.level_of(segment as usize);
+        let probe = level.locate(hash, segment);
         let prefix = self.segments[segment as usize].prefix;
         Place {
             segment: segment as usize,
             primary: probe.primary,
-            alternate: probe.partner,
-            fingerprint: probe.value >> shape.lanes.tag_bits,
-            representative: shape.representative(prefix, probe.primary, probe.value),
+            alternate: probe.alternate,
+            fingerprint: level.fingerprint(probe.value),
+            representative: level.representative(prefix, probe.primary, probe.value),
         }
     }
 
@@ -214,40 +213,40 @@ impl TableView {
         let (info, row) = (&self.segments[segment], &self.front.rows[segment]);
         let length = info.bytes.end - info.bytes.start;
         let mut table = Table::new(0, length)?;
-        let read = &mut table.segments[0];
+        let mut read = table.segment_mut(0);
         input.seek(SeekFrom::Start(info.bytes.start))?;
         input.read_exact(read.bytes_mut(length as usize))?;
         if checksum_of(read.bytes(length as usize)) != row.checksum {
             return Err(LoadError::Checksum { part: Part::Segment(segment as u64) });
         }
-        let shape = self.shape_of(segment);
-        if in_use(shape, read) != Some(u64::from(row.occupied)) {
+        let level = self.level_of(segment);
+        if in_use(level, &read) != Some(u64::from(row.occupied)) {
             return Err(wrong_occupied(row));
         }
         let (mut slots, mut number) = (Vec::new(), 0);
-        shape.for_each_slot_in(read, 0..shape.slots(), |bucket, value| {
+        level.for_each_slot_in(&read, 0..level.slots(), |bucket, value| {
             if value != 0 {
-                slots.push(slot_of(shape, info.prefix, (number, bucket), value));
+                slots.push(slot_of(level, info.prefix, (number, bucket), value));
             }
             number += 1;
         });
         Ok(slots)
     }
 
-    fn shape_of(&self, segment: usize) -> &Shape {
+    fn level_of(&self, segment: usize) -> &LevelGeometry {
         let level = self.segments[segment].depth - self.front.header.geometry.base_depth;
-        &self.front.shapes[level as usize]
+        &self.front.levels[level as usize]
     }
 }
 
-fn slot_of(shape: &Shape, prefix: u64, (number, bucket): (u64, u64), value: u64) -> Slot {
+fn slot_of(level: &LevelGeometry, prefix: u64, (number, bucket): (u64, u64), value: u64) -> Slot {
     Slot {
         number,
         bucket,
-        fingerprint: value >> shape.lanes.tag_bits,
-        choice: if value & PARTNER == 0 { Choice::Primary } else { Choice::Alternate },
-        other_bucket: shape.other_place(bucket, value).0,
-        representative: shape.representative(prefix, bucket, value),
+        fingerprint: level.fingerprint(value),
+        choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
+        other_bucket: level.alternate(bucket, value).0,
+        representative: level.representative(prefix, bucket, value),
     }
 }
 
@@ -257,7 +256,9 @@ fn segments_of(front: &Front, begin: u64) -> Vec<SegmentInfo> {
     let mut prefix = 0u64;
     let segment = |row: &Row| {
         let level = row.depth - front.header.geometry.base_depth;
-        let lanes = front.shapes[level as usize].lanes;
+        let codec = front.levels[level as usize].codec();
+        // The choice bit, and in overlapping buckets the position.
+        let tag_bits = 1 + u32::from(codec.overlap());
         let (start, first) = (at, prefix);
         at += front.segment_bytes(row);
         // The last prefix of all overflows to zero, and is not used.
@@ -266,8 +267,8 @@ fn segments_of(front: &Front, begin: u64) -> Vec<SegmentInfo> {
             prefix: first,
             depth: row.depth,
             occupied: row.occupied,
-            slot_bits: lanes.slot_bits,
-            fingerprint_bits: lanes.slot_bits - lanes.tag_bits,
+            slot_bits: codec.slot_bits(),
+            fingerprint_bits: codec.slot_bits() - tag_bits,
             bytes: start..at,
         }
     };

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, FullReason, Insertion};
-use crate::filter::CuckooFilter;
-use crate::hash::KeyHash;
+use crate::hash::{Key, KeyHash};
 use crate::shared::{Busy, SharedCuckooFilter};
 
 /// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
@@ -113,10 +113,6 @@ struct Refusals {
 }
 
 impl SharedCuckooFilter {
-    fn hash_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.hasher.hash(key.as_ref())).collect()
-    }
-
     /// Calls `work` for every group of keys. Groups whose shard is held by another thread come last,
     /// and each block begins at another shard: threads do not queue up behind each other.
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Visit) {
@@ -140,217 +136,114 @@ impl SharedCuckooFilter {
         }
     }
 
-    /// [`contains`](Self::contains) for many keys: `present` is cleared and then holds one answer for
-    /// each, in order. O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// let mut present = Vec::new();
-    /// seen.contains_batch(&["a", "b"], &mut present);
-    /// assert_eq!(present, [true, false]);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], present: &mut Vec<bool>) {
-        self.contains_hash_batch(&self.hash_all(keys), present);
+    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); 8 bytes a key
+    /// are taken for their hashes, unless they are hashes already. So it is with all batches.
+    pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        self.ask(keys, CuckooFilter::contains_hashes)
     }
 
-    /// [`contains_batch`](Self::contains_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// let mut present = Vec::new();
-    /// SharedCuckooFilter::new().contains_hash_batch(&[KeyHash::from_u64(1)], &mut present);
-    /// assert_eq!(present, [false]);
-    /// ```
-    pub fn contains_hash_batch(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
-        self.ask(hashes, present, CuckooFilter::contains_hash_batch);
+    /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
+    pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        self.ask(keys, CuckooFilter::count_hashes)
     }
 
-    /// [`count`](Self::count) for many keys: `counts` is cleared and then holds one number for each.
-    /// O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert_batch(&["a", "a", "b"])?;
-    /// let mut counts = Vec::new();
-    /// seen.count_batch(&["a", "b", "c"], &mut counts);
-    /// assert_eq!(counts, [2, 1, 0]);
-    /// # Ok::<(), coua::BatchRefused>(())
-    /// ```
-    pub fn count_batch<K: AsRef<[u8]>>(&self, keys: &[K], counts: &mut Vec<u64>) {
-        self.count_hash_batch(&self.hash_all(keys), counts);
-    }
-
-    /// [`count_batch`](Self::count_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// let mut counts = Vec::new();
-    /// SharedCuckooFilter::new().count_hash_batch(&[KeyHash::from_u64(1)], &mut counts);
-    /// assert_eq!(counts, [0]);
-    /// ```
-    pub fn count_hash_batch(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
-        self.ask(hashes, counts, CuckooFilter::count_hash_batch);
-    }
-
-    fn ask<T: Copy + Default>(
+    fn ask<K: Key, T: Copy + Default>(
         &self,
-        hashes: &[KeyHash],
-        answers: &mut Vec<T>,
+        keys: &[K],
         ask: impl Fn(&CuckooFilter, &[KeyHash], &mut Vec<T>),
-    ) {
-        answers.clear();
-        answers.resize(hashes.len(), T::default());
-        let mut part = Vec::new();
-        self.visit(hashes, |group, busy| {
+    ) -> Vec<T> {
+        let (mut space, mut part) = (Vec::new(), Vec::new());
+        let mut answers = vec![T::default(); keys.len()];
+        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
             let Some(shard) = self.read_unless(group.shard, busy) else {
                 return Visit::Busy;
             };
             ask(&shard, group.hashes, &mut part);
             drop(shard);
-            group.scatter(0, &part, answers);
+            group.scatter(0, &part, &mut answers);
             Visit::Done
         });
+        answers
     }
 
-    /// [`remove`](Self::remove) for many keys: `removed` is cleared and then holds one answer each.
-    /// O(keys); 8 bytes a key are taken for their hashes.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// let mut removed = Vec::new();
-    /// seen.remove_batch(&["a", "a"], &mut removed);
-    /// assert_eq!(removed, [true, false]);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], removed: &mut Vec<bool>) {
-        self.remove_hash_batch(&self.hash_all(keys), removed);
-    }
-
-    /// [`remove_batch`](Self::remove_batch) for keys that are hashed already. O(keys).
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// let mut removed = Vec::new();
-    /// SharedCuckooFilter::new().remove_hash_batch(&[KeyHash::from_u64(1)], &mut removed);
-    /// assert_eq!(removed, [false]);
-    /// ```
-    pub fn remove_hash_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        removed.clear();
-        removed.resize(hashes.len(), false);
-        let mut part = Vec::new();
-        self.visit(hashes, |group, busy| {
+    /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
+    pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let (mut space, mut part) = (Vec::new(), Vec::new());
+        let mut removed = vec![false; keys.len()];
+        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
             let Some(mut shard) = self.write_unless(group.shard, busy) else {
                 return Visit::Busy;
             };
-            let before = shard.stored;
-            shard.remove_hash_batch(group.hashes, &mut part);
-            self.allowance.give_back(before - shard.stored);
+            let before = shard.stored();
+            shard.remove_hashes(group.hashes, &mut part);
+            self.allowance.give_back(before - shard.stored());
             drop(shard);
-            group.scatter(0, &part, removed);
+            group.scatter(0, &part, &mut removed);
             Visit::Done
         });
+        removed
     }
 
     /// [`insert`](Self::insert) for many keys, repeats included. Every key is tried. O(keys)
-    /// expected, growth included; 8 bytes a key are taken for their hashes.
+    /// expected, growth included, and O(r log r) more if r of them are refused.
     ///
     /// # Errors
     ///
     /// [`BatchRefused`] tells which keys found no room; all others are in.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert_batch(&["a", "b"])?;
-    /// assert_eq!(seen.len(), 2);
-    /// # Ok::<(), coua::BatchRefused>(())
-    /// ```
-    pub fn insert_batch<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<(), BatchRefused> {
-        self.insert_hash_batch(&self.hash_all(keys))
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for keys that are hashed already. O(keys) expected, and
-    /// O(r log r) more if r of them are refused.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchRefused`] tells which keys found no room.
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// SharedCuckooFilter::new().insert_hash_batch(&[KeyHash::from_u64(1)])?;
-    /// # Ok::<(), coua::BatchRefused>(())
-    /// ```
-    pub fn insert_hash_batch(&self, hashes: &[KeyHash]) -> Result<(), BatchRefused> {
+    pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
+        let mut space = Vec::new();
         let mut refusals = Refusals::default();
-        self.visit(hashes, |group, busy| {
+        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
             self.insert_group(group, busy, &mut refusals, |shard, from| {
-                shard.insert_hash_batch(&group.hashes[from..])
+                shard.insert_batch(&group.hashes[from..])
             })
         });
         self.verdict(refusals)
     }
 
-    /// [`insert_unique`](Self::insert_unique) for many keys; of repeats inside the batch the first is
-    /// inserted. `outcomes` is cleared and then holds one answer, in order, for each key that was not
-    /// refused. O(keys) expected, growth included; 8 bytes a key are taken for their hashes.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
+    /// inside the batch the first is inserted. O(keys) expected, growth included, and O(r log r) more if
+    /// r of them are refused.
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which absent keys found no room; all others were processed.
+    /// [`BatchRefused`] tells which absent keys found no room; all others were processed. To learn their
+    /// answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
     ///
     /// ```
-    /// # use coua::Insertion::{AlreadyPresent, Inserted};
+    /// use coua::Insertion::{AlreadyPresent, Inserted};
     /// let seen = coua::SharedCuckooFilter::new();
-    /// let mut outcomes = Vec::new();
-    /// seen.insert_unique_batch(&["a", "b", "a"], &mut outcomes)?;
-    /// assert_eq!(outcomes, [Inserted, Inserted, AlreadyPresent]);
+    /// assert_eq!(seen.insert_unique_batch(&["a", "b", "a"])?, [Inserted, Inserted, AlreadyPresent]);
+    /// assert_eq!(seen.contains_batch(&["a", "b", "c"]), [true, true, false]);
     /// # Ok::<(), coua::BatchRefused>(())
     /// ```
-    pub fn insert_unique_batch<K: AsRef<[u8]>>(
+    pub fn insert_unique_batch<K: Key>(&self, keys: &[K]) -> Result<Vec<Insertion>, BatchRefused> {
+        let mut outcomes = Vec::new();
+        self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
+    }
+
+    /// [`insert_unique_batch`](Self::insert_unique_batch) into a vector that is kept: `outcomes` is
+    /// cleared and then holds one answer for each key, also if some are refused.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchRefused`] tells which absent keys found no room: their answer is [`Insertion::Refused`].
+    pub fn insert_unique_batch_into<K: Key>(
         &self,
         keys: &[K],
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchRefused> {
-        self.insert_unique_hash_batch(&self.hash_all(keys), outcomes)
-    }
-
-    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that are hashed already. O(keys)
-    /// expected, and O(r log r) more if r of them are refused.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchRefused`] tells which absent keys found no room.
-    ///
-    /// ```
-    /// # use coua::{Insertion, KeyHash, SharedCuckooFilter};
-    /// let mut outcomes = Vec::new();
-    /// SharedCuckooFilter::new().insert_unique_hash_batch(&[KeyHash::from_u64(1)], &mut outcomes)?;
-    /// assert_eq!(outcomes, [Insertion::Inserted]);
-    /// # Ok::<(), coua::BatchRefused>(())
-    /// ```
-    pub fn insert_unique_hash_batch(
-        &self,
-        hashes: &[KeyHash],
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchRefused> {
         outcomes.clear();
-        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
-        let mut part = Vec::new();
+        outcomes.resize(keys.len(), Insertion::Refused);
+        let (mut space, mut part) = (Vec::new(), Vec::new());
         let mut refusals = Refusals::default();
-        self.visit(hashes, |group, busy| {
+        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
             self.insert_group(group, busy, &mut refusals, |shard, from| {
-                let done = shard.insert_unique_hash_batch(&group.hashes[from..], &mut part);
+                let done = shard.insert_unique_batch_into(&group.hashes[from..], &mut part);
                 group.scatter(from, &part, outcomes);
                 done
             })
         });
-        refusals.positions.sort_unstable();
-        let mut refused = refusals.positions.iter().peekable();
-        let mut position = 0..;
-        outcomes.retain(|_| refused.next_if_eq(&&position.next().unwrap_or(0)).is_none());
         self.verdict(refusals)
     }
 

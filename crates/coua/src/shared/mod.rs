@@ -17,8 +17,6 @@ mod batch;
 mod describe;
 mod parts;
 
-use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
@@ -26,11 +24,11 @@ use allowance::Allowance;
 pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
+use crate::cuckoo::{CuckooFilter, Policy, ShardLimits};
+use crate::cuckoo::{shard_of, within_shard};
 use crate::error::{BuildError, ConvertError, Full, FullReason, Insertion, OutOfMemory};
-use crate::filter::{CuckooFilter, Policy};
-use crate::geometry::Geometry;
-use crate::hash::{KeyHash, KeyHasher};
-use crate::parts::{shard_of, within_shard};
+use crate::hash::{Key, KeyHash, KeyHasher};
+use crate::kernel::Geometry;
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -110,12 +108,6 @@ impl CuckooFilterBuilder {
     /// # Errors
     ///
     /// As [`build`](Self::build).
-    ///
-    /// ```
-    /// let seen = coua::CuckooFilter::builder().hash_bits(48).build_shared()?;
-    /// assert_eq!(seen.hash_bits(), 48.0);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn build_shared(self) -> Result<SharedCuckooFilter, BuildError> {
         SharedCuckooFilter::from_filter(&self.build()?).map_err(|error| match error {
             ConvertError::Build(error) => error,
@@ -132,10 +124,6 @@ impl SharedCuckooFilter {
     /// # Panics
     ///
     /// If there is no memory for that.
-    ///
-    /// ```
-    /// assert!(coua::SharedCuckooFilter::new().is_empty());
-    /// ```
     pub fn new() -> Self {
         CuckooFilter::builder().build_shared().expect("the default filter needs 2 MiB of memory")
     }
@@ -145,56 +133,21 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// As [`CuckooFilter::with_capacity`].
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::with_capacity(1_000_000, 0.001)?;
-    /// assert!(seen.memory_bytes() < 1_800_000);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
         CuckooFilter::builder().capacity(items).rate(rate).build_shared()
     }
 
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1); waits while another thread changes the key's shard.
-    ///
-    /// ```
-    /// assert!(!coua::SharedCuckooFilter::new().contains("a"));
-    /// ```
-    pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.contains_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`contains`](Self::contains) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// assert!(!SharedCuckooFilter::new().contains_hash(KeyHash::from_u64(0)));
-    /// ```
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.read(self.shard_of(hash)).contains_hash(self.within(hash))
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
+        self.read(self.shard_of(hash)).contains(self.within(hash))
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// assert_eq!(seen.count("a"), 1);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn count<K: AsRef<[u8]>>(&self, key: K) -> u64 {
-        self.count_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`count`](Self::count) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// assert_eq!(SharedCuckooFilter::new().count_hash(KeyHash::from_u64(0)), 0);
-    /// ```
-    pub fn count_hash(&self, hash: KeyHash) -> u64 {
-        self.read(self.shard_of(hash)).count_hash(self.within(hash))
+    pub fn count<K: Key>(&self, key: K) -> u64 {
+        let hash = key.hash_with(self.hasher);
+        self.read(self.shard_of(hash)).count(self.within(hash))
     }
 
     /// Adds a copy of the key. O(1) expected.
@@ -202,31 +155,9 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`Full`] if there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// assert!(seen.contains("a"));
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn insert<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Full> {
-        self.insert_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert`](Self::insert) for a key that is hashed already.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if there is no room.
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// SharedCuckooFilter::new().insert_hash(KeyHash::from_u64(0))?;
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
-        let key = self.within(hash);
-        self.store(self.shard_of(hash), |shard| shard.insert_hash(key))
+    pub fn insert<K: Key>(&self, key: K) -> Result<(), Full> {
+        let hash = key.hash_with(self.hasher);
+        self.store(self.shard_of(hash), |shard| shard.insert(self.within(hash)))
     }
 
     /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
@@ -235,76 +166,28 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// use coua::Insertion;
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// assert_eq!(seen.insert_unique("a")?, Insertion::Inserted);
-    /// assert_eq!(seen.insert_unique("a")?, Insertion::AlreadyPresent);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn insert_unique<K: AsRef<[u8]>>(&self, key: K) -> Result<Insertion, Full> {
-        self.insert_unique_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`insert_unique`](Self::insert_unique) for a key that is hashed already.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if it is absent and there is no room.
-    ///
-    /// ```
-    /// # use coua::{Insertion, KeyHash, SharedCuckooFilter};
-    /// let inserted = SharedCuckooFilter::new().insert_unique_hash(KeyHash::from_u64(0))?;
-    /// assert_eq!(inserted, Insertion::Inserted);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn insert_unique_hash(&self, hash: KeyHash) -> Result<Insertion, Full> {
-        let key = self.within(hash);
-        self.store(self.shard_of(hash), |shard| shard.insert_unique_hash(key))
+    pub fn insert_unique<K: Key>(&self, key: K) -> Result<Insertion, Full> {
+        let hash = key.hash_with(self.hasher);
+        self.store(self.shard_of(hash), |shard| shard.insert_unique(self.within(hash)))
     }
 
     /// Takes one copy of the key away; false if there is none. O(1). As [`CuckooFilter::remove`],
     /// remove only what was inserted.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// assert!(seen.remove("a") && !seen.remove("a"));
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn remove<K: AsRef<[u8]>>(&self, key: K) -> bool {
-        self.remove_hash(self.hasher.hash(key.as_ref()))
-    }
-
-    /// [`remove`](Self::remove) for a key that is hashed already.
-    ///
-    /// ```
-    /// # use coua::{KeyHash, SharedCuckooFilter};
-    /// assert!(!SharedCuckooFilter::new().remove_hash(KeyHash::from_u64(0)));
-    /// ```
-    pub fn remove_hash(&self, hash: KeyHash) -> bool {
+    pub fn remove<K: Key>(&self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher);
         let mut shard = self.write(self.shard_of(hash));
-        let before = shard.stored;
-        let removed = shard.remove_hash(self.within(hash));
-        self.allowance.give_back(before - shard.stored);
+        let before = shard.stored();
+        let removed = shard.remove(self.within(hash));
+        self.allowance.give_back(before - shard.stored());
         removed
     }
 
     /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
     /// O(bytes).
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// seen.clear();
-    /// assert!(seen.is_empty());
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn clear(&self) {
         for index in 0..self.shards.len() {
             let mut shard = self.write(index);
-            self.allowance.give_back(shard.stored);
+            self.allowance.give_back(shard.stored());
             shard.clear();
         }
     }
@@ -314,13 +197,6 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`OutOfMemory`] if there is not as much memory again.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// assert!(seen.snapshot()?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
         let locked: Vec<_> = (0..self.shards.len()).map(|index| self.read(index)).collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
@@ -333,29 +209,16 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// Those of the file system, or [`io::ErrorKind::OutOfMemory`].
-    ///
-    /// ```
-    /// let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("seen.coua");
-    /// coua::SharedCuckooFilter::new().save_atomically(&path)?;
-    /// assert!(coua::CuckooFilter::read(&path)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
+    /// Those of the file system, or [`OutOfMemory`](std::io::ErrorKind::OutOfMemory).
+    #[cfg(feature = "file")]
+    pub fn save_atomically(&self, path: impl AsRef<std::path::Path>) -> std::io::Result<()> {
+        use std::io;
         let refused = |error| io::Error::new(io::ErrorKind::OutOfMemory, error);
         self.snapshot().map_err(refused)?.save_atomically(path)
     }
 
     /// The plain filter with the same items, for merging, compacting and saving. O(segments): nothing
     /// is copied.
-    ///
-    /// ```
-    /// let seen = coua::SharedCuckooFilter::new();
-    /// seen.insert("a")?;
-    /// assert!(seen.into_filter().contains("a"));
-    /// # Ok::<(), coua::Full>(())
-    /// ```
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
         self.joined(shards.into_iter().map(Shard::into_filter).collect())
@@ -424,13 +287,14 @@ impl SharedCuckooFilter {
         grant: &mut allowance::Grant<'_>,
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
-        let (stored, segments) = (shard.stored, shard.table.segments.len());
-        shard.policy.max_items = stored.saturating_add(grant.items());
+        let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
-        shard.whole.other_segments = self.segments.load(Ordering::Relaxed) - segments;
+        let other_segments = self.segments.load(Ordering::Relaxed) - segments;
+        let limits = ShardLimits { shard_bits: self.bits, other_segments, spare_overflow: 0 };
+        shard.set_limits(limits, stored.saturating_add(grant.items()));
         let done = insert(shard);
-        grant.spend(shard.stored - stored);
-        self.segments.fetch_add(shard.table.segments.len() - segments, Ordering::Relaxed);
+        grant.spend(shard.stored() - stored);
+        self.segments.fetch_add(shard.segments() - segments, Ordering::Relaxed);
         done
     }
 

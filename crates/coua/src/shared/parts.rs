@@ -1,15 +1,11 @@
 //! From a plain filter to one for many threads, and back.
 
+use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
 use crate::error::{ConvertError, OutOfMemory};
-use crate::filter::{CuckooFilter, WhenFull};
-use crate::geometry::{Geometry, Resolution};
-use crate::hash::KeyHash;
-use crate::parts::{Cut, prefix_of, within_shard};
-use crate::prepared::Copies;
+use crate::kernel::IfPresent;
+use crate::kernel::{Geometry, Resolution};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
-use crate::side::Aside;
 use crate::sizing::fitted;
-use crate::table::{Segment, Table};
 
 use std::sync::RwLock;
 use std::sync::atomic::AtomicUsize;
@@ -18,7 +14,7 @@ use std::thread::available_parallelism;
 /// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards.
 const MOST_BITS: u32 = 6;
 /// Shards for each processor: threads seldom meet, and find another shard to go on with where they do.
-/// More would cost speed: relocations of a batch run side by side only in different segments of a shard.
+/// More would cost speed: evictions of a batch run side by side only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
 /// Items that a growing filter starts with room for: its segments keep their size for ever, and small
 /// ones cost more overhead and reach a lower load. This makes 4096 slots.
@@ -30,23 +26,14 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`ConvertError`] if memory is lacking.
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, SharedCuckooFilter};
-    /// let mut plain = CuckooFilter::new();
-    /// plain.insert("a")?;
-    /// let seen = SharedCuckooFilter::from_filter(&plain)?;
-    /// assert!(seen.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_filter(filter: &CuckooFilter) -> Result<Self, ConvertError> {
         match deeper(filter) {
             None => Self::cut(filter, wished_bits()),
             Some(geometry) => {
                 let refused = |error: OutOfMemory| ConvertError::Build(error.into());
-                let mut rebuilt =
-                    CuckooFilter::empty(geometry, filter.policy, filter.hasher).map_err(refused)?;
-                if rebuilt.absorb(filter, Copies::Add).is_err() {
+                let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())
+                    .map_err(refused)?;
+                if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
                     // Items that share a prefix of their hashes move all the same, some without a slot.
                     rebuilt = filter.try_clone().map_err(refused)?;
                     rebuilt.move_to(geometry).map_err(refused)?;
@@ -58,29 +45,30 @@ impl SharedCuckooFilter {
 
     /// A copy of the filter in 2^`bits` shards, or one for each segment that it began with.
     fn cut(filter: &CuckooFilter, bits: u32) -> Result<Self, ConvertError> {
-        let bits = filter.geometry.base_depth.min(bits);
-        let parts = (0..1 << bits).map(|number| shard_of(filter, number, bits));
+        let bits = filter.geometry().base_depth.min(bits);
+        let plan = ShardPlan::of(filter, bits);
+        let parts = (0..1 << bits).map(|number| plan.copy_shard(filter, number));
         let parts = parts.collect::<Result<Vec<_>, _>>();
         let parts = parts.map_err(|error| ConvertError::Build(error.into()))?;
         // What the parts count, which a mapped filter need not agree with.
-        let stored = parts.iter().map(|part| part.stored).sum();
-        let unlimited = filter.policy.when_full == WhenFull::ExceedRate;
-        let max_items = if unlimited { u64::MAX } else { filter.policy.max_items };
+        let stored = parts.iter().map(CuckooFilter::stored).sum();
+        let unlimited = filter.policy().when_full == WhenFull::ExceedRate;
+        let max_items = if unlimited { u64::MAX } else { filter.policy().max_items };
         Ok(Self {
             shards: parts.into_iter().map(|part| Shard(RwLock::new(part))).collect(),
             bits,
-            geometry: filter.geometry,
-            policy: filter.policy,
-            hasher: filter.hasher,
+            geometry: *filter.geometry(),
+            policy: *filter.policy(),
+            hasher: filter.hasher(),
             allowance: Allowance::new(max_items, stored),
-            segments: AtomicUsize::new(filter.table.segments.len()),
+            segments: AtomicUsize::new(filter.segments()),
         })
     }
 
     /// The plain filter of these shards.
     pub(super) fn joined(&self, shards: Vec<CuckooFilter>) -> CuckooFilter {
         let Self { bits, geometry, policy, hasher, .. } = *self;
-        Cut { bits, geometry, policy, hasher }.join(shards)
+        ShardPlan { bits, geometry, policy, hasher }.join(shards)
     }
 }
 
@@ -93,62 +81,19 @@ fn wished_bits() -> u32 {
 /// The geometry in which a filter that grows has a segment for as many shards as any machine has;
 /// `None` if it has.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
-    let Resolution::Prefix { bits } = filter.geometry.resolution else {
+    let Resolution::Prefix { bits } = filter.geometry().resolution else {
         return None;
     };
     // A shard must have bits left to tell its keys apart.
     let wanted = MOST_BITS.min(bits - 1);
-    if filter.policy.when_full == WhenFull::Refuse || filter.geometry.base_depth >= wanted {
+    if filter.policy().when_full == WhenFull::Refuse || filter.geometry().base_depth >= wanted {
         return None;
     }
     let items = filter.capacity().max(SMALLEST_GROWING);
-    let fit = fitted(filter.geometry, items);
+    let fit = fitted(*filter.geometry(), items);
     let missing = wanted.saturating_sub(fit.base_depth);
     let buckets = fit.buckets.div_ceil(1 << missing);
     Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
-}
-
-/// A copy of the shard with this number.
-fn shard_of(filter: &CuckooFilter, number: u64, bits: u32) -> Result<CuckooFilter, OutOfMemory> {
-    let prefix = prefix_of(number, bits);
-    let CuckooFilter { geometry, policy, hasher, .. } = *filter;
-    let mut shard = Cut { bits, geometry, policy, hasher }.shard(table_of(filter, prefix, bits)?);
-    for (hash, aside) in filter.side.under(prefix, bits) {
-        set_aside(&mut shard, within_shard(hash, bits), aside);
-    }
-    Ok(shard)
-}
-
-fn set_aside(shard: &mut CuckooFilter, hash: KeyHash, aside: Aside) {
-    // The cell's smallest hash in the finer steps that a shard counts in.
-    let representative = shard.representative(&shard.locate(hash));
-    shard.side.add(representative, aside);
-    shard.stored += aside.homeless;
-}
-
-/// Copies of the segments under a prefix, in hash order.
-fn table_of(filter: &CuckooFilter, prefix: u64, bits: u32) -> Result<Table, OutOfMemory> {
-    let last = prefix | u64::MAX.checked_shr(bits).unwrap_or(0);
-    let of_shard = |segment: &&Segment| (prefix..=last).contains(&segment.prefix);
-    let mut sources: Vec<_> = filter.table.segments.iter().filter(of_shard).collect();
-    sources.sort_unstable_by_key(|segment| segment.prefix);
-    let slots = filter.geometry.segment_slots();
-    let bytes_of = |segment: &Segment| filter.shapes[usize::from(segment.level)].bytes(slots);
-    let mut table = Table::with_room(sources.iter().map(|segment| bytes_of(segment)).sum())?;
-    for source in sources {
-        let bytes = bytes_of(source);
-        let index = table.add_segment(bytes, source.prefix << bits, source.level)?;
-        let copy = &mut table.segments[index as usize];
-        // Untouched memory is not yet taken: leave it so.
-        if source.occupied > 0 {
-            let bytes = bytes as usize;
-            copy.bytes_mut(bytes).copy_from_slice(source.bytes(bytes));
-        }
-        copy.occupied = source.occupied;
-        copy.spilled = source.spilled;
-        copy.overfull = source.overfull;
-    }
-    Ok(table)
 }
 
 #[cfg(test)]
@@ -171,14 +116,12 @@ mod tests {
         let growing = || SharedCuckooFilter::new().into_filter();
         for empty in [fixed(), growing()] {
             let mut alone = empty.try_clone().unwrap();
-            let mut expected = Vec::new();
-            alone.insert_unique_batch(&keys, &mut expected).unwrap();
+            let expected = alone.insert_unique_batch(&keys).unwrap();
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
                 let shared = SharedCuckooFilter::cut(&empty, bits).unwrap();
-                assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry.base_depth));
-                let mut outcomes = Vec::new();
-                shared.insert_unique_batch(&keys, &mut outcomes).unwrap();
+                assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry().base_depth));
+                let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }

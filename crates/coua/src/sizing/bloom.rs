@@ -14,14 +14,13 @@
 
 mod blocked;
 
+pub use blocked::BlockedBloomPlan;
+pub(crate) use blocked::block_count_estimate;
 pub(crate) use blocked::rate_of_low_bits;
-pub use blocked::{BlockedBloomPlan, MAX_BLOCKS, block_count_estimate};
 
-use crate::bloom::BloomBuildError;
+use crate::bloom::error::BloomBuildError;
+use crate::bloom::error::MAX_PROBES;
 use crate::sizing::HASH_VALUES;
-
-/// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
-pub const MAX_PROBES: u32 = 64;
 
 /// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the
 /// formula is a good one from there on, whatever the number of probes.
@@ -42,14 +41,6 @@ impl BloomPlan {
     ///
     /// [`BloomBuildError::Rate`] unless 0 < `rate` < 1, [`BloomBuildError::OutOfReach`] if 64 hash
     /// bits are too few, [`BloomBuildError::TooLarge`] beyond 2^63 bits.
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BloomPlan;
-    /// let plan = BloomPlan::for_rate(1_000_000, 0.01)?;
-    /// assert_eq!((plan.bits(), plan.probes()), (9_592_963, 7));
-    /// assert!(plan.false_positive_rate(1_000_000) <= 0.01);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn for_rate(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         check_rate(rate)?;
         let items = items.max(1);
@@ -75,12 +66,6 @@ impl BloomPlan {
     /// # Errors
     ///
     /// [`BloomBuildError::NoBits`] if `bits` is 0.
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BloomPlan;
-    /// assert_eq!(BloomPlan::for_bits(1 << 20, 100_000)?.probes(), 7);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn for_bits(bits: u64, items: u64) -> Result<Self, BloomBuildError> {
         let ideal = bits as f64 / items.max(1) as f64 * std::f64::consts::LN_2;
         let below = Self::new(bits, clamp_probes(ideal.floor()))?;
@@ -94,13 +79,7 @@ impl BloomPlan {
     /// # Errors
     ///
     /// [`BloomBuildError::NoBits`] if `bits` is 0, [`BloomBuildError::Probes`] unless `probes` is
-    /// between 1 and [`MAX_PROBES`].
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BloomPlan;
-    /// assert_eq!(BloomPlan::new(1 << 18, 3)?.bytes(), 1 << 15);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
+    /// between 1 and 64.
     pub fn new(bits: u64, probes: u32) -> Result<Self, BloomBuildError> {
         if bits == 0 {
             return Err(BloomBuildError::NoBits);
@@ -112,58 +91,26 @@ impl BloomPlan {
     }
 
     /// Bits of the filter, m.
-    ///
-    /// ```
-    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
-    /// assert!(plan.bits() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn bits(self) -> u64 {
         self.bits
     }
 
     /// Probes per key, k.
-    ///
-    /// ```
-    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
-    /// assert!(plan.probes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn probes(self) -> u32 {
         self.probes
     }
 
     /// Bytes of the filter: the bits in whole 64-bit words.
-    ///
-    /// ```
-    /// let plan = coua::sizing::bloom::BloomPlan::for_rate(1_000, 0.01)?;
-    /// assert!(plan.bytes() > 0);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn bytes(self) -> u64 {
         self.bits.div_ceil(64) * 8
     }
 
     /// Bytes of a counting filter of the same rate, which has four bits for each of these.
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BloomPlan;
-    /// let plan = BloomPlan::new(1 << 18, 3)?;
-    /// assert_eq!(plan.counting_bytes(), 4 * plan.bytes());
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn counting_bytes(self) -> u64 {
         self.bits.div_ceil(16).saturating_mul(8)
     }
 
     /// The false-positive rate, 0..=1, expected once the filter holds `items` distinct keys. O(1).
-    ///
-    /// ```
-    /// # use coua::sizing::bloom::BloomPlan;
-    /// let rate = BloomPlan::new(10_000, 7)?.false_positive_rate(1_000);
-    /// assert!((rate - 0.0082).abs() < 0.0001);
-    /// # Ok::<(), coua::BloomBuildError>(())
-    /// ```
     pub fn false_positive_rate(self, items: u64) -> f64 {
         if items == 0 {
             return 0.0;
@@ -203,13 +150,7 @@ impl BloomPlan {
 /// How many distinct keys set `ones` of `bits` bits with `probes` probes each: Swamidass and Baldi
 /// 2007, `-m/k ln(1 - ones/m)`, with `ln(1 - 1/m)` for `-1/m` so that small filters come out right
 /// as well. Infinite if every bit is set.
-///
-/// ```
-/// # use coua::sizing::bloom::count_estimate;
-/// assert_eq!(count_estimate(1_000, 7, 0), 0.0);
-/// assert!((count_estimate(1_000, 7, 503) - 99.9).abs() < 0.1);
-/// ```
-pub fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
+pub(crate) fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
     if ones == 0 {
         return 0.0;
     }
@@ -221,12 +162,7 @@ pub fn count_estimate(bits: u64, probes: u32, ones: u64) -> f64 {
 }
 
 /// The false-positive rate of a filter in which `ones` of `bits` bits are set.
-///
-/// ```
-/// # use coua::sizing::bloom::rate_of_fill;
-/// assert_eq!(rate_of_fill(1_000, 3, 500), 0.125);
-/// ```
-pub fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
+pub(crate) fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
     let by_bits = (ones as f64 / bits.max(1) as f64).powf(f64::from(probes));
     (by_bits + count_estimate(bits, probes, ones) / HASH_VALUES).min(1.0)
 }

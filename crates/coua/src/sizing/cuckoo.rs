@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 
 use crate::error::{BuildError, OutOfMemory};
-use crate::geometry::{
+use crate::kernel::{
     Geometry, LOW_BITS, Layout, MAX_BUCKETS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
 };
-use crate::side::ENTRY_BYTES;
-use crate::sizing::HASH_VALUES;
+use crate::sizing::{HASH_VALUES, OVERFLOW_ENTRY_BYTES};
 use crate::table::Segment;
 
 /// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
@@ -21,7 +20,7 @@ pub(crate) const GROWING_SEGMENT_SLOTS: u64 = 1 << 14;
 /// How full (items / slots) a filter is meant to become.
 pub(crate) struct Loads {
     /// The whole filter, if its size is fixed. Safe for segments of 2^15 and more slots, the spread
-    /// of items over segments included; a few items may end in the side table.
+    /// of items over segments included; a few items may end in the overflow table.
     pub(crate) fixed: f64,
     /// The whole filter, if it grows: so much lower than `split` that the spread of items over
     /// segments (about 1 %) splits next to none of them before the capacity is reached.
@@ -32,7 +31,7 @@ pub(crate) struct Loads {
 
 pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
     let (fixed, growing, split) = match (layout, slots_per_bucket) {
-        (Layout::Windows, _) => (0.93, 0.89, 0.92),
+        (Layout::Overlapping, _) => (0.93, 0.89, 0.92),
         (Layout::Buckets, 8) => (0.97, 0.94, 0.97),
         (Layout::Buckets, 4) => (0.95, 0.92, 0.95),
         (Layout::Buckets, 2) => (0.84, 0.80, 0.83),
@@ -45,7 +44,7 @@ pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
 pub(crate) fn design_load(geometry: &Geometry) -> f64 {
     let loads = loads(geometry.layout, geometry.slots_per_bucket);
     match geometry.resolution {
-        // A fingerprint of 3 or 4 bits chooses among few partners, and relocation fails sooner.
+        // A fingerprint of 3 or 4 bits chooses among few partners, and eviction fails sooner.
         Resolution::Cells { .. } if geometry.low_bits == 3 => loads.fixed * 0.82,
         Resolution::Cells { .. } if geometry.low_bits == 4 => loads.fixed * 0.92,
         Resolution::Cells { .. } => loads.fixed,
@@ -64,7 +63,7 @@ pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
 pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> {
     let supported = match layout {
         Layout::Buckets => matches!(slots, 1 | 2 | 4 | 8),
-        Layout::Windows => slots == 2,
+        Layout::Overlapping => slots == 2,
     };
     if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
 }
@@ -88,7 +87,7 @@ fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32,
 fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
     match layout {
         Layout::Buckets => slots.div_ceil(u64::from(slots_per_bucket)),
-        Layout::Windows => (slots - 1).max(1),
+        Layout::Overlapping => (slots - 1).max(1),
     }
 }
 
@@ -109,7 +108,7 @@ fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Ite
         Geometry { buckets, base_depth, ..like }
     };
     let possible = |geometry: &Geometry| {
-        geometry.cells() <= HASH_VALUES && geometry.shape(geometry.base_depth).is_some()
+        geometry.cells() <= HASH_VALUES && geometry.level(geometry.base_depth).is_some()
     };
     (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS).map(rung).take_while(possible)
 }
@@ -165,7 +164,7 @@ pub(crate) fn prefix(
         resolution,
     };
     let geometry = fitted(like, items);
-    if geometry.buckets < MAX_BUCKETS && geometry.shape(geometry.base_depth).is_some() {
+    if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
         Ok(geometry)
     } else {
         Err(BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }))
@@ -180,7 +179,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     // A representative has at most 63 bits after the prefix.
     let (base_depth, buckets) = dimensions(&like, items, bits.saturating_sub(63)..=bits);
     // What the widest slot cannot hold of the hash must be told by the place.
-    let tag_bits = if like.layout == Layout::Windows { 2 } else { 1 };
+    let tag_bits = if like.layout == Layout::Overlapping { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
     let least = (1u128 << (bits - base_depth)).div_ceil(widest) as u64;
     Geometry { buckets: buckets.max(least), base_depth, low_bits: LOW_BITS, ..like }
@@ -234,12 +233,12 @@ pub struct CuckooPlan {
     pub slots: u64,
     /// Independent segments.
     pub segments: u64,
-    /// Memory of the filter with that many items, the side table included.
+    /// Memory of the filter with that many items, the overflow table included.
     pub bytes: u64,
-    /// The part of `bytes` that the exact side table is expected to take: 40 bytes for each group of
+    /// The part of `bytes` that the exact overflow table is expected to take: 40 bytes for each group of
     /// items beyond a bucket's slots that cannot be told apart. Next to nothing unless the rate is
     /// coarse and a bucket has one or two slots.
-    pub side_bytes: u64,
+    pub overflow_bytes: u64,
 }
 
 impl CuckooPlan {
@@ -249,14 +248,6 @@ impl CuckooPlan {
     /// # Errors
     ///
     /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Buckets, 4)?;
-    /// assert!(plan.bits_per_item() < 13.8);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_rate(
         items: u64,
         rate: f64,
@@ -280,14 +271,6 @@ impl CuckooPlan {
     ///
     /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
     /// any memory holds.
-    ///
-    /// ```
-    /// use coua::Layout;
-    /// use coua::sizing::CuckooPlan;
-    /// let plan = CuckooPlan::for_hash_bits(1_000_000, 64, Layout::Buckets, 4)?;
-    /// assert_eq!(plan.rate, 1e6 / 64f64.exp2());
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn for_hash_bits(
         items: u64,
         hash_bits: u32,
@@ -301,28 +284,21 @@ impl CuckooPlan {
 
     pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
-        let side_bytes = (crowded_cells(geometry, items) * ENTRY_BYTES as f64) as u64;
-        let shape = geometry.shape(geometry.base_depth);
+        let overflow_bytes = (crowded_cells(geometry, items) * OVERFLOW_ENTRY_BYTES as f64) as u64;
+        let level = geometry.level(geometry.base_depth);
         Self {
             items,
             rate: (items as f64 / cells).min(1.0),
             hash_bits: cells.log2(),
-            slot_bits: shape.map_or(0, |shape| shape.lanes.slot_bits),
+            slot_bits: level.map_or(0, |level| level.codec().slot_bits()),
             slots: geometry.slots(),
             segments: 1 << geometry.base_depth,
-            bytes: table_bytes(geometry).saturating_add(side_bytes),
-            side_bytes,
+            bytes: table_bytes(geometry).saturating_add(overflow_bytes),
+            overflow_bytes,
         }
     }
 
     /// Bits of memory for each item.
-    ///
-    /// ```
-    /// # use coua::{Layout, sizing::CuckooPlan};
-    /// let windows = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Windows, 2)?;
-    /// assert!(windows.bits_per_item() < 13.0);
-    /// # Ok::<(), coua::BuildError>(())
-    /// ```
     pub fn bits_per_item(&self) -> f64 {
         8.0 * self.bytes as f64 / self.items.max(1) as f64
     }

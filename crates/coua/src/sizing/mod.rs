@@ -14,5 +14,7 @@ pub(crate) use cuckoo::{
     loads, prefix, table_bytes, too_small,
 };
 
+/// Memory of one entry of the overflow table: 24 bytes, in nodes of a tree that are two thirds full, and pointers.
+pub(crate) const OVERFLOW_ENTRY_BYTES: usize = 40;
 /// Different hashes there are: 2^64.
 const HASH_VALUES: f64 = 18_446_744_073_709_551_616.0;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::error::OutOfMemory;
-use crate::snapshot::header::{GENERATIONS_VERSION, VERSION};
+use crate::snapshot::version::{GENERATIONS_VERSION, VERSION};
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub enum Part {
     /// The segment with this number, in hash order.
     Segment(u64),
     /// The exact counts.
-    SideTable,
+    OverflowTable,
     /// The last bytes.
     Trailer,
     /// Bytes between the parts, which are zero.
@@ -73,7 +73,7 @@ impl fmt::Display for Part {
             Self::Header => f.write_str("header"),
             Self::SegmentTable => f.write_str("segment table"),
             Self::Segment(number) => write!(f, "segment {number}"),
-            Self::SideTable => f.write_str("side table"),
+            Self::OverflowTable => f.write_str("overflow table"),
             Self::Trailer => f.write_str("trailer"),
             Self::Padding => f.write_str("padding"),
             Self::Generation(number) => write!(f, "generation {number}"),

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 
-use crate::directory::Directory;
-use crate::geometry::Shape;
+use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
+    trailer,
 };
+use crate::table::Directory;
 
 /// Rows of the segment table that are read before they are checked.
 const ROWS_AT_A_TIME: u64 = 4096;
@@ -23,7 +24,7 @@ pub(crate) struct Row {
 /// What stands before the segments, checked; and its bytes, which the trailer's checksums cover.
 pub(crate) struct Front {
     pub(crate) header: Header,
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) levels: Vec<LevelGeometry>,
     pub(crate) rows: Vec<Row>,
     pub(crate) directory: Directory,
     head_bytes: Vec<u8>,
@@ -39,8 +40,8 @@ impl Front {
         if header.places.end != length {
             return Err(LoadError::Length { expected: header.places.end, found: length });
         }
-        let shapes = header.shapes();
-        let (rows_bytes, rows) = rows_of(input, &header, &shapes)?;
+        let levels = header.levels();
+        let (rows_bytes, rows) = rows_of(input, &header, &levels)?;
         let padding = header.places.first_segment - (head_bytes.len() + rows_bytes.len()) as u64;
         if read_exactly(input, padding)?.iter().any(|&byte| byte != 0) {
             return Err(LoadError::Checksum { part: Part::Padding });
@@ -48,22 +49,22 @@ impl Front {
         let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
         let directory = Directory::from_depths(&depths)
             .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
-        Ok(Self { header, shapes, rows, directory, head_bytes, rows_bytes })
+        Ok(Self { header, levels, rows, directory, head_bytes, rows_bytes })
     }
 
     /// The bytes of the segment that this row describes.
     pub(crate) fn segment_bytes(&self, row: &Row) -> u64 {
         let level = row.depth - self.header.geometry.base_depth;
-        self.shapes[level as usize].bytes(self.header.geometry.segment_slots())
+        self.levels[level as usize].bytes(self.header.geometry.segment_slots())
     }
 
-    /// Reads the side table and the trailer, which end an input that stands behind the segments.
-    pub(crate) fn side_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
-        let side_bytes = read_exactly(input, self.header.side_entries * ENTRY_BYTES)?;
-        let trailer = read_exactly(input, TRAILER_BYTES)?;
-        let side_sum = checksum_of(&side_bytes);
-        if trailer == super::trailer(&self.head_bytes, &self.rows_bytes, side_sum) {
-            Ok(side_bytes)
+    /// Reads the overflow table and the trailer, which end an input that stands behind the segments.
+    pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
+        let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
+        let found = read_exactly(input, TRAILER_BYTES)?;
+        let overflow_sum = checksum_of(&overflow_bytes);
+        if found == trailer(&self.head_bytes, &self.rows_bytes, overflow_sum) {
+            Ok(overflow_bytes)
         } else {
             Err(LoadError::Checksum { part: Part::Trailer })
         }
@@ -101,7 +102,7 @@ fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError>
 fn rows_of(
     input: &mut impl Read,
     header: &Header,
-    shapes: &[Shape],
+    levels: &[LevelGeometry],
 ) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
     let slots = header.geometry.segment_slots();
     let mut offset = header.places.first_segment;
@@ -110,18 +111,18 @@ fn rows_of(
         let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
         let bytes = read_exactly(input, some * ROW_BYTES)?;
         for row in bytes.chunks_exact(ROW_BYTES as usize) {
-            let (row, shape) = row_of(row, offset, header, shapes)?;
+            let (row, level) = row_of(row, offset, header, levels)?;
             rows.push(row);
             offset = offset
-                .checked_add(shape.bytes(slots))
+                .checked_add(level.bytes(slots))
                 .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
         }
         all.extend_from_slice(&bytes);
     }
-    if offset == header.places.side {
+    if offset == header.places.overflow {
         Ok((all, rows))
     } else {
-        Err(LoadError::Field { name: "side table offset", found: header.places.side })
+        Err(LoadError::Field { name: "overflow table offset", found: header.places.overflow })
     }
 }
 
@@ -129,19 +130,19 @@ fn row_of<'a>(
     bytes: &[u8],
     offset: u64,
     header: &Header,
-    shapes: &'a [Shape],
-) -> Result<(Row, &'a Shape), LoadError> {
+    levels: &'a [LevelGeometry],
+) -> Result<(Row, &'a LevelGeometry), LoadError> {
     let mut fields = Reader { bytes, at: 0 };
     let depth = fields.u32();
     let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
     let (at, checksum) = (fields.u64(), fields.u64());
     let level = depth.checked_sub(header.geometry.base_depth);
-    let shape = level.and_then(|level| shapes.get(level as usize));
-    let Some(shape) = shape.filter(|_| depth <= header.deepest()) else {
+    let level = level.and_then(|level| levels.get(level as usize));
+    let Some(level) = level.filter(|_| depth <= header.deepest()) else {
         return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
     };
     if at != offset || flags > 1 || reserved != 0 {
         return Err(LoadError::Field { name: "segment offset", found: at });
     }
-    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, shape))
+    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, level))
 }

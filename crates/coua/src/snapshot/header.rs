@@ -3,30 +3,28 @@
 //! `docs/format.md` is the normative description.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::filter::{CuckooFilter, Policy, WhenFull};
-use crate::geometry::{
-    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, Shape,
-};
-use crate::growth::{self, MAX_DEPTH};
+use crate::cuckoo::{self, CuckooFilter, MAX_DEPTH, Policy, WhenFull};
 use crate::hash::{HashAlgorithm, KeyHasher};
+use crate::kernel::{
+    Geometry, LOW_BITS, Layout, LevelGeometry, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution,
+};
 use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::version::VERSION;
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
-/// The version written, and the newest one read.
-pub(super) const VERSION: u16 = 1;
-/// The version of files of generations, of which those of version 1 are parts.
-pub(crate) const GENERATIONS_VERSION: u16 = 2;
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
-pub(crate) const HEADER_BYTES: usize = 192;
+pub(super) const HEADER_BYTES: usize = 192;
 /// Bytes of one row of the segment table.
 pub(super) const ROW_BYTES: u64 = 32;
-/// Bytes of one entry of the side table.
+/// Bytes of one entry of the overflow table.
 pub(crate) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
 const PAGE: u64 = 4096;
+/// The last bytes of a snapshot.
+const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// What a hasher's key is checked with: the hash of this text.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
@@ -39,9 +37,9 @@ pub(crate) struct Header {
     /// Items, copies included.
     pub(crate) len: u64,
     pub(crate) stored: u64,
-    pub(crate) homeless: u64,
+    pub(crate) overflowed: u64,
     pub(crate) segments: u64,
-    pub(crate) side_entries: u64,
+    pub(crate) overflow_entries: u64,
     pub(crate) places: Places,
 }
 
@@ -56,7 +54,7 @@ pub(crate) enum StoredHash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) first_segment: u64,
-    pub(crate) side: u64,
+    pub(crate) overflow: u64,
     pub(crate) end: u64,
 }
 
@@ -85,30 +83,24 @@ impl StoredHash {
 
 impl Header {
     pub(super) fn of(filter: &CuckooFilter) -> Self {
-        let segments = filter.table.segments.len() as u64;
-        let side_entries = filter.side.len() as u64;
+        let segments = filter.segments() as u64;
+        let overflow_entries = filter.overflow().len() as u64;
         let first_segment = first_segment(segments);
-        let slots = filter.geometry.segment_slots();
-        let data: u64 = filter
-            .table
-            .segments
-            .iter()
-            .map(|segment| filter.shapes[usize::from(segment.level)].bytes(slots))
-            .sum();
-        let side = first_segment + data;
+        let data: u64 = filter.table().iter().map(|it| filter.segment_bytes(it)).sum();
+        let overflow = first_segment + data;
         Self {
-            hash: StoredHash::of(filter.hasher),
-            geometry: filter.geometry,
-            policy: filter.policy,
+            hash: StoredHash::of(filter.hasher()),
+            geometry: *filter.geometry(),
+            policy: *filter.policy(),
             len: filter.len(),
-            stored: filter.stored,
-            homeless: filter.side.homeless(),
+            stored: filter.stored(),
+            overflowed: filter.overflow().overflowed(),
             segments,
-            side_entries,
+            overflow_entries,
             places: Places {
                 first_segment,
-                side,
-                end: side + side_entries * ENTRY_BYTES + TRAILER_BYTES,
+                overflow,
+                end: overflow + overflow_entries * ENTRY_BYTES + TRAILER_BYTES,
             },
         }
     }
@@ -131,7 +123,7 @@ impl Header {
         out.u32(0);
         out.u64(seed);
         out.u64(0);
-        out.u32(u32::from(self.geometry.layout == Layout::Windows));
+        out.u32(u32::from(self.geometry.layout == Layout::Overlapping));
         out.u32(self.geometry.slots_per_bucket);
         out.u64(self.geometry.buckets);
         out.u32(self.geometry.base_depth);
@@ -143,17 +135,17 @@ impl Header {
             WhenFull::Refuse => 1,
             WhenFull::ExceedRate => 2,
         });
-        out.u32(self.policy.max_relocations);
+        out.u32(self.policy.max_evictions);
         out.u64(self.policy.max_items);
         out.u64(self.len);
         out.u64(self.stored);
-        out.u64(self.homeless);
+        out.u64(self.overflowed);
         out.u64(self.segments);
-        out.u64(self.side_entries);
+        out.u64(self.overflow_entries);
         out.u64(self.places.end);
         out.u64(HEADER_BYTES as u64);
         out.u64(self.places.first_segment);
-        out.u64(self.places.side);
+        out.u64(self.places.overflow);
         out.finish()
     }
 
@@ -177,9 +169,9 @@ impl Header {
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
         let (len, stored) = (fields.u64(), fields.u64());
-        let homeless = fields.u64();
+        let overflowed = fields.u64();
         let segments = fields.u64();
-        let side_entries = fields.u64();
+        let overflow_entries = fields.u64();
         let end = fields.u64();
         fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
         let header = Self {
@@ -188,10 +180,10 @@ impl Header {
             policy,
             len,
             stored,
-            homeless,
+            overflowed,
             segments,
-            side_entries,
-            places: Places { first_segment: fields.u64(), side: fields.u64(), end },
+            overflow_entries,
+            places: Places { first_segment: fields.u64(), overflow: fields.u64(), end },
         };
         while fields.at < HEADER_BYTES - 8 {
             fields.expect("reserved", 0, Reader::u64)?;
@@ -202,27 +194,27 @@ impl Header {
 
     /// Offsets follow from the counts; the counts are bounded by the length.
     fn check_places(&self) -> Result<(), LoadError> {
-        let Places { first_segment: first, side, end } = self.places;
-        let side_bytes = self.side_entries.saturating_mul(ENTRY_BYTES);
+        let Places { first_segment: first, overflow, end } = self.places;
+        let overflow_bytes = self.overflow_entries.saturating_mul(ENTRY_BYTES);
         let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
             && self.segments < 1 << MAX_DEPTH
             && first == first_segment(self.segments)
-            && side > first
-            && side.checked_add(side_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
+            && overflow > first
+            && overflow.checked_add(overflow_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
-            && side - first >= 64 * self.segments;
+            && overflow - first >= 64 * self.segments;
         if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
     }
 
     /// Depth that no segment exceeds.
     pub(super) fn deepest(&self) -> u32 {
-        growth::deepest(self.segments as usize)
+        cuckoo::deepest(self.segments as usize)
     }
 
-    /// The shapes of all depths; at least the base depth's, or the geometry would not have passed.
-    pub(super) fn shapes(&self) -> Vec<Shape> {
-        self.geometry.shapes()
+    /// The levels of all depths; at least the base depth's, or the geometry would not have passed.
+    pub(super) fn levels(&self) -> Vec<LevelGeometry> {
+        self.geometry.levels()
     }
 }
 
@@ -235,6 +227,17 @@ fn first_segment(segments: u64) -> u64 {
 
 pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
+}
+
+/// What ends a snapshot: checksums of its parts, and a mark.
+pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
+    let sums = [checksum_of(rows), overflow_sum];
+    let mut covered = head.to_vec();
+    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+    let mut trailer = covered[head.len()..].to_vec();
+    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
+    trailer.extend_from_slice(&END_MAGIC);
+    trailer
 }
 
 /// Fields in writing order.
@@ -315,7 +318,7 @@ impl Reader<'_> {
     fn geometry(&mut self) -> Result<Geometry, LoadError> {
         let layout = match self.u32() {
             0 => Layout::Buckets,
-            1 => Layout::Windows,
+            1 => Layout::Overlapping,
             found => {
                 return Err(LoadError::Field { name: "layout", found: u64::from(found) });
             }
@@ -350,12 +353,12 @@ impl Reader<'_> {
                 return Err(LoadError::Field { name: "when full", found: u64::from(found) });
             }
         };
-        let max_relocations = self.u32();
-        if max_relocations > CuckooFilterBuilder::MOST_RELOCATIONS {
-            let found = u64::from(max_relocations);
-            return Err(LoadError::Field { name: "max relocations", found });
+        let max_evictions = self.u32();
+        if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
+            let found = u64::from(max_evictions);
+            return Err(LoadError::Field { name: "max evictions", found });
         }
-        Ok(Policy { max_items: self.u64(), when_full, max_relocations })
+        Ok(Policy { max_items: self.u64(), when_full, max_evictions })
     }
 }
 
@@ -381,5 +384,5 @@ fn is_sound(geometry: &Geometry) -> bool {
     within_limits
         && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
         && (1..MAX_BUCKETS).contains(&geometry.buckets)
-        && geometry.shape(depth).is_some()
+        && geometry.level(depth).is_some()
 }

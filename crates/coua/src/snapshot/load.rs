@@ -4,153 +4,39 @@
 //! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
 //! are consistent but wrong can only make a filter that answers wrongly.
 
-use std::fs::File;
 use std::io::{Read, Seek};
-use std::path::Path;
 
-use crate::KeyHash;
-use crate::directory::Directory;
-use crate::filter::CuckooFilter;
-use crate::geometry::Shape;
+use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::hash::KeyHash;
 use crate::hash::KeyHasher;
-use crate::side::{Aside, Side};
+use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::{Front, Row, header_of};
 use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of};
+use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
-use crate::table::{Segment, Table};
+use crate::table::{Directory, SegmentMut, Table};
 
 /// So many items may be without a slot beyond the number of slots: small filters have room for a few.
-const SPARE_HOMELESS: u64 = 1024;
+const SPARE_OVERFLOWED: u64 = 1024;
 
-impl CuckooFilter {
-    /// Reads a snapshot from a file and checks every byte of it. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    ///
-    /// ```
-    /// let missing = coua::CuckooFilter::read(std::path::Path::new("/no/such/file"));
-    /// assert!(missing.unwrap_err().to_string().contains("No such file"));
-    /// ```
-    pub fn read(path: &Path) -> Result<Self, LoadError> {
-        Self::read_path(path, None)
-    }
-
-    /// Reads the snapshot of a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read); [`LoadError::WrongKey`] if it was built with another key.
-    ///
-    /// ```
-    /// # let path = std::path::Path::new("/no/such/file");
-    /// assert!(coua::CuckooFilter::read_with_key(path, [7; 16]).is_err());
-    /// ```
-    pub fn read_with_key(path: &Path, key: [u8; 16]) -> Result<Self, LoadError> {
-        Self::read_path(path, Some(key))
-    }
-
-    fn read_path(path: &Path, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        Self::read_file(&File::open(path)?, key)
-    }
-
-    /// [`read`](Self::read) for a file that is open already, from where it stands; `key` is the
-    /// secret SipHash key, if it has one. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert!(coua::CuckooFilter::read_file(&file, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_file(mut file: &File, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return read_unsized(file, key);
-        }
-        let begin = file.stream_position()?;
-        load(file, metadata.len().saturating_sub(begin), key)
-    }
-
-    /// Reads a snapshot that is all that `input` has, which are `bytes` bytes.
-    pub(crate) fn read_part<R: Read>(
-        input: R,
-        bytes: u64,
-        key: Option<[u8; 16]>,
-    ) -> Result<Self, LoadError> {
+impl sealed::Snapshot for CuckooFilter {
+    fn read(input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
         load(input, bytes, key)
     }
 
-    /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter
-    /// until it is done.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::read_from(std::io::empty()).is_err());
-    /// ```
-    pub fn read_from<R: Read>(input: R) -> Result<Self, LoadError> {
-        read_unsized(input, None)
+    fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
+        read_unsized(input, key)
     }
 
-    /// [`read_from`](Self::read_from) for a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::read_from_with_key(std::io::empty(), [7; 16]).is_err());
-    /// ```
-    pub fn read_from_with_key<R: Read>(input: R, key: [u8; 16]) -> Result<Self, LoadError> {
-        read_unsized(input, Some(key))
-    }
-
-    /// Reads a snapshot from memory. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    ///
-    /// ```
-    /// assert!(coua::CuckooFilter::from_bytes(b"not a filter").is_err());
-    /// ```
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, LoadError> {
-        load(bytes, bytes.len() as u64, None)
-    }
-
-    /// [`from_bytes`](Self::from_bytes) for a filter with a secret SipHash key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_with_key`](Self::read_with_key).
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, KeyHasher};
-    /// let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build()?;
-    /// let mut bytes = Vec::new();
-    /// keyed.write_to(&mut bytes)?;
-    /// assert!(CuckooFilter::from_bytes_with_key(&bytes, [7; 16])?.is_empty());
-    /// assert!(CuckooFilter::from_bytes(&bytes).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with_key(bytes: &[u8], key: [u8; 16]) -> Result<Self, LoadError> {
-        load(bytes, bytes.len() as u64, Some(key))
+    #[cfg(feature = "mmap")]
+    fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+        Self::map_part(file, 0..bytes, key)
     }
 }
 
 /// A stream of unknown length is read as far as its header says, and no further.
-fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFilter, LoadError> {
+fn read_unsized<R: Read>(mut input: R, key: SecretKey) -> Result<CuckooFilter, LoadError> {
     let mut bytes = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
     let header = header_of(&bytes)?;
@@ -163,7 +49,7 @@ fn read_unsized<R: Read>(mut input: R, key: Option<[u8; 16]>) -> Result<CuckooFi
 pub(super) fn load<R: Read>(
     mut input: R,
     length: u64,
-    key: Option<[u8; 16]>,
+    key: SecretKey,
 ) -> Result<CuckooFilter, LoadError> {
     let front = Front::read(&mut input, length)?;
     let table = segments_of(&mut input, &front)?;
@@ -178,13 +64,15 @@ impl CuckooFilter {
     /// A key with further copies beside it that is not there itself.
     fn extra_without_item(&self) -> Option<KeyHash> {
         let has_item = |hash| self.slots_holding(&self.locate(hash)) > 0;
-        let mut entries = self.side.iter();
-        entries.find(|&(hash, aside)| aside.homeless == 0 && !has_item(hash)).map(|(hash, _)| hash)
+        let mut entries = self.overflow().iter();
+        entries
+            .find(|&(hash, entry)| entry.overflowed == 0 && !has_item(hash))
+            .map(|(hash, _)| hash)
     }
 }
 
 fn wrong_entry(hash: KeyHash) -> LoadError {
-    LoadError::Field { name: "side table entry", found: hash.to_u64() }
+    LoadError::Field { name: "overflow table entry", found: hash.to_u64() }
 }
 
 impl Front {
@@ -192,13 +80,13 @@ impl Front {
     pub(super) fn finish(
         self,
         input: &mut impl Read,
-        key: Option<[u8; 16]>,
+        key: SecretKey,
         table: Table,
     ) -> Result<CuckooFilter, LoadError> {
         let hasher = self.header.hash.hasher(key)?;
-        let side_bytes = self.side_bytes(input)?;
+        let overflow_bytes = self.overflow_bytes(input)?;
         let Self { header, directory, .. } = self;
-        assemble(&header, Parts { hasher, directory, table, side_bytes })
+        assemble(&header, Parts { hasher, directory, table, overflow_bytes })
     }
 }
 
@@ -207,36 +95,33 @@ struct Parts {
     hasher: KeyHasher,
     directory: Directory,
     table: Table,
-    side_bytes: Vec<u8>,
+    overflow_bytes: Vec<u8>,
 }
 
 /// Puts the parts together and checks them against each other.
 fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
-    let Parts { hasher, directory, table, side_bytes } = parts;
+    let Parts { hasher, directory, table, overflow_bytes } = parts;
     let (geometry, policy) = (header.geometry, header.policy);
     let mut filter = CuckooFilter::of_table(geometry, table, directory, policy, hasher);
-    filter.stored = header.stored;
-    Side::check_memory(side_bytes.len() / ENTRY_BYTES as usize)?;
-    let most_homeless = filter.slots() + SPARE_HOMELESS;
+    OverflowTable::check_memory(overflow_bytes.len() / ENTRY_BYTES as usize)?;
+    let most_overflowed = filter.slots() + SPARE_OVERFLOWED;
     let mut last = None;
-    for entry in side_bytes.chunks_exact(ENTRY_BYTES as usize) {
+    for entry in overflow_bytes.chunks_exact(ENTRY_BYTES as usize) {
         let mut fields = Reader { bytes: entry, at: 0 };
         let hash = KeyHash::from_u64(fields.u64());
-        let aside = Aside { extra: fields.u64(), homeless: fields.u64() };
+        let entry = OverflowEntry { extra: fields.u64(), overflowed: fields.u64() };
         let probe = filter.locate(hash);
         let sound = last.replace(hash) < Some(hash)
-            && aside != Aside::default()
+            && entry != OverflowEntry::default()
             && filter.representative(&probe) == hash
-            && aside.homeless <= most_homeless - filter.side.homeless();
+            && entry.overflowed <= most_overflowed - filter.overflow().overflowed();
         if !sound {
             return Err(wrong_entry(hash));
         }
-        filter.side.add(hash, aside);
-        filter.table.segments[probe.segment as usize].spilled = true;
+        filter.restore_overflow(hash, entry);
     }
-    let occupied: u64 = filter.table.segments.iter().map(|s| u64::from(s.occupied)).sum();
-    let counted = filter.side.homeless() == header.homeless
-        && occupied.checked_add(header.homeless) == Some(header.stored)
+    let counted = filter.overflow().overflowed() == header.overflowed
+        && filter.stored() == header.stored
         && filter.len() == header.len;
     if counted {
         Ok(filter)
@@ -247,14 +132,14 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
 
 fn segments_of(input: &mut impl Read, front: &Front) -> Result<Table, LoadError> {
     let places = front.header.places;
-    let mut table = Table::with_room(places.side - places.first_segment)?;
-    add_segments(&mut table, front, |number, row, segment, shape| {
+    let mut table = Table::with_capacity(places.overflow - places.first_segment)?;
+    add_segments(&mut table, front, |number, row, segment, level| {
         let bytes = front.segment_bytes(row) as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
         if checksum_of(segment.bytes(bytes)) != row.checksum {
             return Err(LoadError::Checksum { part: Part::Segment(number) });
         }
-        if slots::in_use(shape, segment) != Some(u64::from(row.occupied)) {
+        if slots::in_use(level, segment) != Some(u64::from(row.occupied)) {
             return Err(wrong_occupied(row));
         }
         Ok(())
@@ -271,19 +156,22 @@ pub(crate) fn wrong_occupied(row: &Row) -> LoadError {
 pub(super) fn add_segments(
     table: &mut Table,
     front: &Front,
-    mut check: impl FnMut(u64, &Row, &mut Segment, &Shape) -> Result<(), LoadError>,
+    mut check: impl FnMut(u64, &Row, &mut SegmentMut<'_>, &LevelGeometry) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     // All rows have arrived: there are not more of them announced than there are.
-    table.expect_segments(front.rows.len())?;
+    table.reserve_segments(front.rows.len())?;
     let mut prefix = 0u64;
     for (number, row) in (0..).zip(&front.rows) {
-        let level = row.depth - front.header.geometry.base_depth;
-        let shape = &front.shapes[level as usize];
-        let index = table.add_segment(front.segment_bytes(row), prefix, level as u8)?;
-        let segment = &mut table.segments[index as usize];
-        check(number, row, segment, shape)?;
-        segment.occupied = row.occupied;
-        segment.overfull = row.overfull;
+        let number_of_level = row.depth - front.header.geometry.base_depth;
+        let level = &front.levels[number_of_level as usize];
+        let bytes = front.segment_bytes(row);
+        let index = table.add_segment(bytes, prefix, number_of_level as u8)?;
+        let segment = &mut table.segment_mut(index);
+        check(number, row, segment, level)?;
+        segment.set_occupied(row.occupied);
+        if row.overfull {
+            segment.mark_overfull();
+        }
         // The last prefix of all overflows to zero, and is not used.
         prefix = prefix.wrapping_add(1u64.checked_shl(64 - row.depth).unwrap_or(0));
     }

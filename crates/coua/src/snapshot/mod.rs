@@ -1,7 +1,7 @@
 //! A filter as bytes: one documented little-endian format for every front.
 //!
 //! ```text
-//! header | segment table | padding | segments | side table | trailer
+//! header | segment table | padding | segments | overflow table | trailer
 //! ```
 //!
 //! Every byte is covered by a checksum or checked to be zero. Segments lie in hash order, each
@@ -12,28 +12,38 @@ mod error;
 mod front;
 mod header;
 mod load;
+#[cfg(feature = "mmap")]
 mod map;
+mod open;
+#[cfg(feature = "file")]
 mod save;
 mod slots;
+#[cfg(feature = "file")]
+mod verify;
+mod version;
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
 pub(crate) use front::{Front, Row, snapshot_end};
-pub(crate) use header::{ENTRY_BYTES, GENERATIONS_VERSION, Reader, StoredHash, checksum_of};
+pub(crate) use header::{ENTRY_BYTES, Reader, StoredHash, checksum_of};
 pub(crate) use load::wrong_occupied;
+pub use open::{Load, Snapshot};
+pub(crate) use open::{SecretKey, sealed};
 pub(crate) use slots::in_use;
+#[cfg(feature = "file")]
+pub(crate) use verify::verify;
+pub(crate) use version::GENERATIONS_VERSION;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::table::Segment;
-use header::Header;
+use header::{Header, trailer};
 
-const END_MAGIC: [u8; 8] = *b"COUA-END";
-/// Bytes of the side table that are written at a time: whole entries.
-const SIDE_PIECE: usize = 4096 * header::ENTRY_BYTES as usize;
+/// Bytes of the overflow table that are written at a time: whole entries.
+const OVERFLOW_PIECE: usize = 4096 * header::ENTRY_BYTES as usize;
 
 impl CuckooFilter {
     /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
@@ -44,14 +54,6 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::new();
-    /// let mut bytes = Vec::new();
-    /// filter.write_to(&mut bytes)?;
-    /// assert!(coua::CuckooFilter::from_bytes(&bytes)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.write_from(0, out)
     }
@@ -83,11 +85,11 @@ impl CuckooFilter {
             rest.put(&rows)?;
             rest.put(&vec![0; first_segment - head.len() - rows.len()])?;
         }
-        for (_, index) in self.directory.in_hash_order() {
-            rest.put(self.packed(&self.table.segments[index as usize]))?;
+        for (_, index) in self.directory().in_hash_order() {
+            rest.put(self.packed(self.segment(index)))?;
         }
-        let side_sum = self.put_side(&mut rest)?;
-        rest.put(&trailer(&head, &rows, side_sum))?;
+        let overflow_sum = self.put_overflow(&mut rest)?;
+        rest.put(&trailer(&head, &rows, overflow_sum))?;
         if rest.skip > 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -95,18 +97,17 @@ impl CuckooFilter {
     }
 
     fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
-        let shape = &self.shapes[usize::from(segment.level)];
-        segment.bytes(shape.bytes(self.geometry.segment_slots()) as usize)
+        segment.bytes(self.segment_bytes(segment) as usize)
     }
 
     fn segment_rows(&self, header: &Header) -> Vec<u8> {
-        let mut rows = Vec::with_capacity(self.table.segments.len() * header::ROW_BYTES as usize);
+        let mut rows = Vec::with_capacity(self.segments() * header::ROW_BYTES as usize);
         let mut offset = header.places.first_segment;
-        for (_, index) in self.directory.in_hash_order() {
-            let segment = &self.table.segments[index as usize];
+        for (_, index) in self.directory().in_hash_order() {
+            let segment = self.segment(index);
             let packed = self.packed(segment);
-            let depth = self.shapes[usize::from(segment.level)].depth;
-            for field in [depth, segment.occupied, u32::from(segment.overfull), 0] {
+            let depth = self.level_of(index).depth();
+            for field in [depth, segment.occupied(), u32::from(segment.is_overfull()), 0] {
                 rows.extend_from_slice(&field.to_le_bytes());
             }
             rows.extend_from_slice(&offset.to_le_bytes());
@@ -116,21 +117,40 @@ impl CuckooFilter {
         rows
     }
 
-    /// Writes the side table, a piece at a time; its checksum.
-    fn put_side(&self, rest: &mut Rest<impl Write>) -> io::Result<u64> {
+    /// Writes the overflow table, a piece at a time; its checksum.
+    fn put_overflow(&self, rest: &mut Rest<impl Write>) -> io::Result<u64> {
         let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
-        let mut entries = self.side.iter().peekable();
-        while let Some((hash, aside)) = entries.next() {
-            for field in [hash.to_u64(), aside.extra, aside.homeless] {
+        let mut entries = self.overflow().iter().peekable();
+        while let Some((hash, entry)) = entries.next() {
+            for field in [hash.to_u64(), entry.extra, entry.overflowed] {
                 piece.extend_from_slice(&field.to_le_bytes());
             }
-            if piece.len() == SIDE_PIECE || entries.peek().is_none() {
+            if piece.len() == OVERFLOW_PIECE || entries.peek().is_none() {
                 sum.update(&piece);
                 rest.put(&piece)?;
                 piece.clear();
             }
         }
         Ok(sum.digest())
+    }
+}
+
+impl PartialEq for CuckooFilter {
+    /// Whether both have the same parameters, and the same items in the same slots: whether their
+    /// snapshots would be equal. The same keys in another order make an unequal filter, as a rule, that
+    /// gives the same answers. O(bytes).
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |((_, mine), (_, theirs))| {
+            let (mine, theirs) = (self.segment(mine), other.segment(theirs));
+            mine.level() == theirs.level()
+                && mine.is_overfull() == theirs.is_overfull()
+                && self.packed(mine) == other.packed(theirs)
+        };
+        let mut segments = self.directory().in_hash_order().zip(other.directory().in_hash_order());
+        self.hasher() == other.hasher()
+            && Header::of(self).encode() == Header::of(other).encode()
+            && segments.all(is_same)
+            && self.overflow().iter().eq(other.overflow().iter())
     }
 }
 
@@ -154,14 +174,4 @@ impl<W: Write> Rest<W> {
         self.skip = rest.unwrap_or(self.skip);
         rest.is_some()
     }
-}
-
-fn trailer(head: &[u8], rows: &[u8], side_sum: u64) -> Vec<u8> {
-    let sums = [checksum_of(rows), side_sum];
-    let mut covered = head.to_vec();
-    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
-    let mut trailer = covered[head.len()..].to_vec();
-    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
-    trailer.extend_from_slice(&END_MAGIC);
-    trailer
 }

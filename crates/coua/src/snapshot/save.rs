@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 
 /// Symbolic links that a path may lead through, as in Linux.
 const MOST_LINKS: usize = 40;
@@ -21,15 +21,8 @@ impl CuckooFilter {
     /// Those of the file system; then the old file is as it was, unless it is the very last step that failed, the
     /// sync of the folder: then the new one is there, but may not outlast a power cut. Anything but a regular file
     /// at `path` is refused, and a folder that cannot be opened.
-    ///
-    /// ```
-    /// let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// assert!(coua::CuckooFilter::read(&path)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn save_atomically(&self, path: &Path) -> io::Result<()> {
+    pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
             Ok(_) => return Err(io::Error::other("not a regular file")),

@@ -3,11 +3,15 @@
 //! Random access to a large table is bound by address translation as much as by the memory itself;
 //! 2 MiB pages halve its cost.
 
+#[cfg(feature = "mmap")]
 use std::fs::File;
+#[cfg(feature = "mmap")]
 use std::io;
 use std::ptr::NonNull;
+#[cfg(feature = "mmap")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(feature = "mmap")]
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 
 use crate::error::OutOfMemory;
@@ -15,10 +19,11 @@ use crate::error::OutOfMemory;
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 /// Memory is given back in pieces of this size.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "mmap"))]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
 /// Whether mapped arenas ask for huge pages.
+#[cfg(feature = "mmap")]
 static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 
 /// Lets all cuckoo filters that this process makes or enlarges from now on lie in pages of the usual
@@ -34,6 +39,7 @@ static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 /// let filter = coua::CuckooFilter::with_capacity(10_000_000, 0.001)?;
 /// # Ok::<(), coua::BuildError>(())
 /// ```
+#[cfg(feature = "mmap")]
 pub fn avoid_huge_pages() {
     HUGE_PAGES.store(false, Ordering::Relaxed);
 }
@@ -45,15 +51,18 @@ pub(super) enum Arena {
     Heap(NonNull<[CacheLine]>),
     /// `len` bytes of a mapping from `begin` on. It ends with a whole page. Never lent as a slice, as a
     /// box is not.
+    #[cfg(feature = "mmap")]
     Mapped { map: MmapRaw, begin: usize, len: usize },
 }
 
 impl Drop for Arena {
     #[expect(unsafe_code, reason = "frees the heap arena")]
     fn drop(&mut self) {
-        if let Self::Heap(lines) = self {
+        match self {
             // SAFETY: it came from `Box::leak` in `Arena::new` and is dropped only here.
-            drop(unsafe { Box::from_raw(lines.as_ptr()) });
+            Self::Heap(lines) => drop(unsafe { Box::from_raw(lines.as_ptr()) }),
+            #[cfg(feature = "mmap")]
+            Self::Mapped { .. } => {}
         }
     }
 }
@@ -65,15 +74,22 @@ pub(super) struct CacheLine(
 );
 
 impl Arena {
+    /// Zeroed memory of at least so many bytes.
     pub(super) fn new(bytes: usize) -> Result<Self, OutOfMemory> {
-        let refused = OutOfMemory { bytes: bytes as u64 };
-        // WebAssembly has one memory and no mappings.
-        if bytes < HUGE_PAGE || cfg!(any(miri, target_family = "wasm")) {
-            let mut lines = Vec::new();
-            lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
-            lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
-            return Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))));
+        #[cfg(feature = "mmap")]
+        if bytes >= HUGE_PAGE && !cfg!(any(miri, target_family = "wasm")) {
+            return Self::mapped(bytes);
         }
+        let mut lines = Vec::new();
+        let refused = OutOfMemory { bytes: bytes as u64 };
+        lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
+        lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
+        Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))))
+    }
+
+    #[cfg(feature = "mmap")]
+    fn mapped(bytes: usize) -> Result<Self, OutOfMemory> {
+        let refused = OutOfMemory { bytes: bytes as u64 };
         let pages = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or(refused)?;
         let (map, begin) = map_aligned(pages).ok_or(refused)?;
         #[cfg(target_os = "linux")]
@@ -91,6 +107,7 @@ impl Arena {
 
     /// Bytes of a file from `begin` on, as private memory: what is written here never reaches the file,
     /// and only the pages that are touched are read.
+    #[cfg(feature = "mmap")]
     #[expect(unsafe_code, reason = "maps a file")]
     pub(super) fn of_file(file: &File, begin: u64, bytes: usize) -> io::Result<Self> {
         let mut options = MmapOptions::new();
@@ -110,7 +127,7 @@ impl Arena {
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
     /// back again, which costs little.
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "mmap"))]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     pub(super) fn discard_before(&mut self, address: *const u8) {
         let Self::Mapped { map, begin, len } = self else { return };
@@ -128,7 +145,8 @@ impl Arena {
         }
     }
 
-    #[cfg(not(unix))]
+    #[cfg(not(all(unix, feature = "mmap")))]
+    #[expect(clippy::unused_self, reason = "only mapped memory can be given back in part")]
     pub(super) fn discard_before(&mut self, _address: *const u8) {}
 
     #[expect(unsafe_code, reason = "cuts a segment from an arena")]
@@ -136,6 +154,7 @@ impl Arena {
         assert!(offset <= self.len());
         let (start, begin) = match self {
             Self::Heap(lines) => (lines.cast(), 0),
+            #[cfg(feature = "mmap")]
             Self::Mapped { map, begin, .. } => {
                 (NonNull::new(map.as_mut_ptr()).expect("no mapping begins at address 0"), *begin)
             }
@@ -148,6 +167,7 @@ impl Arena {
     pub(super) fn mapped_bytes(&self) -> usize {
         match self {
             Self::Heap(_) => 0,
+            #[cfg(feature = "mmap")]
             Self::Mapped { len, .. } => *len,
         }
     }
@@ -155,6 +175,7 @@ impl Arena {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Heap(lines) => lines.len() * 64,
+            #[cfg(feature = "mmap")]
             Self::Mapped { len, .. } => *len,
         }
     }
@@ -162,6 +183,7 @@ impl Arena {
 
 /// A new mapping, and where in it as many bytes as wanted begin with a huge page. Linux lets mappings of
 /// whole huge pages begin with one from 6.7 on; before, they need room to begin later.
+#[cfg(feature = "mmap")]
 fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
     let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
     if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
@@ -173,6 +195,7 @@ fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
 }
 
 /// [`map_aligned`] wherever the mapping comes to lie.
+#[cfg(feature = "mmap")]
 fn map_with_room(bytes: usize) -> Option<(MmapRaw, usize)> {
     let map = MmapRaw::from(MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?);
     let begin = first_page(&map);
@@ -180,11 +203,12 @@ fn map_with_room(bytes: usize) -> Option<(MmapRaw, usize)> {
 }
 
 /// Where a mapping's first whole huge page begins.
+#[cfg(feature = "mmap")]
 fn first_page(map: &MmapRaw) -> usize {
     (map.as_ptr() as usize).wrapping_neg() % HUGE_PAGE
 }
 
-#[cfg(all(test, not(miri)))]
+#[cfg(all(test, feature = "mmap", not(miri)))]
 mod tests {
     use super::*;
 

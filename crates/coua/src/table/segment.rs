@@ -1,5 +1,6 @@
 //! One segment: its memory as words at any bit, and what is known about all of it.
 
+use std::ops::Deref;
 use std::ptr::NonNull;
 
 /// Bytes of one load.
@@ -9,27 +10,23 @@ pub(crate) const WORD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Segment {
     base: NonNull<u8>,
-    /// The last byte that eight can be read from. With those, at least what the segment's shape needs.
+    /// The last byte that a word can be read from.
     last: usize,
     /// The hash bits that its keys share, in the most significant bits.
-    pub(crate) prefix: u64,
+    prefix: u64,
     /// Slots in use.
-    pub(crate) occupied: u32,
+    occupied: u32,
     /// Depth below the geometry's base depth.
-    pub(crate) level: u8,
-    /// Some key of this segment has copies in the side table.
-    pub(crate) spilled: bool,
-    /// A relocation failed here: split before the next one, unless chance explains it.
-    pub(crate) overfull: bool,
-    /// The relocation of a batch that is under way here and owns the segment: its number and 1, or 0.
-    pub(crate) owner: u8,
+    level: u8,
+    has_overflow: bool,
+    is_overfull: bool,
 }
 
 impl Segment {
     /// An empty segment of `bytes` bytes from `base` on: zeros that nothing else uses.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, prefix: u64, level: u8) -> Self {
-        let last = bytes.checked_sub(WORD).expect("a segment has room for a word");
-        Self { base, last, prefix, occupied: 0, level, spilled: false, overfull: false, owner: 0 }
+        let last = bytes.checked_sub(WORD).expect("a segment has space for a word");
+        Self { base, last, prefix, occupied: 0, level, has_overflow: false, is_overfull: false }
     }
 
     /// Where its memory begins.
@@ -39,7 +36,39 @@ impl Segment {
 
     /// Where the address of a segment's memory lies in this struct.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
+    pub(super) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
+
+    /// The hash bits that its keys share, in the most significant bits.
+    pub(crate) fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    pub(super) fn set_prefix(&mut self, prefix: u64) {
+        self.prefix = prefix;
+    }
+
+    /// Slots in use.
+    #[inline(always)]
+    pub(crate) fn occupied(&self) -> u32 {
+        self.occupied
+    }
+
+    /// How often it was split: its depth below the base depth.
+    #[inline(always)]
+    pub(crate) fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// Whether some key of this segment has copies in the overflow table.
+    #[inline(always)]
+    pub(crate) fn has_overflow(&self) -> bool {
+        self.has_overflow
+    }
+
+    /// Whether an eviction failed here: then it splits before the next one, unless chance explains it.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.is_overfull
+    }
 
     /// The bits from `bit` on; at least 57 of them.
     #[inline(always)]
@@ -53,22 +82,12 @@ impl Segment {
     pub(crate) fn word(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
         assert!(byte <= self.last);
-        // SAFETY: `base..base + last + 8` is one live, initialised allocation owned by the table, and
+        // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table, and
         // the eight bytes end within it. `&self` excludes writers.
         u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
     }
 
-    /// Writes what [`word`](Self::word) reads.
-    #[inline(always)]
-    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
-    pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
-        let byte = (bit >> 3) as usize;
-        assert!(byte <= self.last);
-        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
-        unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
-    }
-
-    /// Asks for the cache line that holds `bit`, without waiting for it.
+    /// Prefetches the cache line that holds `bit`.
     #[inline(always)]
     pub(crate) fn prefetch(&self, bit: u64) {
         prefetch(self.base.as_ptr().wrapping_add((bit >> 3) as usize));
@@ -83,8 +102,40 @@ impl Segment {
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes(&self, len: usize) -> &[u8] {
         assert!(len <= self.len());
-        // SAFETY: initialised, owned by the table, not written while `&self` is borrowed.
+        // SAFETY: initialized, owned by the table, not written while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
+    }
+
+    /// All of its bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn all_bytes(&self) -> &[u8] {
+        self.bytes(self.len())
+    }
+}
+
+/// A segment to be changed. Not a `&mut Segment`: two of those could be swapped between tables, each of
+/// which would then free memory that the other still uses.
+#[derive(Debug)]
+pub(crate) struct SegmentMut<'a>(pub(super) &'a mut Segment);
+
+impl Deref for SegmentMut<'_> {
+    type Target = Segment;
+
+    #[inline(always)]
+    fn deref(&self) -> &Segment {
+        self.0
+    }
+}
+
+impl SegmentMut<'_> {
+    /// Writes what [`word`](Segment::word) reads.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
+    pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
+        let byte = (bit >> 3) as usize;
+        assert!(byte <= self.last);
+        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
+        unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
 
     /// The packed slots, first `len` bytes, to be filled.
@@ -95,27 +146,67 @@ impl Segment {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
-    /// All of its bytes.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn all_bytes(&self) -> &[u8] {
-        self.bytes(self.len())
-    }
-
     /// All of its bytes, to be filled.
     pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8] {
         self.bytes_mut(self.len())
     }
 
-    /// Empties the segment; place and depth stay.
+    /// One more slot is in use.
+    #[inline(always)]
+    pub(crate) fn count_filled(&mut self) {
+        self.0.occupied += 1;
+    }
+
+    /// One slot less is in use. A mapped file may have said that fewer were.
+    #[inline(always)]
+    pub(crate) fn count_cleared(&mut self) {
+        self.0.occupied = self.0.occupied.saturating_sub(1);
+    }
+
+    pub(crate) fn set_occupied(&mut self, slots: u32) {
+        self.0.occupied = slots;
+    }
+
+    pub(crate) fn mark_overflow(&mut self) {
+        self.0.has_overflow = true;
+    }
+
+    pub(crate) fn unmark_overflow(&mut self) {
+        self.0.has_overflow = false;
+    }
+
+    pub(crate) fn mark_overfull(&mut self) {
+        self.0.is_overfull = true;
+    }
+
+    /// Empties the segment; prefix and level stay.
     pub(crate) fn clear(&mut self) {
         self.all_bytes_mut().fill(0);
-        self.occupied = 0;
-        self.spilled = false;
-        self.overfull = false;
+        self.0.occupied = 0;
+        self.0.has_overflow = false;
+        self.0.is_overfull = false;
+    }
+
+    /// Empties the segment, which from now on is the lower half of what it was.
+    pub(crate) fn halve(&mut self) {
+        self.clear();
+        self.0.level += 1;
+    }
+
+    /// Takes the slots of another segment over, of which the first `bytes` bytes are in use. Memory of a
+    /// source without items is all zero, and is not touched here: a copy of an empty table costs address
+    /// space alone.
+    pub(super) fn copy_from(&mut self, source: &Segment, bytes: usize) {
+        if source.occupied > 0 {
+            self.bytes_mut(bytes).copy_from_slice(source.bytes(bytes));
+        }
+        self.0.occupied = source.occupied;
+        self.0.has_overflow = source.has_overflow;
+        self.0.is_overfull = source.is_overfull;
     }
 }
 
-/// Asks for a cache line. Nothing on processors for which stable Rust has no such instruction.
+/// Prefetches a cache line. Does nothing on processors for which stable Rust has no such instruction.
 #[inline(always)]
 #[cfg_attr(
     all(target_arch = "x86_64", not(miri)),

@@ -1,8 +1,9 @@
-//! Time going on, removing, and doing noted changes again.
+//! Changing generations, and noting the changes in a log.
 
-use crate::KeyHash;
-use crate::error::{BatchFull, Full, FullReason};
-use crate::filter::CuckooFilter;
+use std::ops::Range;
+
+use crate::error::{BatchFull, Full, Insertion};
+use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
 use crate::window::{Clock, Generations, Window};
 
@@ -15,17 +16,17 @@ pub enum Change {
     Remove,
 }
 
-/// Takes note of what changed, in an order in which it can be done again:
-/// [`turn`](Generations::turn) and [`repeat`](Generations::repeat). `()` takes none.
-pub trait Ledger {
-    /// The clock stands here now.
-    fn turned(&mut self, clock: u64);
+/// Takes note of what changed, in an order in which it can be done again, by
+/// [`Generations::set_clock`] and [`Generations::replay`]. `()` takes no note.
+pub trait ChangeLog {
+    /// The clock was set to this.
+    fn clock_set(&mut self, clock: u64);
     /// A key's hash was put into a generation, or taken out of it.
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash);
 }
 
-impl Ledger for () {
-    fn turned(&mut self, _clock: u64) {}
+impl ChangeLog for () {
+    fn clock_set(&mut self, _clock: u64) {}
     fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
 }
 
@@ -39,58 +40,101 @@ pub enum When<'a> {
     Each(&'a [u64]),
 }
 
+impl When<'_> {
+    /// Of some of the items.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    pub fn part(self, items: Range<usize>) -> Self {
+        match self {
+            Self::Now => Self::Now,
+            Self::Each(times) => Self::Each(&times[items]),
+        }
+    }
+}
+
+/// Generations whose changes are noted in a log, made by [`Generations::logged`].
+pub struct Logged<'a, L> {
+    pub(super) filter: &'a mut Generations,
+    pub(super) log: &'a mut L,
+}
+
 impl Generations {
+    /// Changes from here on are noted in `log`.
+    pub fn logged<'a, L: ChangeLog>(&'a mut self, log: &'a mut L) -> Logged<'a, L> {
+        Logged { filter: self, log }
+    }
+
     /// Tells the time. What the window has left is forgotten whole: no item is looked at, and the memory is
     /// given back. A time before the present changes nothing; nor does one where items are counted.
     /// O(generations).
-    ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
-    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let mut seen = Generations::new(window, CuckooFilter::new());
-    /// seen.insert_unique("a")?;
-    /// seen.advance(70_000, &mut ());
-    /// assert!(!seen.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn advance(&mut self, time: u64, ledger: &mut impl Ledger) {
-        let Some(window) = self.window().filter(|window| window.clock() != Clock::Count) else {
-            return;
-        };
-        let begin = window.generation_of(time) * window.step();
-        if begin > self.clock() {
-            self.turn(begin);
-            ledger.turned(begin);
-        }
+    pub fn advance(&mut self, time: u64) {
+        self.logged(&mut ()).advance(time);
     }
 
-    /// Whether a [`Ledger`] may have noted this clock next.
+    /// Adds a copy of the key at present.
     ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
-    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let seen = Generations::new(window, CuckooFilter::new());
-    /// assert!(seen.can_turn(20_000) && !seen.can_turn(20_001));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn can_turn(&self, clock: u64) -> bool {
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        let hash = key.hash_with(self.hasher());
+        self.insert_batch(&[hash]).map_err(|stopped| stopped.full)
+    }
+
+    /// Adds the key at present if it is not remembered, and says which.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        let hash = key.hash_with(self.hasher());
+        self.insert_unique_batch(&[hash]).map(|done| done[0]).map_err(|stopped| stopped.full)
+    }
+
+    /// Takes one copy of the key away, the oldest; false if there is none.
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        let hash = key.hash_with(self.hasher());
+        self.remove_batch(&[hash])[0]
+    }
+
+    /// [`Logged::insert_batch`] at present, without a log.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
+        self.logged(&mut ()).insert_batch(keys, When::Now)
+    }
+
+    /// [`Logged::insert_unique_batch_into`] at present, without a log: one answer for each key, in
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room.
+    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
+        let mut outcomes = Vec::new();
+        let done = self.logged(&mut ()).insert_unique_batch_into(keys, When::Now, &mut outcomes);
+        done.map(|()| outcomes)
+    }
+
+    /// [`Logged::remove_batch`] without a log.
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
+        self.logged(&mut ()).remove_batch(keys)
+    }
+
+    /// Whether a [`ChangeLog`] may have noted this clock next.
+    pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
             |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock as a [`Ledger`] noted it, or to the beginning of that generation; it never goes back.
-    /// O(generations).
-    ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
-    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let mut seen = Generations::new(window, CuckooFilter::new());
-    /// seen.turn(20_000);
-    /// assert_eq!(seen.clock(), 20_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn turn(&mut self, clock: u64) {
+    /// Sets the clock as a [`ChangeLog`] noted it, or to the beginning of that generation; it never goes
+    /// back. O(generations).
+    pub fn set_clock(&mut self, clock: u64) {
         let Some(aging) = &mut self.aging else { return };
         let window = aging.window;
         let counts = window.clock() == Clock::Count;
@@ -104,15 +148,6 @@ impl Generations {
     }
 
     /// Whether the window reaches a generation.
-    ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
-    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let mut seen = Generations::new(window, CuckooFilter::new());
-    /// seen.turn(70_000);
-    /// assert!(seen.remembers(1) && !seen.remembers(0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remembers(&self, generation: u64) -> bool {
         self.aging.as_ref().map_or(generation == 0, |aging| {
             let present = aging.window.generation_of(aging.clock);
@@ -121,21 +156,13 @@ impl Generations {
         })
     }
 
-    /// Does again what a [`Ledger`] noted. A generation that the window does not reach needs no
+    /// Does again what a [`ChangeLog`] noted. A generation that the window does not reach needs no
     /// changes, and gets none. O(keys) expected.
     ///
     /// # Errors
     ///
     /// [`BatchFull`] if a generation refuses, which one that took them before does not.
-    ///
-    /// ```
-    /// use coua::{Change, Generations, KeyHash};
-    /// let mut seen = Generations::default();
-    /// seen.repeat(Change::Insert, 0, &[KeyHash::from_u64(1)])?;
-    /// assert_eq!(seen.len(), 1);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn repeat(
+    pub fn replay(
         &mut self,
         change: Change,
         generation: u64,
@@ -147,70 +174,48 @@ impl Generations {
         let filter = self.generation(generation);
         let filter = filter.map_err(|full| BatchFull { done: 0, full })?;
         match change {
-            Change::Insert => filter.insert_hash_batch(hashes),
+            Change::Insert => filter.insert_batch(hashes),
             Change::Remove => {
-                filter.remove_hash_batch(hashes, &mut Vec::new());
+                filter.remove_batch(hashes);
                 Ok(())
             }
         }
     }
+}
 
-    /// Takes one copy of each key away, the oldest: one that the filters cannot tell from it is remembered as
-    /// long as before. `removed` is cleared and then holds one answer each. O(keys * generations).
-    ///
-    /// ```
-    /// let mut removed = Vec::new();
-    /// let mut seen = coua::Generations::default();
-    /// seen.remove_hash_batch(&[coua::KeyHash::from_u64(1)], &mut removed, &mut ());
-    /// assert_eq!(removed, [false]);
-    /// ```
-    pub fn remove_hash_batch(
-        &mut self,
-        hashes: &[KeyHash],
-        removed: &mut Vec<bool>,
-        ledger: &mut impl Ledger,
-    ) {
-        if let Some(filter) = self.endless_mut() {
-            filter.remove_hash_batch(hashes, removed);
-            for (hash, _) in hashes.iter().zip(&*removed).filter(|(_, removed)| **removed) {
-                ledger.changed(Change::Remove, 0, *hash);
-            }
+impl<L: ChangeLog> Logged<'_, L> {
+    /// [`Generations::advance`].
+    pub fn advance(&mut self, time: u64) {
+        let Some(window) = self.filter.window().filter(|window| window.clock() != Clock::Count)
+        else {
             return;
-        }
-        removed.clear();
-        removed.resize(hashes.len(), false);
-        let mut places: Vec<usize> = (0..hashes.len()).collect();
-        let (mut wanted, mut answers) = (Vec::new(), Vec::new());
-        for Live { number, filter } in &mut self.live {
-            if places.is_empty() {
-                return;
-            }
-            wanted.clear();
-            wanted.extend(places.iter().map(|&place| hashes[place]));
-            filter.remove_hash_batch(&wanted, &mut answers);
-            for (&place, _) in places.iter().zip(&answers).filter(|(_, answer)| **answer) {
-                removed[place] = true;
-                ledger.changed(Change::Remove, *number, hashes[place]);
-            }
-            places.retain(|&place| !removed[place]);
+        };
+        let begin = window.generation_of(time) * window.step();
+        if begin > self.filter.clock() {
+            self.filter.set_clock(begin);
+            self.log.clock_set(begin);
         }
     }
 
-    /// The filter of a generation that the window reaches, which may have to be made.
-    pub(super) fn generation(&mut self, number: u64) -> Result<&mut CuckooFilter, Full> {
-        let place = match (self.live.binary_search_by_key(&number, |live| live.number), &self.aging)
-        {
-            (Ok(place), _) => place,
-            (Err(place), Some(aging)) => {
-                let copy = aging.mould.try_clone();
-                let reason = FullReason::OutOfMemory;
-                let filter = copy.map_err(|_| Full { reason, ..self.full() })?;
-                self.live.insert(place, Live { number, filter });
-                place
+    /// Takes one copy of each key away, the oldest: one that the filters cannot tell from it is remembered
+    /// as long as before. One answer for each key, in order. O(keys * generations).
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
+        let mut removed = vec![false; hashes.len()];
+        let mut places: Vec<usize> = (0..hashes.len()).collect();
+        for Live { number, filter } in &mut self.filter.live {
+            if places.is_empty() {
+                break;
             }
-            // Without a window there is nothing but the first one.
-            (Err(_), None) => 0,
-        };
-        Ok(&mut self.live[place].filter)
+            let wanted: Vec<KeyHash> = places.iter().map(|&place| hashes[place]).collect();
+            let answers = filter.remove_batch(&wanted);
+            for (&place, _) in places.iter().zip(answers).filter(|(_, answer)| *answer) {
+                removed[place] = true;
+                self.log.changed(Change::Remove, *number, hashes[place]);
+            }
+            places.retain(|&place| !removed[place]);
+        }
+        removed
     }
 }

@@ -2,108 +2,64 @@
 
 use std::fmt;
 
-use crate::filter::CuckooFilter;
+use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::window::Generations;
 
 impl Generations {
     /// Items forgotten since this value was made or loaded.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().forgotten(), 0);
-    /// ```
     pub fn forgotten(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.forgotten)
     }
 
     /// Items that were too old to be remembered since this value was made or loaded.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().outdated(), 0);
-    /// ```
     pub fn outdated(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.outdated)
     }
 
     /// Items in all generations, every copy counted.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().len(), 0);
-    /// ```
     pub fn len(&self) -> u64 {
         self.sum(CuckooFilter::len)
     }
 
     /// Whether there is no item.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().is_empty());
-    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Items that the memory taken so far is planned for.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().capacity() >= 15_000);
-    /// ```
     pub fn capacity(&self) -> u64 {
         self.sum(CuckooFilter::capacity)
     }
 
     /// Items up to which the stated rate holds, in all generations together; `u64::MAX` if there is no
     /// limit.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().max_items(), u64::MAX);
-    /// ```
     pub fn max_items(&self) -> u64 {
-        self.mould().max_items()
+        self.template().max_items()
     }
 
     /// Places for fingerprints.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().slots() >= 15_000);
-    /// ```
     pub fn slots(&self) -> u64 {
         self.sum(CuckooFilter::slots)
     }
 
     /// Bits of a slot in the segments that were split most. O(segments).
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().slot_bits() > 40);
-    /// ```
     pub fn slot_bits(&self) -> u32 {
         let least = self.filters().map(CuckooFilter::slot_bits).min();
-        least.unwrap_or_else(|| self.mould().slot_bits())
+        least.unwrap_or_else(|| self.template().slot_bits())
     }
 
     /// Segments of all generations.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().segments() >= 1);
-    /// ```
     pub fn segments(&self) -> u64 {
         self.sum(|filter| filter.segments() as u64)
     }
 
     /// The hash of the keys.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().hasher(), coua::KeyHasher::default());
-    /// ```
     pub fn hasher(&self) -> KeyHasher {
-        self.mould().hasher()
+        self.template().hasher()
     }
 
     /// Slots in use, 0..=1.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().load(), 0.0);
-    /// ```
     pub fn load(&self) -> f64 {
         let used = sum(self.filters().map(|filter| filter.load() * filter.slots() as f64));
         used / self.slots().max(1) as f64
@@ -111,38 +67,26 @@ impl Generations {
 
     /// Bits of every key's hash that are remembered. A question meets all generations: the
     /// false-positive rate with n items in them together is n / 2^`hash_bits`.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().hash_bits(), 64.0);
-    /// ```
     pub fn hash_bits(&self) -> f64 {
-        self.mould().hash_bits()
+        self.template().hash_bits()
     }
 
     /// Probability that `contains` is true for a key that is absent, with the items there are now.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().false_positive_rate(), 0.0);
-    /// ```
     pub fn false_positive_rate(&self) -> f64 {
         sum(self.filters().map(CuckooFilter::false_positive_rate)).min(1.0)
     }
 
-    /// Bytes of memory, those of the mould included.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().memory_bytes() < 300_000);
-    /// ```
+    /// Bytes of memory, those of the template included.
     pub fn memory_bytes(&self) -> usize {
-        let mould = self.aging.as_ref().map_or(0, |aging| aging.mould.memory_bytes());
-        mould + self.filters().map(CuckooFilter::memory_bytes).sum::<usize>()
+        let template = self.aging.as_ref().map_or(0, |aging| aging.template.memory_bytes());
+        template + self.filters().map(CuckooFilter::memory_bytes).sum::<usize>()
     }
 
     pub(super) fn filters(&self) -> impl Iterator<Item = &CuckooFilter> {
         self.live.iter().map(|live| &live.filter)
     }
 
-    fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
+    pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
         self.filters().map(of).fold(0, u64::saturating_add)
     }
 }
@@ -155,7 +99,7 @@ impl fmt::Debug for Generations {
             .field("clock", &self.clock())
             .field("live", &self.live.len())
             .field("len", &self.len())
-            .field("mould", self.mould())
+            .field("template", self.template())
             .finish_non_exhaustive()
     }
 }

@@ -1,23 +1,30 @@
 //! Generations as bytes.
 //!
 //! ```text
-//! header | mould | generation | ... | table | trailer
+//! header | template | generation | ... | table | trailer
 //! ```
 //!
-//! Mould and generations are filters as they are in files of their own, each at a multiple of 4096. A
+//! Template and generations are filters as they are in files of their own, each at a multiple of 4096. A
 //! filter that never forgets is written as a file of its own. `docs/format.md`, section 7, is the
 //! normative text.
 
+#[cfg(feature = "file")]
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
-use crate::snapshot::{LoadError, snapshot_end};
+use crate::cuckoo::CuckooFilter;
+#[cfg(feature = "file")]
+use crate::snapshot::{self, snapshot_end};
+use crate::snapshot::{LoadError, SecretKey, sealed};
 use crate::window::Generations;
-use crate::window::header::{Header, MOULD, PAGE, Row, trailer};
-use crate::window::read::{generations_bytes, is_generations, load, map, walk};
+use crate::window::header::{Header, PAGE, Row, TEMPLATE, trailer};
+#[cfg(feature = "mmap")]
+use crate::window::read::map;
+#[cfg(feature = "file")]
+use crate::window::read::{generations_bytes, walk};
+use crate::window::read::{is_generations, load};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -26,22 +33,15 @@ impl Generations {
     /// # Errors
     ///
     /// Those of `out`.
-    ///
-    /// ```
-    /// let mut bytes = Vec::new();
-    /// coua::Generations::default().write_to(&mut bytes)?;
-    /// assert!(coua::Generations::from_bytes(&bytes, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        let Some(aging) = &self.aging else { return self.mould().write_to(out) };
+        let Some(aging) = &self.aging else { return self.template().write_to(out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
         let mut out = Counted { out, at: 0, sum: Xxh3::new() };
         out.write_all(&header)?;
         let mut table = Vec::new();
         let live = self.live.iter().map(|live| (live.number, &live.filter));
-        for (number, filter) in [(MOULD, &aging.mould)].into_iter().chain(live) {
+        for (number, filter) in [(TEMPLATE, &aging.template)].into_iter().chain(live) {
             out.pad()?;
             let offset = out.at;
             out.sum = Xxh3::new();
@@ -62,15 +62,7 @@ impl Generations {
     /// # Errors
     ///
     /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not looked at.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// assert_eq!(coua::Generations::snapshot_bytes(&file)?, file.metadata()?.len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    #[cfg(feature = "file")]
     pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
         file.rewind()?;
         if is_generations(&mut file)? {
@@ -80,102 +72,42 @@ impl Generations {
         }
     }
 
-    /// Reads the snapshot in the first `bytes` bytes of a regular file, and checks every byte; `key` is the
-    /// secret `SipHash` key, if it has one. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`]: every damaged or foreign byte is found, before memory is taken for it.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// let bytes = file.metadata()?.len();
-    /// assert!(coua::Generations::read_file(&file, bytes, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_file(
-        mut file: &File,
-        bytes: u64,
-        key: Option<[u8; 16]>,
-    ) -> Result<Self, LoadError> {
-        file.rewind()?;
-        if is_generations(&mut file)? {
-            return load(&mut file, bytes, key);
-        }
-        CuckooFilter::read_part(file.take(bytes), bytes, key).map(Self::from)
-    }
-
-    /// As [`read_file`](Self::read_file), but what can be mapped is used where it lies, each generation as
-    /// [`CuckooFilter::map`] does: opening costs the bytes outside the segments, and damage in those is
-    /// left to [`verify`](Self::verify). O(segments + side tables).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// let bytes = file.metadata()?.len();
-    /// assert!(coua::Generations::map_file(&file, bytes, None)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_file(mut file: &File, bytes: u64, key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        file.rewind()?;
-        if is_generations(&mut file)? {
-            return map(file, bytes, key);
-        }
-        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
-    }
-
     /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
     /// besides that of the side tables, and without the key. O(bytes).
     ///
     /// # Errors
     ///
-    /// As [`read_file`](Self::read_file), for what is damaged; not for what was forged.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// coua::CuckooFilter::new().save_atomically(&path)?;
-    /// let file = std::fs::File::open(&path)?;
-    /// coua::Generations::verify(&file, file.metadata()?.len())?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`LoadError`] for what is damaged; not for what was forged.
+    #[cfg(feature = "file")]
     pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
         file.rewind()?;
         if !is_generations(&mut file)? {
-            return CuckooFilter::verify_part(file, bytes);
+            return snapshot::verify(file, bytes);
         }
         walk(&mut file, bytes, |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
             .map(drop)
     }
+}
 
-    /// Reads a snapshot from memory. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_file`](Self::read_file).
-    ///
-    /// ```
-    /// assert!(coua::Generations::from_bytes(b"not a filter", None).is_err());
-    /// ```
-    pub fn from_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, LoadError> {
-        let mut input = Cursor::new(bytes);
+impl sealed::Snapshot for Generations {
+    fn read(mut input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
         if is_generations(&mut input)? {
-            return load(&mut input, bytes.len() as u64, key);
+            return load(&mut input, bytes, key);
         }
-        let filter = match key {
-            Some(key) => CuckooFilter::from_bytes_with_key(bytes, key),
-            None => CuckooFilter::from_bytes(bytes),
-        };
-        filter.map(Self::from)
+        <CuckooFilter as sealed::Snapshot>::read(input, bytes, key).map(Self::from)
+    }
+
+    /// Only filters that never forget can be read: where the others' table begins, their end says.
+    fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
+        <CuckooFilter as sealed::Snapshot>::read_stream(input, key).map(Self::from)
+    }
+
+    #[cfg(feature = "mmap")]
+    fn map(mut file: &File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+        if is_generations(&mut file)? {
+            return map(file, bytes, key);
+        }
+        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
     }
 }
 

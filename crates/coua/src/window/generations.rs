@@ -1,7 +1,7 @@
 //! The filter of filters: what it is made of.
 
+use crate::cuckoo::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason};
-use crate::filter::{CuckooFilter, WhenFull};
 use crate::window::Window;
 
 /// A filter that forgets by age; or one that never forgets, which is a [`CuckooFilter`] behind another
@@ -11,18 +11,20 @@ use crate::window::Window;
 ///
 /// With g generations alive (at most one more than the window has; one without a window) an operation
 /// on one key takes O(g) expected time, and so does each key of a batch. The first item of a generation
-/// makes a copy of the mould: O(segments) of that. What describes it takes O(g). What may take longer
+/// makes a copy of the template: O(segments) of that. What describes it takes O(g). What may take longer
 /// says so.
 ///
 /// ```
-/// use coua::{Clock, CuckooFilter, Generations, Window};
+/// use coua::CuckooFilter;
+/// use coua::window::{Clock, Generations, Window};
+///
 /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
 /// let mut seen = Generations::new(hour, CuckooFilter::new());
-/// seen.advance(1_000_000_000, &mut ());
+/// seen.advance(1_000_000_000);
 /// seen.insert_unique("a")?;
-/// seen.advance(1_000_000_000 + 3_600_000, &mut ());
+/// seen.advance(1_000_000_000 + 3_600_000);
 /// assert!(seen.contains("a"));
-/// seen.advance(1_000_000_000 + 3_600_000 + 600_000, &mut ());
+/// seen.advance(1_000_000_000 + 3_600_000 + 600_000);
 /// assert!(!seen.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -44,7 +46,7 @@ pub(super) struct Aging {
     /// Where a time is the clock's, it is the beginning of its generation; counts are exact.
     pub(super) clock: u64,
     /// Empty; every generation begins as a copy.
-    pub(super) mould: CuckooFilter,
+    pub(super) template: CuckooFilter,
     /// Items forgotten, and items too old to be remembered, since this value was made.
     pub(super) forgotten: u64,
     pub(super) outdated: u64,
@@ -64,54 +66,29 @@ pub struct Generation<'a> {
 }
 
 impl Generations {
-    /// A filter that forgets. Every generation begins as a copy of `mould`, an empty filter; its
+    /// A filter that forgets. Every generation begins as a copy of `template`, an empty filter; its
     /// `max_items` are the items of all generations together.
     ///
     /// # Panics
     ///
-    /// If `mould` holds items.
-    ///
-    /// ```
-    /// use coua::{Clock, CuckooFilter, Generations, Window};
-    /// let last = Window::new(Clock::Count, 1_000_000, 10)?;
-    /// assert!(Generations::new(last, CuckooFilter::new()).is_empty());
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
-    pub fn new(window: Window, mould: CuckooFilter) -> Self {
-        assert!(mould.is_empty(), "generations begin empty");
-        let aging = Aging { window, clock: 0, mould, forgotten: 0, outdated: 0 };
+    /// If `template` holds items.
+    pub fn new(window: Window, template: CuckooFilter) -> Self {
+        assert!(template.is_empty(), "generations begin empty");
+        let aging = Aging { window, clock: 0, template, forgotten: 0, outdated: 0 };
         Self { live: Vec::new(), aging: Some(aging) }
     }
 
     /// The window; none if it never forgets.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().window().is_none());
-    /// ```
     pub fn window(&self) -> Option<Window> {
         self.aging.as_ref().map(|aging| aging.window)
     }
 
     /// The present, as far as it was told: where items have times, to the beginning of a generation.
-    ///
-    /// ```
-    /// # use coua::{Clock, CuckooFilter, Generations, Window};
-    /// # let window = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let mut seen = Generations::new(window, CuckooFilter::new());
-    /// seen.advance(1_234_567, &mut ());
-    /// assert_eq!(seen.clock(), 1_230_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn clock(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }
 
     /// What is remembered, by age, the oldest first. A generation without items may be missing.
-    ///
-    /// ```
-    /// let endless = coua::Generations::default();
-    /// assert_eq!(endless.generations().count(), 1);
-    /// ```
     pub fn generations(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
         let step = self.window().map_or(u64::MAX, |window| window.step());
         self.live.iter().map(move |Live { number, filter }| {
@@ -121,40 +98,44 @@ impl Generations {
     }
 
     /// What every generation is like: its hash, its rate, its limits.
-    ///
-    /// ```
-    /// assert_eq!(coua::Generations::default().mould().slots_per_bucket(), 4);
-    /// ```
-    pub fn mould(&self) -> &CuckooFilter {
+    pub fn template(&self) -> &CuckooFilter {
         match &self.aging {
-            Some(aging) => &aging.mould,
+            Some(aging) => &aging.template,
             None => &self.live[0].filter,
         }
     }
 
     /// The filter, if it never forgets.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().endless().is_some());
-    /// ```
-    pub fn endless(&self) -> Option<&CuckooFilter> {
+    pub fn unbounded(&self) -> Option<&CuckooFilter> {
         if self.aging.is_some() { None } else { Some(&self.live[0].filter) }
     }
 
-    /// As [`endless`](Self::endless), to be changed.
-    ///
-    /// ```
-    /// let mut seen = coua::Generations::default();
-    /// seen.endless_mut().map(|filter| filter.reserve(1_000_000)).transpose()?;
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn endless_mut(&mut self) -> Option<&mut CuckooFilter> {
+    /// As [`unbounded`](Self::unbounded), to be changed.
+    pub fn unbounded_mut(&mut self) -> Option<&mut CuckooFilter> {
         if self.aging.is_some() { None } else { Some(&mut self.live[0].filter) }
+    }
+
+    /// The filter of a generation that the window reaches, which may have to be made.
+    pub(super) fn generation(&mut self, number: u64) -> Result<&mut CuckooFilter, Full> {
+        let place = match (self.live.binary_search_by_key(&number, |live| live.number), &self.aging)
+        {
+            (Ok(place), _) => place,
+            (Err(place), Some(aging)) => {
+                let copy = aging.template.try_clone();
+                let reason = FullReason::OutOfMemory;
+                let filter = copy.map_err(|_| Full { reason, ..self.full() })?;
+                self.live.insert(place, Live { number, filter });
+                place
+            }
+            // Without a window there is nothing but the first one.
+            (Err(_), None) => 0,
+        };
+        Ok(&mut self.live[place].filter)
     }
 
     /// Items that may be in all generations together.
     pub(super) fn limit(&self) -> u64 {
-        match self.mould().when_full() {
+        match self.template().when_full() {
             WhenFull::ExceedRate => u64::MAX,
             _ => self.max_items(),
         }

@@ -14,15 +14,15 @@ pub(super) const ROW_BYTES: u64 = 32;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// Parts begin at a multiple of this.
 pub(super) const PAGE: u64 = 4096;
-/// The number of the mould.
-pub(crate) const MOULD: u64 = u64::MAX;
+/// The number of the template.
+pub(crate) const TEMPLATE: u64 = u64::MAX;
 
 /// What stands before the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) window: Window,
     pub(crate) time: u64,
-    /// The mould and the generations.
+    /// The template and the generations.
     pub(crate) parts: u64,
 }
 

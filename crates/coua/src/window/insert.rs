@@ -1,42 +1,23 @@
 //! Inserting many items, each into the generation of its time.
 //!
-//! A batch is cut into *stretches* in which nothing is forgotten, so that all generations can be asked
-//! about a whole stretch at once; and the new items of a stretch into *runs* for one generation, which
+//! A batch is cut into *chunks* in which nothing is forgotten, so that all generations can be asked
+//! about a whole chunk at once; and the new items of a chunk into *runs* for one generation, which
 //! that generation takes as a batch. The answers are those of one call after the other.
 
 use std::ops::Range;
 
-use crate::KeyHash;
-use crate::error::{BatchFull, Full, Insertion};
-use crate::window::change::{Change, Ledger, When};
-use crate::window::stretch::Stretch;
+use crate::error::{BatchFull, Insertion};
+use crate::hash::{Key, KeyHash};
+use crate::window::change::{Change, ChangeLog, Logged, When};
+use crate::window::chunk::Chunk;
 use crate::window::{Clock, Generations};
 
 /// Fewer items are not worth asking all generations at once.
-const SHORTEST_STRETCH: usize = 16;
+const SHORTEST_CHUNK: usize = 16;
 
-impl Generations {
-    /// Adds the key at present if it is not remembered, and says which.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if it is absent and there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// use coua::{Generations, Insertion};
-    /// let mut seen = Generations::default();
-    /// assert_eq!(seen.insert_unique("a")?, Insertion::Inserted);
-    /// assert_eq!(seen.insert_unique("a")?, Insertion::AlreadyPresent);
-    /// # Ok::<(), coua::Full>(())
-    /// ```
-    pub fn insert_unique<K: AsRef<[u8]>>(&mut self, key: K) -> Result<Insertion, Full> {
-        let (hash, mut outcomes) = (self.hasher().hash(key.as_ref()), Vec::new());
-        let done = self.insert_unique_hash_batch(&[hash], When::Now, &mut outcomes, &mut ());
-        done.map_err(|stopped| stopped.full).map(|()| outcomes[0])
-    }
-
-    /// Adds many keys that are hashed already, each if it is not remembered; `outcomes` is cleared and
-    /// then holds one answer for each key processed.
+impl<L: ChangeLog> Logged<'_, L> {
+    /// Adds many keys, each if it is not remembered; `outcomes` is cleared and then holds one answer for
+    /// each key, in order, also if the batch is refused.
     ///
     /// A repeat changes nothing: an item's age counts from when it was inserted, not from when it was
     /// last seen. An item too old for the window that is not remembered counts as
@@ -47,105 +28,89 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room.
+    /// [`BatchFull`] at the first absent key without room: from there on all answers are
+    /// [`Insertion::Refused`].
     ///
     /// # Panics
     ///
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
     ///
     /// ```
-    /// use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+    /// use coua::CuckooFilter;
+    /// use coua::Insertion::{AlreadyPresent, Inserted};
+    /// use coua::window::{Clock, Generations, When, Window};
+    ///
     /// let minute = Window::new(Clock::Given, 60_000, 6)?;
     /// let mut seen = Generations::new(minute, CuckooFilter::new());
-    /// let (hashes, mut outcomes) = ([7, 7, 7].map(KeyHash::from_u64), Vec::new());
-    /// let when = When::Each(&[5_000, 30_000, 90_000]);
-    /// seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ())?;
-    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent, Insertion::Inserted]);
+    /// let (when, mut outcomes) = (When::Each(&[5_000, 30_000, 90_000]), Vec::new());
+    /// seen.logged(&mut ()).insert_unique_batch_into(&["a", "a", "a"], when, &mut outcomes)?;
+    /// assert_eq!(outcomes, [Inserted, AlreadyPresent, Inserted]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_unique_hash_batch(
+    pub fn insert_unique_batch_into<K: Key>(
         &mut self,
-        hashes: &[KeyHash],
+        keys: &[K],
         when: When<'_>,
         outcomes: &mut Vec<Insertion>,
-        ledger: &mut impl Ledger,
     ) -> Result<(), BatchFull> {
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let when = when.part(0..hashes.len());
-        if let Some(filter) = self.endless_mut() {
-            let result = filter.insert_unique_hash_batch(hashes, outcomes);
-            let inserted = hashes.iter().zip(&*outcomes);
-            for (hash, _) in inserted.filter(|(_, what)| **what == Insertion::Inserted) {
-                ledger.changed(Change::Insert, 0, *hash);
+        if let Some(filter) = self.filter.unbounded_mut() {
+            let result = filter.insert_unique_batch_into(hashes, outcomes);
+            for (hash, _) in hashes.iter().zip(&*outcomes).filter(|(_, what)| what.is_new()) {
+                self.log.changed(Change::Insert, 0, *hash);
             }
             return result;
         }
         outcomes.clear();
-        while outcomes.len() < hashes.len() {
-            let begin = outcomes.len();
-            let end = self.end_of_stretch(begin..hashes.len(), when, ledger);
-            let (hashes, when) = (&hashes[begin..end], when.part(begin..end));
-            outcomes.resize(end, Insertion::AlreadyPresent);
-            let outcomes_of = &mut outcomes[begin..];
-            let mut stretch = Stretch {
-                into: self,
-                hashes,
-                when,
-                outcomes: outcomes_of,
-                ledger,
-                changed: vec![],
-            };
-            match stretch.insert_absent() {
-                Ok(processed) => outcomes.truncate(begin + processed),
-                Err(BatchFull { done, full }) => {
-                    outcomes.truncate(begin + done);
-                    return Err(BatchFull { done: begin + done, full });
+        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
+        let mut done = 0;
+        while done < hashes.len() {
+            let end = self.end_of_chunk(done..hashes.len(), when);
+            let (hashes, when) = (&hashes[done..end], when.part(done..end));
+            let outcomes_of = &mut outcomes[done..end];
+            let chunk = Chunk { into: self, hashes, when, outcomes: outcomes_of, changed: vec![] };
+            match chunk.insert_absent() {
+                Ok(processed) => done += processed,
+                Err(stopped) => {
+                    done += stopped.done;
+                    outcomes[done..].fill(Insertion::Refused);
+                    return Err(BatchFull { done, full: stopped.full });
                 }
             }
         }
         Ok(())
     }
 
-    /// Adds a copy of many keys that are hashed already, but not of those too old for the window.
-    /// O(keys) expected, and O(generations) wherever an item goes to another generation than the one
-    /// before.
+    /// Adds a copy of many keys, but not of those too old for the window. O(keys) expected, and
+    /// O(generations) wherever an item goes to another generation than the one before.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room.
+    /// [`BatchFull`] at the first key without room: it tells how many are in.
     ///
     /// # Panics
     ///
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    ///
-    /// ```
-    /// use coua::{Generations, KeyHash, When};
-    /// let mut seen = Generations::default();
-    /// seen.insert_hash_batch(&[KeyHash::from_u64(1)], When::Now, &mut ())?;
-    /// assert_eq!(seen.len(), 1);
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn insert_hash_batch(
-        &mut self,
-        hashes: &[KeyHash],
-        when: When<'_>,
-        ledger: &mut impl Ledger,
-    ) -> Result<(), BatchFull> {
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let when = when.part(0..hashes.len());
-        if self.window().is_none() {
-            let filter = self.generation(0).map_err(|full| BatchFull { done: 0, full })?;
-            let result = filter.insert_hash_batch(hashes);
+        if let Some(filter) = self.filter.unbounded_mut() {
+            let result = filter.insert_batch(hashes);
             let done = result.as_ref().map_or_else(|stopped| stopped.done, |()| hashes.len());
-            hashes[..done].iter().for_each(|hash| ledger.changed(Change::Insert, 0, *hash));
+            hashes[..done].iter().for_each(|hash| self.log.changed(Change::Insert, 0, *hash));
             return result;
         }
         let mut done = 0;
         while done < hashes.len() {
-            let end = self.end_of_stretch(done..hashes.len(), when, ledger);
-            let target = self.target(when, done);
-            let room = self.room();
-            let same = (done..end).take(room).take_while(|&at| self.target(when, at) == target);
-            let run = &hashes[done..done + same.count()];
-            done += self.insert_copies(done, target, run, ledger)?;
+            let end = self.end_of_chunk(done..hashes.len(), when);
+            let target = self.filter.target(when, done);
+            let room = self.filter.room();
+            let is_same = |&at: &usize| self.filter.target(when, at) == target;
+            let run = (done..end).take(room).take_while(is_same).count();
+            done += self.insert_copies(done, target, &hashes[done..done + run])?;
         }
         Ok(())
     }
@@ -156,22 +121,21 @@ impl Generations {
         done: usize,
         target: Option<u64>,
         run: &[KeyHash],
-        ledger: &mut impl Ledger,
     ) -> Result<usize, BatchFull> {
         let Some(number) = target else {
             // They need no room.
             let items = run.len().max(1);
-            self.note_outdated(items);
+            self.filter.note_outdated(items);
             return Ok(items);
         };
         if run.is_empty() {
-            return Err(BatchFull { done, full: self.full() });
+            return Err(BatchFull { done, full: self.filter.full() });
         }
-        let filter = self.generation(number).map_err(|full| BatchFull { done, full })?;
-        let result = filter.insert_hash_batch(run);
+        let filter = self.filter.generation(number).map_err(|full| BatchFull { done, full })?;
+        let result = filter.insert_batch(run);
         let taken = result.as_ref().map_or_else(|stopped| stopped.done, |()| run.len());
-        run[..taken].iter().for_each(|hash| ledger.changed(Change::Insert, number, *hash));
-        self.count(taken, ledger);
+        run[..taken].iter().for_each(|hash| self.log.changed(Change::Insert, number, *hash));
+        self.count(taken);
         result.map_err(|stopped| BatchFull { done: done + stopped.done, full: stopped.full })?;
         Ok(taken)
     }
@@ -179,25 +143,36 @@ impl Generations {
     /// Advances to the time of the first item, and gives where the first one follows that is of a later
     /// generation. Where items are the clock that cannot be foretold: then it gives a place soon after, for
     /// what follows is asked about again.
-    fn end_of_stretch(
-        &mut self,
-        items: Range<usize>,
-        when: When<'_>,
-        ledger: &mut impl Ledger,
-    ) -> usize {
-        let Some(window) = self.window() else { return items.end };
+    fn end_of_chunk(&mut self, items: Range<usize>, when: When<'_>) -> usize {
+        let Some(window) = self.filter.window() else { return items.end };
         if window.clock() == Clock::Count {
-            let soon = self.room().saturating_mul(2).max(SHORTEST_STRETCH);
+            let soon = self.filter.room().saturating_mul(2).max(SHORTEST_CHUNK);
             return items.end.min(items.start.saturating_add(soon));
         }
         let (When::Each(times), Clock::Given) = (when, window.clock()) else { return items.end };
-        self.advance(times[items.start], ledger);
-        let present = window.generation_of(self.clock());
+        self.advance(times[items.start]);
+        let present = window.generation_of(self.filter.clock());
         let is_later = |time: &u64| window.generation_of(*time) > present;
-        let stretch = times[items.clone()].iter().position(is_later);
-        stretch.map_or(items.end, |length| items.start + length)
+        let length = times[items.clone()].iter().position(is_later);
+        length.map_or(items.end, |length| items.start + length)
     }
 
+    /// Counts items that were inserted, where they are the clock. Whether a generation is full now.
+    pub(super) fn count(&mut self, inserted: usize) -> bool {
+        let Some(window) = self.filter.window().filter(|window| window.clock() == Clock::Count)
+        else {
+            return false;
+        };
+        let before = self.filter.clock();
+        if inserted > 0 {
+            self.filter.set_clock(before.saturating_add(inserted as u64));
+            self.log.clock_set(self.filter.clock());
+        }
+        window.generation_of(self.filter.clock()) > window.generation_of(before)
+    }
+}
+
+impl Generations {
     /// The generation into which an item goes; none if it is too old.
     pub(super) fn target(&self, when: When<'_>, item: usize) -> Option<u64> {
         let aging = self.aging.as_ref()?;
@@ -220,42 +195,9 @@ impl Generations {
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 
-    /// Counts items that were inserted, where they are the clock. Whether a generation is full now.
-    pub(super) fn count(&mut self, inserted: usize, ledger: &mut impl Ledger) -> bool {
-        let Some(window) = self.window().filter(|window| window.clock() == Clock::Count) else {
-            return false;
-        };
-        let before = self.clock();
-        if inserted > 0 {
-            self.turn(before.saturating_add(inserted as u64));
-            ledger.turned(self.clock());
-        }
-        window.generation_of(self.clock()) > window.generation_of(before)
-    }
-
     pub(super) fn note_outdated(&mut self, items: usize) {
         if let Some(aging) = &mut self.aging {
             aging.outdated += items as u64;
-        }
-    }
-}
-
-impl When<'_> {
-    /// Of some of the items.
-    ///
-    /// # Panics
-    ///
-    /// If there are not as many.
-    ///
-    /// ```
-    /// use coua::When;
-    /// let when = When::Each(&[1, 2, 3]).part(1..3);
-    /// assert!(matches!(when, When::Each([2, 3])));
-    /// ```
-    pub fn part(self, items: Range<usize>) -> Self {
-        match self {
-            Self::Now => Self::Now,
-            Self::Each(times) => Self::Each(&times[items]),
         }
     }
 }

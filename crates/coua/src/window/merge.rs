@@ -6,10 +6,6 @@ use crate::window::{Clock, Generations, WindowMergeError};
 
 impl Generations {
     /// Gives memory back after removals, in every generation. O(slots).
-    ///
-    /// ```
-    /// coua::Generations::default().compact();
-    /// ```
     pub fn compact(&mut self) {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
@@ -19,18 +15,13 @@ impl Generations {
     /// # Errors
     ///
     /// [`OutOfMemory`] if there is not as much memory again.
-    ///
-    /// ```
-    /// assert!(coua::Generations::default().try_clone()?.is_empty());
-    /// # Ok::<(), coua::OutOfMemory>(())
-    /// ```
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
         let aging = self
             .aging
             .as_ref()
-            .map(|aging| Ok(Aging { mould: aging.mould.try_clone()?, ..*aging }));
+            .map(|aging| Ok(Aging { template: aging.template.try_clone()?, ..*aging }));
         Ok(Self {
             live: self.live.iter().map(copied).collect::<Result<_, _>>()?,
             aging: aging.transpose()?,
@@ -46,7 +37,7 @@ impl Generations {
     /// changed then.
     ///
     /// ```
-    /// let (mut one, mut two) = (coua::Generations::default(), coua::Generations::default());
+    /// let (mut one, mut two) = (coua::window::Generations::default(), coua::window::Generations::default());
     /// two.insert_unique("a")?;
     /// one.merge(&two)?;
     /// assert!(one.contains("a"));
@@ -56,7 +47,7 @@ impl Generations {
         if self.window() != other.window() {
             return Err(WindowMergeError::Window);
         }
-        if let (Some(into), Some(from)) = (self.endless_mut(), other.endless()) {
+        if let (Some(into), Some(from)) = (self.unbounded_mut(), other.unbounded()) {
             return Ok(into.merge(from)?);
         }
         if self.window().is_some_and(|window| window.clock() == Clock::Count) {
@@ -65,7 +56,7 @@ impl Generations {
         let reason = FullReason::OutOfMemory;
         let no_memory = |_| MergeError::Full(Full { reason, ..self.full() });
         let mut merged = self.try_clone().map_err(no_memory)?;
-        merged.turn(other.clock());
+        merged.set_clock(other.clock());
         for Live { number, filter } in &other.live {
             if merged.remembers(*number) {
                 merged.generation(*number).map_err(MergeError::Full)?.merge(filter)?;

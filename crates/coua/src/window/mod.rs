@@ -15,6 +15,7 @@
 
 mod ask;
 mod change;
+mod chunk;
 mod describe;
 mod error;
 mod file;
@@ -23,12 +24,11 @@ mod header;
 mod insert;
 mod merge;
 mod read;
-mod stretch;
 
-pub use change::{Change, Ledger, When};
+pub use change::{Change, ChangeLog, Logged, When};
 pub use error::{WindowError, WindowMergeError};
 pub use generations::{Generation, Generations};
-pub(crate) use header::MOULD;
+pub(crate) use header::TEMPLATE;
 pub(crate) use read::{generations_bytes, is_generations, outline};
 
 /// Generations of a window at most: a question asks them all.
@@ -48,10 +48,10 @@ pub enum Clock {
 /// How long items are remembered, and how exactly. Everything about it takes O(1).
 ///
 /// ```
-/// use coua::{Clock, Window};
+/// use coua::window::{Clock, Window};
 /// let week = Window::new(Clock::Arrival, 7 * 24 * 3_600_000, 7)?;
 /// assert_eq!(week.step(), 24 * 3_600_000);
-/// # Ok::<(), coua::WindowError>(())
+/// # Ok::<(), coua::window::WindowError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -68,14 +68,6 @@ impl Window {
     ///
     /// [`WindowError`] unless 1 <= `generations` <= 1000 and `generations` <= `length`, and rounded up it
     /// is below 2^62.
-    ///
-    /// ```
-    /// use coua::{Clock, Window};
-    /// let last = Window::new(Clock::Count, 1_000, 300)?;
-    /// assert_eq!(last.length(), 1_200);
-    /// assert!(Window::new(Clock::Count, 10, 11).is_err());
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
     pub fn new(clock: Clock, length: u64, generations: u32) -> Result<Self, WindowError> {
         if !(1..=MOST_GENERATIONS).contains(&generations) {
             return Err(WindowError::Generations { found: generations, most: MOST_GENERATIONS });
@@ -89,49 +81,21 @@ impl Window {
     }
 
     /// What the time is.
-    ///
-    /// ```
-    /// # use coua::{Clock, Window};
-    /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
-    /// assert_eq!(hour.clock(), Clock::Arrival);
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
     /// How long items are remembered at least.
-    ///
-    /// ```
-    /// # use coua::{Clock, Window};
-    /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
-    /// assert_eq!(hour.length(), 3_600_000);
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
     pub fn length(&self) -> u64 {
         self.step * u64::from(self.generations)
     }
 
     /// The length of a generation: how much longer than that they are remembered at most.
-    ///
-    /// ```
-    /// # use coua::{Clock, Window};
-    /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
-    /// assert_eq!(hour.step(), 600_000);
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
     pub fn step(&self) -> u64 {
         self.step
     }
 
     /// How many generations the window is long. One more is alive: the one that is being filled.
-    ///
-    /// ```
-    /// # use coua::{Clock, Window};
-    /// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
-    /// assert_eq!(hour.generations(), 6);
-    /// # Ok::<(), coua::WindowError>(())
-    /// ```
     pub fn generations(&self) -> u32 {
         self.generations
     }

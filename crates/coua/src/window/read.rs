@@ -1,17 +1,20 @@
 //! Reading a file of generations. The bytes are hostile until checked; what a part holds is checked by
 //! the reader of filters.
 
+#[cfg(feature = "mmap")]
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::filter::CuckooFilter;
-use crate::snapshot::{LoadError, Part, snapshot_end};
+use crate::cuckoo::CuckooFilter;
+#[cfg(feature = "file")]
+use crate::snapshot::snapshot_end;
+use crate::snapshot::{LoadError, Part, SecretKey, sealed};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
-    END_MAGIC, HEADER_BYTES, Header, MAGIC, MOULD, PAGE, ROW_BYTES, Row, TRAILER_BYTES, VERSION,
+    END_MAGIC, HEADER_BYTES, Header, MAGIC, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION,
     trailer, u64_at,
 };
 
@@ -25,6 +28,7 @@ pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
 }
 
 /// The length of a file of generations, from the headers of its parts.
+#[cfg(feature = "file")]
 pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
@@ -47,14 +51,11 @@ pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, L
 pub(super) fn load(
     input: &mut (impl Read + Seek),
     length: u64,
-    key: Option<[u8; 16]>,
+    key: SecretKey,
 ) -> Result<Generations, LoadError> {
     let mut made = Assembly(None);
     walk(input, length, |header, row, part| {
-        let filter = match key {
-            Some(key) => CuckooFilter::read_from_with_key(part, key)?,
-            None => CuckooFilter::read_from(part)?,
-        };
+        let filter = <CuckooFilter as sealed::Snapshot>::read_stream(part, key)?;
         made.add(header, row, filter)
     })?;
     made.finish()
@@ -62,11 +63,8 @@ pub(super) fn load(
 
 /// [`load`], but the parts are mapped: what stands beside their segments is checked, and the checksums over
 /// whole parts are not.
-pub(super) fn map(
-    mut file: &File,
-    length: u64,
-    key: Option<[u8; 16]>,
-) -> Result<Generations, LoadError> {
+#[cfg(feature = "mmap")]
+pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Generations, LoadError> {
     let (header, rows) = outline(&mut file, length)?;
     let mut made = Assembly(None);
     let mut at = HEADER_BYTES as u64;
@@ -88,9 +86,9 @@ struct Assembly(Option<Generations>);
 impl Assembly {
     fn add(&mut self, header: &Header, row: &Row, filter: CuckooFilter) -> Result<(), LoadError> {
         match &mut self.0 {
-            None if row.number == MOULD && filter.is_empty() => {
+            None if row.number == TEMPLATE && filter.is_empty() => {
                 let (window, clock) = (header.window, header.time);
-                let aging = Aging { window, clock, mould: filter, forgotten: 0, outdated: 0 };
+                let aging = Aging { window, clock, template: filter, forgotten: 0, outdated: 0 };
                 self.0 = Some(Generations { live: Vec::new(), aging: Some(aging) });
             }
             Some(made) if made.fits(row.number, &filter) => {
@@ -109,15 +107,15 @@ impl Assembly {
 impl Generations {
     /// Whether a filter can be the next generation.
     fn fits(&self, number: u64, filter: &CuckooFilter) -> bool {
-        let (mould, last) = (self.mould(), self.live.last().map(|live| live.number));
+        let (template, last) = (self.template(), self.live.last().map(|live| live.number));
         last.is_none_or(|last| last < number)
             && self.remembers(number)
-            && filter.hasher() == mould.hasher()
-            && filter.policy == mould.policy
-            && filter.layout() == mould.layout()
-            && filter.slots_per_bucket() == mould.slots_per_bucket()
-            && filter.geometry.resolves(&mould.geometry)
-            && mould.geometry.resolves(&filter.geometry)
+            && filter.hasher() == template.hasher()
+            && filter.policy() == template.policy()
+            && filter.layout() == template.layout()
+            && filter.slots_per_bucket() == template.slots_per_bucket()
+            && filter.geometry().resolves(template.geometry())
+            && template.geometry().resolves(filter.geometry())
     }
 }
 

@@ -20,7 +20,7 @@ macro_rules! check_batches_of_keys {
             for size in [1, 2, 63, 64, 65, 500, 1000] {
                 #[allow(unused_mut, reason = "some filters are changed through shared references")]
                 let [mut single, mut batched] = [(); 2].map(|()| $build(builder.clone()));
-                let (keys, (mut outcomes, mut answers)) = (keys::keys(size), (vec![], vec![]));
+                let keys = keys::keys(size);
                 let (more, gone) = (keys::more(&keys), &keys::more(&keys)[..=size]);
 
                 batched.insert_batch(&keys).unwrap();
@@ -29,18 +29,17 @@ macro_rules! check_batches_of_keys {
                 }
                 assert!($bytes(&single) == $bytes(&batched), "{layout:?} {slots} {size}");
 
-                batched.insert_unique_batch(&more, &mut outcomes).unwrap();
+                let outcomes = batched.insert_unique_batch(&more).unwrap();
                 let one_by_one = more.iter().map(|key| single.insert_unique(key).unwrap());
                 assert!(outcomes.into_iter().eq(one_by_one), "{layout:?} {slots} {size}");
                 assert!($bytes(&single) == $bytes(&batched), "{layout:?} {slots} {size}");
 
-                batched.contains_batch(&more, &mut answers);
+                let answers = batched.contains_batch(&more);
                 assert_eq!(answers, vec![true; more.len()], "{layout:?} {slots} {size}");
-                let mut counts = Vec::new();
-                batched.count_batch(&keys, &mut counts);
+                let counts = batched.count_batch(&keys);
                 assert!(counts.into_iter().eq(keys.iter().map(|key| single.count(key))));
 
-                batched.remove_batch(gone, &mut answers);
+                let answers = batched.remove_batch(gone);
                 assert!(answers.into_iter().eq(gone.iter().map(|key| single.remove(key))));
                 assert!($bytes(&single) == $bytes(&batched), "{layout:?} {slots} {size}");
             }

@@ -7,5 +7,5 @@ pub(crate) const LAYOUTS: [(Layout, u32); 5] = [
     (Layout::Buckets, 2),
     (Layout::Buckets, 4),
     (Layout::Buckets, 8),
-    (Layout::Windows, 2),
+    (Layout::Overlapping, 2),
 ];

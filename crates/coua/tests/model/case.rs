@@ -25,7 +25,7 @@ pub(crate) struct Case {
     pub(crate) slots_per_bucket: u32,
     pub(crate) exactness: Exactness,
     pub(crate) when_full: WhenFull,
-    pub(crate) max_relocations: u32,
+    pub(crate) max_evictions: u32,
     /// Keys that the operations draw from.
     pub(crate) pool: usize,
     /// Some keys lie close together, as nobody's hash makes them.
@@ -52,7 +52,7 @@ impl Case {
             (Layout::Buckets, 2),
             (Layout::Buckets, 4),
             (Layout::Buckets, 8),
-            (Layout::Windows, 2),
+            (Layout::Overlapping, 2),
         ]);
         let most = [2_000, 60_000, 1_000_000][size as usize];
         let capacity = match size {
@@ -76,7 +76,7 @@ impl Case {
             slots_per_bucket,
             exactness,
             when_full: random.pick(&[WhenFull::Grow, WhenFull::Refuse, WhenFull::ExceedRate]),
-            max_relocations: random.pick(&[0, 1, 20, 500, 500, 500]),
+            max_evictions: random.pick(&[0, 1, 20, 500, 500, 500]),
             pool: (items + items / 4) as usize + 8,
             crowded: random.once_in(4),
             steps: [1_500, 1_500, 2_000][size as usize],
@@ -93,7 +93,7 @@ impl Case {
             .layout(self.layout)
             .slots_per_bucket(self.slots_per_bucket)
             .when_full(self.when_full)
-            .max_relocations(self.max_relocations)
+            .max_evictions(self.max_evictions)
             .hasher(KeyHasher::xxh3(self.seed));
         match self.exactness {
             Exactness::Rate(rate) => builder.rate(rate),

@@ -7,6 +7,9 @@
 //!
 //! Every case is drawn from its seed. A failure prints it: `COUA_CASE=small:123` runs that one again.
 
+#[path = "../instruction_sets/mod.rs"]
+mod instruction_sets;
+
 #[path = "../random/mod.rs"]
 mod random;
 
@@ -177,4 +180,10 @@ fn a_billion_operations_agree_with_the_model() {
     println!("{counts:?}, in large filters {large:?}");
     counts.check(&OF_A_BILLION);
     large.check(&IN_LARGE_FILTERS);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn all_of_this_with_fewer_instructions() {
+    instruction_sets::run_again_with(&["bits", "portable"], "all_of_this_with_fewer_instructions");
 }

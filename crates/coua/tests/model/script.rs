@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use coua::{
-    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, MergeError, WhenFull,
+    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, Load, MergeError, WhenFull,
 };
 
 use crate::case::{Case, Size};
@@ -142,7 +142,7 @@ impl Script<'_> {
         let items = self.random.magnitude(self.case.pool as u64);
         let keys: Vec<usize> = (0..items).map(|_| self.key(twin)).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
-        let done = match other.insert_hash_batch(&hashes) {
+        let done = match other.insert_batch(&hashes) {
             Ok(()) => keys.len(),
             Err(stopped) => stopped.done,
         };
@@ -177,7 +177,7 @@ impl Script<'_> {
             (Layout::Buckets, 2),
             (Layout::Buckets, 4),
             (Layout::Buckets, 8),
-            (Layout::Windows, 2),
+            (Layout::Overlapping, 2),
         ]);
         let to = match self.random.below(3) {
             0 => Conversion::Layout { layout, slots_per_bucket },
@@ -219,7 +219,7 @@ impl Script<'_> {
     /// Saved and loaded, a filter is the same to the byte, and stays so whatever is done to both.
     fn reload(&mut self, twin: &mut Twin) {
         let bytes = bytes_of(&twin.filter);
-        let loaded = match CuckooFilter::from_bytes(&bytes) {
+        let loaded = match Load::new().bytes::<CuckooFilter>(&bytes) {
             Ok(loaded) => loaded,
             Err(error) => panic!("{error}"),
         };
@@ -231,9 +231,9 @@ impl Script<'_> {
             let keys: Vec<usize> = (0..count).map(|_| self.key(twin)).collect();
             let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
             let [left, right] = &mut pair;
-            assert_eq!(left.insert_hash_batch(&hashes), right.insert_hash_batch(&hashes));
+            assert_eq!(left.insert_batch(&hashes), right.insert_batch(&hashes));
             for &hash in &hashes[..hashes.len() / 4] {
-                assert_eq!(left.remove_hash(hash), right.remove_hash(hash));
+                assert_eq!(left.remove(hash), right.remove(hash));
             }
         }
         let [left, right] = pair.map(|filter| bytes_of(&filter));

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, WhenFull};
+use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Load, WhenFull};
 
 use crate::counts::{Counts, Event};
 
 /// A call that inserts one key.
 type Insert = fn(&mut CuckooFilter, KeyHash) -> Result<Insertion, Full>;
 
-const ANY: Insert = |filter, hash| filter.insert_hash(hash).map(|()| Insertion::Inserted);
-const UNIQUE: Insert = CuckooFilter::insert_unique_hash;
+const ANY: Insert = |filter, hash| filter.insert(hash).map(|()| Insertion::Inserted);
+const UNIQUE: Insert = CuckooFilter::insert_unique;
 
 /// The filter and what it must answer for each key of a pool.
 pub(crate) struct Twin {
@@ -118,7 +118,7 @@ impl Twin {
     pub(crate) fn insert(&mut self, key: usize) {
         self.counts.add(Event::Change, 1);
         let before = self.bytes_if_nearly_full(1);
-        match self.filter.insert_hash(self.hash(key)) {
+        match self.filter.insert(self.hash(key)) {
             Ok(()) => self.add(key),
             Err(full) => self.check_refusal(full, &[key], before, ANY),
         }
@@ -129,12 +129,13 @@ impl Twin {
         self.counts.add(Event::Change, 1);
         let before = self.bytes_if_nearly_full(1);
         let present = self.expected(key) > 0;
-        match self.filter.insert_unique_hash(self.hash(key)) {
+        match self.filter.insert_unique(self.hash(key)) {
             Ok(Insertion::Inserted) => {
                 assert!(!present, "a key that is present was inserted again");
                 self.add(key);
             }
-            Ok(Insertion::AlreadyPresent) => {
+            Ok(outcome) => {
+                assert_eq!(outcome, Insertion::AlreadyPresent);
                 assert!(present, "an absent key is said to be present");
             }
             Err(full) => {
@@ -148,7 +149,7 @@ impl Twin {
     /// Removes a key for which [`may_remove`](Self::may_remove) holds.
     pub(crate) fn remove(&mut self, key: usize) {
         self.counts.add(Event::Change, 1);
-        let removed = self.filter.remove_hash(self.hash(key));
+        let removed = self.filter.remove(self.hash(key));
         assert_eq!(removed, self.expected(key) > 0, "remove");
         if removed {
             self.take(key);
@@ -162,8 +163,8 @@ impl Twin {
         self.counts.add(Event::Lookup, 2);
         self.counts.add(Event::CountedCopies, u64::from(expected > 1));
         assert!(expected >= self.copies[key], "the model itself");
-        assert_eq!(self.filter.count_hash(hash), expected, "count");
-        assert_eq!(self.filter.contains_hash(hash), expected > 0, "contains");
+        assert_eq!(self.filter.count(hash), expected, "count");
+        assert_eq!(self.filter.contains(hash), expected > 0, "contains");
         assert_eq!(self.filter.len(), self.len, "len");
     }
 
@@ -173,7 +174,7 @@ impl Twin {
 
     pub(crate) fn insert_batch(&mut self, keys: &[usize]) {
         let before = self.bytes_if_nearly_full(keys.len());
-        let result = self.filter.insert_hash_batch(&self.hashes(keys));
+        let result = self.filter.insert_batch(&self.hashes(keys));
         for &key in &keys[..done_of(keys, result)] {
             self.add(key);
         }
@@ -183,12 +184,13 @@ impl Twin {
     pub(crate) fn insert_unique_batch(&mut self, keys: &[usize]) {
         let before = self.bytes_if_nearly_full(keys.len());
         let mut outcomes = vec![Insertion::Inserted];
-        let result = self.filter.insert_unique_hash_batch(&self.hashes(keys), &mut outcomes);
+        let result = self.filter.insert_unique_batch_into(&self.hashes(keys), &mut outcomes);
         let done = done_of(keys, result);
-        assert_eq!(outcomes.len(), done, "one answer for each key processed");
-        for (&key, outcome) in keys.iter().zip(outcomes) {
+        assert_eq!(outcomes.len(), keys.len(), "one answer for each key");
+        assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));
+        for (&key, outcome) in keys[..done].iter().zip(outcomes) {
             assert_eq!(outcome == Insertion::AlreadyPresent, self.expected(key) > 0, "outcome");
-            if outcome == Insertion::Inserted {
+            if outcome.is_new() {
                 self.add(key);
             }
         }
@@ -214,8 +216,7 @@ impl Twin {
 
     /// Removes keys; those that would take a stranger's copy are left out.
     pub(crate) fn remove_batch(&mut self, keys: &[usize]) {
-        let mut held = Vec::new();
-        let mut answers = Vec::new();
+        let (mut held, mut answers) = (Vec::new(), Vec::new());
         for &key in keys {
             if self.may_remove(key) {
                 held.push(key);
@@ -225,8 +226,7 @@ impl Twin {
                 }
             }
         }
-        let mut removed = vec![true];
-        self.filter.remove_hash_batch(&self.hashes(&held), &mut removed);
+        let removed = self.filter.remove_batch(&self.hashes(&held));
         assert_eq!(removed, answers, "remove in a batch");
         self.counts.add(Event::Change, held.len() as u64);
         self.check_some(&held);
@@ -237,11 +237,9 @@ impl Twin {
         let hashes = self.hashes(keys);
         let expected: Vec<u64> = keys.iter().map(|&key| self.expected(key)).collect();
         let present: Vec<bool> = expected.iter().map(|&copies| copies > 0).collect();
-        let mut counts = vec![7];
-        self.filter.count_hash_batch(&hashes, &mut counts);
+        let counts = self.filter.count_batch(&hashes);
         assert_eq!(counts, expected, "count in a batch");
-        let mut answers = vec![true];
-        self.filter.contains_hash_batch(&hashes, &mut answers);
+        let answers = self.filter.contains_batch(&hashes);
         assert_eq!(answers, present, "contains in a batch");
         assert_eq!(self.filter.len(), self.len, "len");
         self.counts.add(Event::Lookup, 2 * keys.len() as u64);
@@ -308,7 +306,7 @@ impl Twin {
         let [taken @ .., refused] = keys else { panic!("no key was refused") };
         let mut wanted = before;
         if !taken.is_empty() {
-            let mut copy = CuckooFilter::from_bytes(&wanted).expect("what a filter wrote");
+            let mut copy = Load::new().bytes::<CuckooFilter>(&wanted).expect("what a filter wrote");
             for &key in taken {
                 insert(&mut copy, self.hash(key)).expect("a batch took it");
             }

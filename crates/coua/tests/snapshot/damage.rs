@@ -1,6 +1,6 @@
 //! Damaged bytes: always an error, without memory, and soon.
 
-use coua::{CuckooFilter, KeyHasher, LoadError};
+use coua::{CuckooFilter, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
 use crate::random::Random;
@@ -8,7 +8,7 @@ use crate::samples::{bytes_of, samples};
 
 /// Loads bytes that must be refused, cheaply.
 fn refused(bytes: &[u8]) -> LoadError {
-    let (result, cost) = measured_load(bytes.len(), || CuckooFilter::from_bytes(bytes));
+    let (result, cost) = measured_load(bytes.len(), || Load::new().bytes::<CuckooFilter>(bytes));
     let Err(error) = result else { panic!("damaged bytes were loaded") };
     assert!(cost.heap < 3 * bytes.len() as u64 + 100_000, "{error}: {} bytes", cost.heap);
     assert!(cost.time < ENDLESS, "{error}: {:?}", cost.time);
@@ -28,14 +28,14 @@ fn every_flipped_bit_is_found() {
         for at in 0..bytes.len() {
             for flip in [1, 0x80] {
                 bytes[at] ^= flip;
-                assert!(CuckooFilter::from_bytes(&bytes).is_err(), "byte {at} ^ {flip}");
+                assert!(Load::new().bytes::<CuckooFilter>(&bytes).is_err(), "byte {at} ^ {flip}");
                 bytes[at] ^= flip;
             }
             bytes[at] ^= 0xff;
             refused(&bytes);
             bytes[at] ^= 0xff;
         }
-        CuckooFilter::from_bytes(&bytes).unwrap();
+        Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
     }
 }
 
@@ -62,7 +62,7 @@ fn every_prefix_is_refused() {
                 _ => matches!(error, LoadError::Length { .. }),
             };
             assert!(expected, "{length}: {error}");
-            assert!(CuckooFilter::read_from(&bytes[..length]).is_err());
+            assert!(Load::new().reader::<CuckooFilter>(&bytes[..length]).is_err());
         }
     }
 }
@@ -73,7 +73,7 @@ fn appended_bytes_are_refused() {
         for tail in [&[0][..], &[0; 32], &[0xff; 5000], &bytes] {
             let longer = [&bytes, tail].concat();
             assert!(matches!(refused(&longer), LoadError::Length { .. }));
-            assert!(CuckooFilter::read_from(&longer[..]).is_err());
+            assert!(Load::new().reader::<CuckooFilter>(&longer[..]).is_err());
         }
     }
 }
@@ -99,7 +99,7 @@ fn random_bytes_are_refused() {
         let kept = random.pick(&[0, 4, 8, 10, 184, 192, 4096]).min(length).min(sample.len());
         bytes[..kept].copy_from_slice(&sample[..kept]);
         refused(&bytes);
-        assert!(CuckooFilter::read_from(&bytes[..]).is_err());
+        assert!(Load::new().reader::<CuckooFilter>(&bytes[..]).is_err());
     }
 }
 
@@ -129,14 +129,14 @@ fn a_secret_key_is_asked_for_and_not_stored() {
     let mut filter = CuckooFilter::builder().hasher(hasher).capacity(10).build().unwrap();
     filter.insert("a").unwrap();
     let bytes = bytes_of(&filter);
-    assert!(matches!(CuckooFilter::from_bytes(&bytes), Err(LoadError::KeyNeeded)));
+    assert!(matches!(Load::new().bytes::<CuckooFilter>(&bytes), Err(LoadError::KeyNeeded)));
     assert!(!bytes.windows(8).any(|window| key.windows(8).any(|part| part == window)));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keyed.coua");
     filter.save_atomically(&path).unwrap();
-    assert!(matches!(CuckooFilter::read(&path), Err(LoadError::KeyNeeded)));
-    let wrong = CuckooFilter::read_with_key(&path, [0; 16]);
+    assert!(matches!(Load::new().open::<CuckooFilter>(&path), Err(LoadError::KeyNeeded)));
+    let wrong = Load::new().key([0; 16]).open::<CuckooFilter>(&path);
     assert!(matches!(wrong, Err(LoadError::WrongKey)));
-    let loaded = CuckooFilter::read_with_key(&path, key).unwrap();
+    let loaded = Load::new().key(key).open::<CuckooFilter>(&path).unwrap();
     assert!(loaded.contains("a") && loaded.hasher() == hasher);
 }

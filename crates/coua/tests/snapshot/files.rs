@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coua::{CuckooFilter, LoadError};
+use coua::{CuckooFilter, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured};
 use crate::forge::Forgery;
@@ -37,9 +37,10 @@ fn what_is_saved_is_read() {
         let path = folder.path().join(name);
         filter.save_atomically(&path).unwrap();
         assert!(fs::read(&path).unwrap() == bytes_of(&filter), "{name}");
-        for loaded in
-            [CuckooFilter::read(&path), CuckooFilter::read_from(File::open(&path).unwrap())]
-        {
+        for loaded in [
+            Load::new().open::<CuckooFilter>(&path),
+            Load::new().reader::<CuckooFilter>(File::open(&path).unwrap()),
+        ] {
             assert!(bytes_of(&loaded.unwrap()) == bytes_of(&filter), "{name}");
         }
     }
@@ -50,12 +51,12 @@ fn what_is_saved_is_read() {
 fn files_that_cannot_be_read_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("missing"), folder.path().to_owned(), "".into()] {
-        let error = CuckooFilter::read(&path).unwrap_err();
+        let error = Load::new().open::<CuckooFilter>(&path).unwrap_err();
         assert!(matches!(error, LoadError::Io(_)), "{error}");
     }
     let empty = folder.path().join("empty");
     fs::write(&empty, b"").unwrap();
-    assert!(matches!(CuckooFilter::read(&empty), Err(LoadError::NotAFilter)));
+    assert!(matches!(Load::new().open::<CuckooFilter>(&empty), Err(LoadError::NotAFilter)));
 }
 
 #[test]
@@ -64,8 +65,8 @@ fn saving_replaces_and_keeps_what_a_failure_leaves() {
     let path = folder.path().join("seen.coua");
     filter_of(0..10).save_atomically(&path).unwrap();
     filter_of(0..20).save_atomically(&path).unwrap();
-    assert_eq!(CuckooFilter::read(&path).unwrap().len(), 20);
-    assert!(filter_of(0..1).save_atomically(&folder.path().join("no/such/folder")).is_err());
+    assert_eq!(Load::new().open::<CuckooFilter>(&path).unwrap().len(), 20);
+    assert!(filter_of(0..1).save_atomically(folder.path().join("no/such/folder")).is_err());
     assert!(filter_of(0..1).save_atomically(folder.path()).is_err());
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
@@ -107,12 +108,15 @@ fn permissions_stay_and_links_are_followed() {
     symlink("../seen.coua", &link).unwrap();
     filter_of(0..30).save_atomically(&link).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(CuckooFilter::read(&path).unwrap().len(), 30);
+    assert_eq!(Load::new().open::<CuckooFilter>(&path).unwrap().len(), 30);
     let dangling = folder.path().join("links/dangling");
     symlink("../later.coua", &dangling).unwrap();
     filter_of(0..40).save_atomically(&dangling).unwrap();
     assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
-    assert_eq!(CuckooFilter::read(&folder.path().join("later.coua")).unwrap().len(), 40);
+    assert_eq!(
+        Load::new().open::<CuckooFilter>(&folder.path().join("later.coua")).unwrap().len(),
+        40
+    );
 }
 
 /// Runs itself again as a user without rights where the superuser runs it, who may write anywhere.
@@ -125,7 +129,7 @@ fn a_folder_without_the_right_to_write_is_an_error() {
     const NOBODY: u32 = 65_534;
     let refused = |path: &Path| {
         assert!(filter_of(0..20).save_atomically(path).is_err());
-        assert_eq!(CuckooFilter::read(path).unwrap().len(), 10);
+        assert_eq!(Load::new().open::<CuckooFilter>(path).unwrap().len(), 10);
     };
     if let Some(path) = std::env::var_os("COUA_SAVE_WITHOUT_RIGHTS") {
         refused(Path::new(&path));
@@ -196,7 +200,10 @@ fn readers_see_the_old_or_the_new_file() {
         let reader = scope.spawn(|| {
             let mut reads = 0;
             while !done.load(Ordering::Relaxed) {
-                let len = CuckooFilter::read(&path).expect("the file is whole at any time").len();
+                let len = Load::new()
+                    .open::<CuckooFilter>(&path)
+                    .expect("the file is whole at any time")
+                    .len();
                 assert!(len == 10 || len == 1_500);
                 reads += 1;
             }
@@ -225,7 +232,7 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
         let end = 1u64 << 40;
         let side = end - 32;
         forged.set("segments", segments).set("first segment", first).set("end", end);
-        forged.set("side entries", 0).set("side table offset", side).set("base depth", 0);
+        forged.set("side entries", 0).set("overflow table offset", side).set("base depth", 0);
         forged.seal();
         let mut file = File::create(&path).unwrap();
         file.write_all(&forged.0[..192]).unwrap();
@@ -233,7 +240,7 @@ fn a_sparse_file_costs_no_more_than_what_is_in_it() {
             skipped("a file system without sparse files");
             return;
         }
-        let (result, cost) = measured(|| CuckooFilter::read(&path));
+        let (result, cost) = measured(|| Load::new().open::<CuckooFilter>(&path));
         assert!(result.is_err());
         assert!(cost.heap < 10_000_000, "{segments}: {} bytes", cost.heap);
         assert!(cost.time < ENDLESS, "{segments}: {:?}", cost.time);
@@ -248,21 +255,27 @@ fn a_stream_that_fails_is_an_error_of_its_own() {
             Err(std::io::Error::other("unplugged"))
         }
     }
-    let error = CuckooFilter::read_from(Broken).unwrap_err();
+    let error = Load::new().reader::<CuckooFilter>(Broken).unwrap_err();
     assert!(matches!(error, LoadError::Io(_)) && error.to_string().contains("unplugged"));
     let bytes = bytes_of(&filter_of(0..10));
     let broken = std::io::Read::chain(&bytes[..5_000], Broken);
-    assert!(matches!(CuckooFilter::read_from(broken), Err(LoadError::Io(_))));
+    assert!(matches!(Load::new().reader::<CuckooFilter>(broken), Err(LoadError::Io(_))));
 }
 
-/// As the second thing in a file.
+/// Wherever it stands; and as far as the snapshot goes, if something follows it.
 #[test]
-fn an_open_file_is_read_from_where_it_stands() {
+fn an_open_file_is_read_from_its_beginning() {
     let filter = filter_of(0..1_000);
     let mut file = tempfile::tempfile().unwrap();
-    file.write_all(b"something else").unwrap();
     filter.write_to(&mut file).unwrap();
-    file.seek(SeekFrom::Start(14)).unwrap();
-    let read = CuckooFilter::read_file(&file, None).unwrap();
-    assert!(bytes_of(&read) == bytes_of(&filter));
+    let length = file.stream_position().unwrap();
+    for read in [Load::file::<CuckooFilter>, Load::map_file::<CuckooFilter>] {
+        assert!(bytes_of(&read(Load::new(), &file).unwrap()) == bytes_of(&filter));
+    }
+    file.seek(SeekFrom::End(0)).unwrap();
+    file.write_all(b"something else").unwrap();
+    for read in [Load::file::<CuckooFilter>, Load::map_file::<CuckooFilter>] {
+        assert!(bytes_of(&read(Load::new().length(length), &file).unwrap()) == bytes_of(&filter));
+        assert!(matches!(read(Load::new(), &file), Err(LoadError::Length { .. })));
+    }
 }

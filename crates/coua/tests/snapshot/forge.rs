@@ -22,7 +22,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
     ("resolution", 64, 4),
     ("bits", 68, 4),
     ("when full", 72, 4),
-    ("max relocations", 76, 4),
+    ("max evictions", 76, 4),
     ("max items", 80, 8),
     ("len", 88, 8),
     ("stored", 96, 8),
@@ -32,7 +32,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
     ("end", 128, 8),
     ("segment table offset", 136, 8),
     ("first segment", 144, 8),
-    ("side table offset", 152, 8),
+    ("overflow table offset", 152, 8),
     ("reserved", 160, 8),
     ("reserved", 168, 8),
     ("reserved", 176, 8),
@@ -90,7 +90,7 @@ impl Forgery {
         let end = if row + 1 < self.rows() {
             offset(row + 1)?
         } else {
-            usize::try_from(self.get("side table offset")).ok()?
+            usize::try_from(self.get("overflow table offset")).ok()?
         };
         (begin < end && end <= self.0.len()).then_some(begin..end)
     }
@@ -109,7 +109,8 @@ impl Forgery {
         let trailer = self.0.len() - TRAILER;
         let sum = checksum_of(&self.0[HEADER..HEADER + rows * ROW]);
         self.write(trailer, 8, sum);
-        let side = usize::try_from(self.get("side table offset")).unwrap_or(trailer).min(trailer);
+        let side =
+            usize::try_from(self.get("overflow table offset")).unwrap_or(trailer).min(trailer);
         let sum = checksum_of(&self.0[side..trailer]);
         self.write(trailer + 8, 8, sum);
         let covered = [&self.0[..HEADER], &self.0[trailer..trailer + 16]].concat();

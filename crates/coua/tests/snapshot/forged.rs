@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use coua::{Conversion, CuckooFilter, Layout, LoadError};
+use coua::{Conversion, CuckooFilter, Layout, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
 use crate::forge::{FIELDS, Forgery, HEADER, ROW};
@@ -23,7 +23,7 @@ fn extremes(real: u64) -> impl Iterator<Item = u64> {
 
 /// Loads forged bytes; what loads is put to every use.
 fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
-    let (result, cost) = measured_load(bytes.len(), || CuckooFilter::from_bytes(bytes));
+    let (result, cost) = measured_load(bytes.len(), || Load::new().bytes::<CuckooFilter>(bytes));
     assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
     assert!(cost.time < ENDLESS, "{}: {:?}", what(), cost.time);
     let Ok(filter) = result else { return false };
@@ -35,7 +35,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
 
 /// What loads must save and load again, whatever was done to it.
 fn assert_loads(filter: &CuckooFilter, after: &str) {
-    if let Err(refused) = CuckooFilter::from_bytes(&bytes_of(filter)) {
+    if let Err(refused) = Load::new().bytes::<CuckooFilter>(&bytes_of(filter)) {
         panic!("{after}: {refused}");
     }
 }
@@ -43,9 +43,8 @@ fn assert_loads(filter: &CuckooFilter, after: &str) {
 /// Every operation once or a few times; only panics and endless work are wrong.
 fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     let hashes = random.hashes(100);
-    let (mut answers, mut counts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
-    filter.contains_hash_batch(&hashes, &mut answers);
-    filter.count_hash_batch(&hashes, &mut counts);
+    filter.contains_batch(&hashes);
+    filter.count_batch(&hashes);
     assert!(format!("{filter:?}").len() < 1000);
     assert_loads(&filter, "loaded");
     if let Ok(copy) = filter.try_clone() {
@@ -55,26 +54,26 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
     for to in [
         Conversion::HashBits(9),
         Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Windows, slots_per_bucket: 2 },
+        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
     ] {
         drop(filter.convert(to));
     }
-    let _refused = filter.insert_hash_batch(&hashes);
-    let _refused = filter.insert_unique_hash_batch(&hashes, &mut outcomes);
+    let _refused = filter.insert_batch(&hashes);
+    let _refused = filter.insert_unique_batch(&hashes);
     for &hash in &hashes {
         for _ in 0..3 {
-            let _refused = filter.insert_hash(hash);
+            let _refused = filter.insert(hash);
         }
     }
     assert_loads(&filter, "inserted");
-    filter.remove_hash_batch(&hashes, &mut answers);
+    filter.remove_batch(&hashes);
     let _refused = filter.reserve(1_000);
     assert_loads(&filter, "reserved");
     filter.compact();
     for &hash in &hashes[..50] {
-        while filter.count_hash(hash) < 1_000 && filter.remove_hash(hash) {}
+        while filter.count(hash) < 1_000 && filter.remove(hash) {}
     }
-    let _refused = filter.insert_hash_batch(&hashes);
+    let _refused = filter.insert_batch(&hashes);
     assert_loads(&filter, "removed and inserted");
     filter.clear();
     assert!(filter.is_empty());
@@ -90,7 +89,7 @@ const MAY_DIFFER: [&str; 10] = [
     "resolution",
     "bits",
     "when full",
-    "max relocations",
+    "max evictions",
     "max items",
 ];
 
@@ -161,7 +160,10 @@ fn depths_that_do_not_cover_the_hashes() {
         for depth in [0, real.wrapping_sub(1), real + 1, 28, 29, 63, 64, u64::from(u32::MAX)] {
             let mut forged = original.clone();
             forged.write(HEADER + row * ROW, 4, depth);
-            assert!(CuckooFilter::from_bytes(forged.seal()).is_err(), "row {row}: depth {depth}");
+            assert!(
+                Load::new().bytes::<CuckooFilter>(forged.seal()).is_err(),
+                "row {row}: depth {depth}"
+            );
         }
     }
 }
@@ -182,10 +184,10 @@ fn rows_with_extreme_values() {
     }
 }
 
-/// The samples with a side table, and where it begins.
+/// The samples with a overflow table, and where it begins.
 fn with_side() -> Vec<(&'static str, Forgery, usize)> {
     let place = |(name, forgery): (_, Forgery)| {
-        let side = forgery.get("side table offset") as usize;
+        let side = forgery.get("overflow table offset") as usize;
         (forgery.get("side entries") > 0).then_some((name, forgery, side))
     };
     let found: Vec<_> = forgeries().into_iter().filter_map(place).collect();
@@ -202,19 +204,25 @@ fn side_tables_out_of_order_or_of_nothing() {
             let mut nothing = original.clone();
             nothing.write(at + 8, 8, 0);
             nothing.write(at + 16, 8, 0);
-            assert!(CuckooFilter::from_bytes(nothing.seal()).is_err(), "{name}: an empty entry");
+            assert!(
+                Load::new().bytes::<CuckooFilter>(nothing.seal()).is_err(),
+                "{name}: an empty entry"
+            );
             // With all 64 bits every hash is a cell of its own.
             if name != "wide" {
                 let mut elsewhere = original.clone();
                 elsewhere.write(at, 8, original.read(at, 8) + 1);
-                let loaded = CuckooFilter::from_bytes(elsewhere.seal());
+                let loaded = Load::new().bytes::<CuckooFilter>(elsewhere.seal());
                 assert!(loaded.is_err(), "{name}: no cell begins with this hash");
             }
             if entry > 0 {
                 let mut swapped = original.clone();
                 swapped.0.copy_within(at..at + 24, at - 24);
                 swapped.0[at..at + 24].copy_from_slice(&original.0[at - 24..at]);
-                assert!(CuckooFilter::from_bytes(swapped.seal()).is_err(), "{name}: order");
+                assert!(
+                    Load::new().bytes::<CuckooFilter>(swapped.seal()).is_err(),
+                    "{name}: order"
+                );
             }
         }
     }
@@ -235,7 +243,7 @@ fn side_tables_with_extreme_counts() {
                     forged.set("homeless", original.get("homeless").wrapping_add(more));
                     forged.set("stored", original.get("stored").wrapping_add(more));
                 }
-                survive(forged.seal(), &|| format!("{name}: side table at {at}: {value}"));
+                survive(forged.seal(), &|| format!("{name}: overflow table at {at}: {value}"));
             }
         }
     }
@@ -251,7 +259,7 @@ fn homeless_copies_that_no_filter_has_are_refused() {
         }
         forged.set("homeless", original.get("homeless") + more);
         forged.write(side + 16, 8, original.read(side + 16, 8) + more);
-        let refused = CuckooFilter::from_bytes(forged.seal());
+        let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
         assert!(matches!(refused, Err(LoadError::Field { .. })), "{name}");
     }
 }
@@ -261,7 +269,7 @@ fn homeless_copies_that_no_filter_has_are_refused() {
 fn slots_that_no_hash_leads_to() {
     let random = &mut Random::new(5);
     let mut loaded = 0;
-    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Windows, 2)] {
+    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Overlapping, 2)] {
         for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
@@ -294,8 +302,8 @@ fn copies_of_an_item_that_is_not_there_are_refused() {
         forged.write(HEADER + row * ROW + 4, 4, 0);
     }
     forged.set("stored", 0).set("len", 1);
-    let refused = CuckooFilter::from_bytes(forged.seal());
-    assert!(matches!(refused, Err(LoadError::Field { name: "side table entry", .. })));
+    let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
+    assert!(matches!(refused, Err(LoadError::Field { name: "overflow table entry", .. })));
 }
 
 #[test]
@@ -340,7 +348,7 @@ fn load_with_right_counts(forged: &mut Forgery, row: usize, what: &dyn Fn() -> S
         );
         forged.set("len", add(original.get("len"), more));
         forged.set("stored", add(original.get("stored"), more));
-        if CuckooFilter::from_bytes(forged.seal()).is_ok() {
+        if Load::new().bytes::<CuckooFilter>(forged.seal()).is_ok() {
             return survive(forged.seal(), what);
         }
     }

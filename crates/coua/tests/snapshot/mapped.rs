@@ -6,7 +6,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use coua::{CuckooFilter, KeyHash, KeyHasher, LoadError, Part};
+use coua::snapshot::Part;
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured, measured_load};
 use crate::forge::{FIELDS, Forgery, HEADER};
@@ -16,7 +18,7 @@ use crate::samples::{bytes_of, samples, segmented};
 /// A filter of a few megabytes, whose segments have been split.
 fn large() -> CuckooFilter {
     let mut filter = CuckooFilter::new();
-    filter.insert_hash_batch(&Random::new(7).hashes(600_000)).expect("it grows");
+    filter.insert_batch(&Random::new(7).hashes(600_000)).expect("it grows");
     filter
 }
 
@@ -26,29 +28,31 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
+fn verify(file: &File) -> Result<(), LoadError> {
+    Generations::verify(file, file.metadata()?.len())
+}
+
 fn map(path: &Path) -> CuckooFilter {
-    CuckooFilter::map(path).expect("a filter file")
+    Load::new().map::<CuckooFilter>(path).expect("a filter file")
 }
 
 /// The same operations, of every kind.
 fn use_it(filter: &mut CuckooFilter, seed: u64) {
     let random = &mut Random::new(seed);
     let hashes = random.hashes(2_000);
-    let (mut removed, mut outcomes) = (Vec::new(), Vec::new());
-    let _full = filter.insert_hash_batch(&hashes);
-    filter.remove_hash_batch(&hashes[..700], &mut removed);
-    let _full = filter.insert_unique_hash_batch(&hashes[500..], &mut outcomes);
+    let _full = filter.insert_batch(&hashes);
+    filter.remove_batch(&hashes[..700]);
+    let _full = filter.insert_unique_batch(&hashes[500..]);
     for &hash in &hashes[..20] {
         for _ in 0..5 {
-            let _full = filter.insert_hash(hash);
+            let _full = filter.insert(hash);
         }
     }
 }
 
 fn answers(filter: &CuckooFilter, hashes: &[KeyHash]) -> (Vec<bool>, Vec<u64>) {
-    let (mut present, mut counts) = (Vec::new(), Vec::new());
-    filter.contains_hash_batch(hashes, &mut present);
-    filter.count_hash_batch(hashes, &mut counts);
+    let present = filter.contains_batch(hashes);
+    let counts = filter.count_batch(hashes);
     (present, counts)
 }
 
@@ -81,8 +85,8 @@ fn a_mapped_filter_grows() {
     let mut original = large();
     let file = saved(&bytes_of(&original));
     let (mut mapped, more) = (map(file.path()), Random::new(8).hashes(900_000));
-    mapped.insert_hash_batch(&more).unwrap();
-    original.insert_hash_batch(&more).unwrap();
+    mapped.insert_batch(&more).unwrap();
+    original.insert_batch(&more).unwrap();
     assert!(mapped.segments() > map(file.path()).segments());
     assert!(bytes_of(&mapped) == bytes_of(&original));
     assert!(bytes_of(&mapped.try_clone().unwrap()) == bytes_of(&original));
@@ -119,13 +123,13 @@ fn damage_beside_the_segments_is_found_at_once() {
         }
         let original = Forgery(bytes.clone());
         let first = original.segment(0).unwrap().start;
-        let side = original.get("side table offset") as usize;
+        let side = original.get("overflow table offset") as usize;
         for at in 0..bytes.len() {
             bytes[at] ^= 4;
             let file = saved(&bytes);
             let open = File::open(file.path()).unwrap();
-            assert!(CuckooFilter::verify(&open).is_err(), "{name}: byte {at}");
-            let mapped = CuckooFilter::map(file.path());
+            assert!(verify(&open).is_err(), "{name}: byte {at}");
+            let mapped = Load::new().map::<CuckooFilter>(file.path());
             assert_eq!(mapped.is_ok(), (first..side).contains(&at), "{name}: byte {at}");
             bytes[at] ^= 4;
         }
@@ -136,7 +140,7 @@ fn damage_beside_the_segments_is_found_at_once() {
 fn checking_names_the_damaged_segment() {
     let bytes = bytes_of(&segmented());
     let forgery = Forgery(bytes.clone());
-    let check = |bytes: &[u8]| CuckooFilter::verify(&File::open(saved(bytes).path()).unwrap());
+    let check = |bytes: &[u8]| verify(&File::open(saved(bytes).path()).unwrap());
     check(&bytes).unwrap();
     for row in 0..forgery.rows() {
         let mut damaged = bytes.clone();
@@ -153,11 +157,20 @@ fn checking_names_the_damaged_segment() {
 fn files_of_other_lengths_are_refused() {
     let bytes = bytes_of(&samples()[1].1);
     for length in [0, 1, 100, 192, 4096, bytes.len() - 1] {
-        assert!(CuckooFilter::map(saved(&bytes[..length]).path()).is_err(), "{length}");
+        assert!(
+            Load::new().map::<CuckooFilter>(saved(&bytes[..length]).path()).is_err(),
+            "{length}"
+        );
     }
     let longer = saved(&[&bytes[..], &[0]].concat());
-    assert!(matches!(CuckooFilter::map(longer.path()), Err(LoadError::Length { .. })));
-    assert!(matches!(CuckooFilter::map(Path::new("/no/such")), Err(LoadError::Io(_))));
+    assert!(matches!(
+        Load::new().map::<CuckooFilter>(longer.path()),
+        Err(LoadError::Length { .. })
+    ));
+    assert!(matches!(
+        Load::new().map::<CuckooFilter>(Path::new("/no/such")),
+        Err(LoadError::Io(_))
+    ));
 }
 
 #[cfg(unix)]
@@ -168,7 +181,7 @@ fn what_cannot_be_mapped_is_read() {
     let whole = bytes.clone();
     let writing = std::thread::spawn(move || writer.write_all(&whole));
     let pipe = File::from(std::os::fd::OwnedFd::from(reader));
-    let filter = CuckooFilter::map_file(&pipe, None).unwrap();
+    let filter = Load::new().map_file::<CuckooFilter>(&pipe).unwrap();
     assert!(bytes_of(&filter) == bytes);
     writing.join().unwrap().unwrap();
 }
@@ -181,47 +194,44 @@ fn a_secret_key_is_asked_for() {
     let bytes = bytes_of(&keyed);
     let file = saved(&bytes);
     let with = [
-        CuckooFilter::map_with_key(file.path(), key),
-        CuckooFilter::from_bytes_with_key(&bytes, key),
-        CuckooFilter::read_from_with_key(&bytes[..], key),
-        CuckooFilter::read_file(file.as_file(), Some(key)),
+        Load::new().key(key).map::<CuckooFilter>(file.path()),
+        Load::new().key(key).bytes::<CuckooFilter>(&bytes),
+        Load::new().key(key).reader::<CuckooFilter>(&bytes[..]),
+        Load::new().key(key).file::<CuckooFilter>(file.as_file()),
     ];
-    // The file stands at its end after it was written.
-    let [mapped, from_bytes, read_from, at_its_end] = with;
-    for filter in [mapped, from_bytes, read_from] {
+    for filter in with {
         assert!(filter.unwrap().contains("a"));
     }
-    assert!(at_its_end.is_err());
     let other = [9; 16];
     let wrong = [
-        CuckooFilter::map_with_key(file.path(), other),
-        CuckooFilter::from_bytes_with_key(&bytes, other),
-        CuckooFilter::read_from_with_key(&bytes[..], other),
+        Load::new().key(other).map::<CuckooFilter>(file.path()),
+        Load::new().key(other).bytes::<CuckooFilter>(&bytes),
+        Load::new().key(other).reader::<CuckooFilter>(&bytes[..]),
     ];
     assert!(wrong.iter().all(|result| matches!(result, Err(LoadError::WrongKey))));
-    assert!(matches!(CuckooFilter::map(file.path()), Err(LoadError::KeyNeeded)));
-    CuckooFilter::verify(&File::open(file.path()).unwrap()).unwrap();
+    assert!(matches!(Load::new().map::<CuckooFilter>(file.path()), Err(LoadError::KeyNeeded)));
+    verify(&File::open(file.path()).unwrap()).unwrap();
 }
 
 /// Maps forged bytes; what opens is put to use.
 fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     let file = saved(bytes);
-    let (result, cost) = measured_load(bytes.len(), || CuckooFilter::map(file.path()));
+    let (result, cost) =
+        measured_load(bytes.len(), || Load::new().map::<CuckooFilter>(file.path()));
     assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
     let Ok(mut filter) = result else { return false };
     let start = Instant::now();
     let hashes = Random::new(9).hashes(100);
     let before = answers(&filter, &hashes);
     for &hash in &hashes {
-        let _full = filter.insert_hash(hash);
+        let _full = filter.insert(hash);
     }
     assert_eq!(before.0.len(), 100);
-    let _full = filter.insert_hash_batch(&hashes);
+    let _full = filter.insert_batch(&hashes);
     for &hash in &hashes {
-        while filter.remove_hash(hash) {}
+        while filter.remove(hash) {}
     }
-    let mut removed = Vec::new();
-    filter.remove_hash_batch(&Random::new(5).hashes(20_000), &mut removed);
+    filter.remove_batch(&Random::new(5).hashes(20_000));
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= 4096);
     assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());
@@ -259,7 +269,7 @@ fn more_slots_in_use_than_there_are() {
         forged.set(field, value + more);
     }
     forged.write(HEADER + 4, 4, forged.read(HEADER + 4, 4) + more);
-    let error = CuckooFilter::map(saved(forged.seal()).path()).unwrap_err();
+    let error = Load::new().map::<CuckooFilter>(saved(forged.seal()).path()).unwrap_err();
     assert!(matches!(error, LoadError::Field { name: "slots in use", .. }), "{error}");
 }
 

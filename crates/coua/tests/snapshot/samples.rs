@@ -13,25 +13,25 @@ pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
 /// Named filters; each also as its bytes.
 pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     let build = CuckooFilter::builder;
-    let fixed = build().capacity(60).rate(0.01).max_relocations(0);
-    let windows = build().layout(Layout::Windows).capacity(40).hash_bits(24);
+    let fixed = build().capacity(60).rate(0.01).max_evictions(0);
+    let windows = build().layout(Layout::Overlapping).capacity(40).hash_bits(24);
     let wide = build().slots_per_bucket(8).capacity(100).hash_bits(64);
     let full = build().slots_per_bucket(1).capacity(30).rate(0.3).when_full(WhenFull::Refuse);
     let mut samples = vec![
         ("empty", build().capacity(1).rate(0.1).build().expect("valid")),
         ("fixed", fixed.build().expect("valid")),
-        ("windows", windows.max_relocations(1).build().expect("valid")),
+        ("windows", windows.max_evictions(1).build().expect("valid")),
         ("wide", wide.when_full(WhenFull::ExceedRate).build().expect("valid")),
         ("full", full.build().expect("valid")),
     ];
     for (_, filter) in &mut samples[1..] {
         let mut random = Random::new(5);
         for _ in 0..filter.capacity() {
-            let _full = filter.insert_hash(random.hash());
+            let _full = filter.insert(random.hash());
         }
         let twelve = random.hash();
         for _ in 0..12 {
-            let _full = filter.insert_hash(twelve);
+            let _full = filter.insert(twelve);
         }
     }
     samples.push(("segments", segmented()));
@@ -45,7 +45,7 @@ pub(crate) fn segmented() -> CuckooFilter {
     let mut random = Random::new(6);
     while filter.segments() < 6 {
         let hash = coua::KeyHash::from_u64(random.next() >> 1);
-        filter.insert_hash(hash).expect("it grows");
+        filter.insert(hash).expect("it grows");
     }
     filter
 }

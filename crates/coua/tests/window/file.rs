@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::Write;
 
-use coua::{Clock, CuckooFilter, Generations, KeyHasher, LoadError, Part, When, Window};
+use coua::snapshot::Part;
+use coua::window::{Clock, Generations, When, Window};
+use coua::{CuckooFilter, KeyHasher, Load, LoadError};
 
 use crate::forge::{Forgery, write};
 use crate::plain::{bytes_of, hash};
@@ -20,7 +22,7 @@ fn bytes_of_filter(filter: &CuckooFilter) -> Vec<u8> {
 
 fn with(keys: &[u64]) -> Vec<u8> {
     let mut filter = mould();
-    filter.insert_hash_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
+    filter.insert_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
     bytes_of_filter(&filter)
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
     let mut made = Generations::new(window, mould());
     let hashes = [1, 2, 3, 4].map(hash);
-    made.insert_hash_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234]), &mut ()).unwrap();
+    made.logged(&mut ()).insert_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
     made
 }
 
@@ -47,8 +49,9 @@ fn a_file_has_the_bytes_of_the_text() {
 fn refused(forgery: &Forgery) -> LoadError {
     let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());
     file.write_all(&bytes).unwrap();
-    let error = Generations::from_bytes(&bytes, None).unwrap_err();
-    let mapping = Generations::map_file(&file, bytes.len() as u64, None).unwrap_err();
+    let error = Load::new().bytes::<Generations>(&bytes).unwrap_err();
+    let mapping =
+        Load::new().length(bytes.len() as u64).map_file::<Generations>(&file).unwrap_err();
     assert_eq!(mapping.to_string(), error.to_string());
     error
 }
@@ -132,8 +135,8 @@ fn every_flipped_byte_and_every_prefix_is_refused() {
     for at in 0..bytes.len() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
-        assert!(Generations::from_bytes(&flipped, None).is_err(), "byte {at}");
-        assert!(Generations::from_bytes(&bytes[..at], None).is_err(), "{at} bytes");
+        assert!(Load::new().bytes::<Generations>(&flipped).is_err(), "byte {at}");
+        assert!(Load::new().bytes::<Generations>(&bytes[..at]).is_err(), "{at} bytes");
         // The streaming check finds the same.
         if at % 7 == 0 || at > bytes.len() - 200 || at < 200 {
             for damaged in [&flipped, &bytes[..at]] {
@@ -143,26 +146,26 @@ fn every_flipped_byte_and_every_prefix_is_refused() {
             }
         }
     }
-    assert!(Generations::from_bytes(&[&bytes[..], b"\0"].concat(), None).is_err());
+    assert!(Load::new().bytes::<Generations>(&[&bytes[..], b"\0"].concat()).is_err());
     // A log may follow.
     fs::write(&path, [&bytes[..], b"log"].concat()).unwrap();
     let (file, length) = (fs::File::open(&path).unwrap(), bytes.len() as u64);
     assert_eq!(Generations::snapshot_bytes(&file).unwrap(), length);
     Generations::verify(&file, length).unwrap();
-    for read in [Generations::read_file, Generations::map_file] {
-        assert!(bytes_of(&read(&file, length, None).unwrap()) == bytes);
-        assert!(read(&file, length + 3, None).is_err());
+    for read in [Load::file::<Generations>, Load::map_file::<Generations>] {
+        assert!(bytes_of(&read(Load::new().length(length), &file).unwrap()) == bytes);
+        assert!(read(Load::new(), &file).is_err());
     }
 }
 
 #[test]
 fn other_readers_say_what_it_is() {
     let bytes = bytes_of(&made());
-    let message = CuckooFilter::from_bytes(&bytes).unwrap_err().to_string();
+    let message = Load::new().bytes::<CuckooFilter>(&bytes).unwrap_err().to_string();
     assert!(message.contains("filter has a window (format version 2)"), "{message}");
     let mut later = bytes;
     later[8] = 3;
-    let message = Generations::from_bytes(&later, None).unwrap_err().to_string();
+    let message = Load::new().bytes::<Generations>(&later).unwrap_err().to_string();
     assert!(message.contains("version 3 is not known (versions 1 and 2 are)"), "{message}");
 }
 
@@ -173,9 +176,12 @@ fn a_secret_key_is_needed_and_checked() {
     let mut seen = Generations::new(window, mould);
     seen.insert_unique("a").unwrap();
     let bytes = bytes_of(&seen);
-    assert!(matches!(Generations::from_bytes(&bytes, None), Err(LoadError::KeyNeeded)));
-    assert!(matches!(Generations::from_bytes(&bytes, Some([8; 16])), Err(LoadError::WrongKey)));
-    assert!(Generations::from_bytes(&bytes, Some([7; 16])).unwrap().contains("a"));
+    assert!(matches!(Load::new().bytes::<Generations>(&bytes), Err(LoadError::KeyNeeded)));
+    assert!(matches!(
+        Load::new().key([8; 16]).bytes::<Generations>(&bytes),
+        Err(LoadError::WrongKey)
+    ));
+    assert!(Load::new().key([7; 16]).bytes::<Generations>(&bytes).unwrap().contains("a"));
 }
 
 /// A file as version 0.1 wrote it.
@@ -186,10 +192,9 @@ fn the_fixture_is_read_and_written_alike() {
         fs::write(path, bytes_of(&made())).unwrap();
     }
     let bytes = fs::read(path).unwrap();
-    let read = Generations::from_bytes(&bytes, None).unwrap();
+    let read = Load::new().bytes::<Generations>(&bytes).unwrap();
     assert!(bytes_of(&read) == bytes);
-    let mut counts = Vec::new();
-    read.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
+    let counts = read.count_batch(&[1, 2, 3, 4, 5].map(hash));
     assert_eq!(counts, [1, 1, 1, 1, 0]);
     assert!(bytes_of(&made()) == bytes);
 }
@@ -200,9 +205,9 @@ fn any_clock_can_be_written_and_read() {
     for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
         let window = Window::new(clock, 60_000, 6).unwrap();
         let mut seen = Generations::new(window, CuckooFilter::new());
-        seen.turn(20_001);
+        seen.set_clock(20_001);
         let expected = if clock == Clock::Count { 20_001 } else { 20_000 };
         assert_eq!(seen.clock(), expected);
-        assert_eq!(Generations::from_bytes(&bytes_of(&seen), None).unwrap().clock(), expected);
+        assert_eq!(Load::new().bytes::<Generations>(&bytes_of(&seen)).unwrap().clock(), expected);
     }
 }

@@ -4,7 +4,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use coua::{Clock, CuckooFilter, Generations, KeyHash, LoadError, When, Window};
+use coua::window::{Clock, Generations, Window};
+use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
 use crate::file::made;
 use crate::plain::{bytes_of, hash};
@@ -19,7 +20,7 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
 
 fn mapped(file: &tempfile::NamedTempFile) -> Result<Generations, LoadError> {
     let file = File::open(file.path()).unwrap();
-    Generations::map_file(&file, file.metadata().unwrap().len(), None)
+    Load::new().length(file.metadata().unwrap().len()).map_file::<Generations>(&file)
 }
 
 fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
@@ -32,9 +33,9 @@ fn filled(each: u64) -> Generations {
     let mould = CuckooFilter::builder().capacity(each / 2).hash_bits(50).build().unwrap();
     let mut filled = Generations::new(window, mould);
     for number in 0..6 {
-        filled.advance(STEP * number, &mut ());
-        filled.insert_hash_batch(&hashes(number * each, each), When::Now, &mut ()).unwrap();
-        filled.insert_hash_batch(&[hash(number * each); 30], When::Now, &mut ()).unwrap();
+        filled.advance(STEP * number);
+        filled.insert_batch(&hashes(number * each, each)).unwrap();
+        filled.insert_batch(&[hash(number * each); 30]).unwrap();
     }
     filled
 }
@@ -74,12 +75,10 @@ fn mapped_generations_are_the_read_ones() {
             let (old, new) =
                 (hashes(round * each, each / 3), hashes(100 * each, 40 * round + each));
             let outcomes = [&mut read, &mut mapped].map(|seen| {
-                let (mut removed, mut outcomes, mut counts) = (vec![], vec![], vec![]);
-                seen.count_hash_batch(&[&old[..], &new[..]].concat(), &mut counts);
-                seen.advance(STEP * (round + 5), &mut ());
-                let added = seen.insert_unique_hash_batch(&new, When::Now, &mut outcomes, &mut ());
-                added.unwrap();
-                seen.remove_hash_batch(&old, &mut removed, &mut ());
+                let counts = seen.count_batch(&[&old[..], &new[..]].concat());
+                seen.advance(STEP * (round + 5));
+                let outcomes = seen.insert_unique_batch(&new).unwrap();
+                let removed = seen.remove_batch(&old);
                 (removed, outcomes, counts)
             });
             assert!(outcomes[0] == outcomes[1], "{each}: round {round}");
@@ -136,16 +135,16 @@ fn segments_of_other_bytes() {
             bytes[byte] ^= if round % 2 == 0 { noise } else { noise & (noise >> 4) & 1 };
         }
         let mut seen = mapped(&saved(&bytes)).unwrap();
-        let (mut removed, mut counts, all) = (vec![], vec![], hashes(0, 1_000));
+        let all = hashes(0, 1_000);
         for time in 5..20 {
-            seen.advance(STEP * time, &mut ());
-            seen.count_hash_batch(&all, &mut counts);
-            let _full = seen.insert_hash_batch(&hashes(5_000 * time, 40), When::Now, &mut ());
-            seen.remove_hash_batch(&all, &mut removed, &mut ());
+            seen.advance(STEP * time);
+            seen.count_batch(&all);
+            let _full = seen.insert_batch(&hashes(5_000 * time, 40));
+            seen.remove_batch(&all);
             assert!(bytes_of(&seen).len() > 4096);
         }
         // The wrong generations are forgotten as right ones are; and a new one was never wrong.
-        seen.advance(STEP * 100, &mut ());
+        seen.advance(STEP * 100);
         assert!(seen.is_empty());
         seen.insert_unique("a").unwrap();
         assert_eq!(seen.len(), 1);
@@ -183,13 +182,13 @@ fn opening_touches_no_segment_and_a_change_a_few_pages() {
     let file = saved(&bytes_of(&filled(400_000)));
     let mut seen = mapped(&file).unwrap();
     assert_eq!(resident(&file), (0, 0));
-    seen.insert_hash_batch(&hashes(1 << 40, 4), When::Now, &mut ()).unwrap();
+    seen.insert_batch(&hashes(1 << 40, 4)).unwrap();
     // A key changes one bucket, and may push others on. (How much the system maps of what is only read is
     // up to the system.)
     let (all, changed) = resident(&file);
     assert!(changed > 0 && changed <= 4 * 2 * PAGE, "{changed} bytes");
     // A new generation is a copy of the mould, and neither reads nor changes the file.
-    seen.advance(STEP * 6, &mut ());
+    seen.advance(STEP * 6);
     let left = resident(&file);
     assert!(left.0 <= all && left.1 == changed);
     seen.insert_unique("a").unwrap();

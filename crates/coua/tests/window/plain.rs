@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use coua::{Clock, Generations, KeyHash, Window};
+use coua::KeyHash;
+use coua::window::{Clock, Generations, Window};
 
 use crate::random::nth;
 

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use coua::{Change, Clock, CuckooFilter, Generations, Insertion, KeyHash, Ledger, When, Window};
+use coua::window::{Change, ChangeLog, Clock, Generations, When, Window};
+use coua::{CuckooFilter, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
 use crate::plain::{Copies, Outcome, Plain, bytes_of, hash};
@@ -39,8 +40,8 @@ enum Note {
     Change(Change, u64, KeyHash),
 }
 
-impl Ledger for Notes {
-    fn turned(&mut self, clock: u64) {
+impl ChangeLog for Notes {
+    fn clock_set(&mut self, clock: u64) {
         self.0.push(Note::Turn(clock));
     }
 
@@ -62,13 +63,12 @@ fn a_removal_makes_nobody_else_older() {
     let mut seen = Generations::new(window, mould);
     let [first, second] = [0, 0xffff].map(|rest| KeyHash::from_u64((0x1234 << 48) | rest));
     for (time, hash) in [(0, first), (20, second)] {
-        seen.advance(time, &mut ());
-        seen.insert_hash_batch(&[hash], When::Now, &mut ()).unwrap();
+        seen.advance(time);
+        seen.insert_batch(&[hash]).unwrap();
     }
-    let (mut removed, mut present) = (Vec::new(), Vec::new());
-    seen.remove_hash_batch(&[first], &mut removed, &mut ());
-    seen.advance(40, &mut ());
-    seen.contains_hash_batch(&[second], &mut present);
+    let removed = seen.remove_batch(&[first]);
+    seen.advance(40);
+    let present = seen.contains_batch(&[second]);
     assert_eq!((removed, present), (vec![true], vec![true]), "it is 20 old");
 }
 
@@ -96,18 +96,17 @@ impl Four {
         match act {
             Act::Advance(more) => {
                 self.now += more;
-                self.batches.advance(self.now, &mut self.notes);
-                self.singles.advance(self.now, &mut ());
+                self.batches.logged(&mut self.notes).advance(self.now);
+                self.singles.advance(self.now);
                 if self.batches.window().unwrap().clock() != Clock::Count {
                     self.plain.advance(self.now);
                 }
             }
             Act::Remove(keys) => {
                 let hashes: Vec<KeyHash> = keys.iter().map(|&key| hash(key)).collect();
-                let (mut removed, mut one) = (Vec::new(), Vec::new());
-                self.batches.remove_hash_batch(&hashes, &mut removed, &mut self.notes);
+                let removed = self.batches.logged(&mut self.notes).remove_batch(&hashes);
                 for ((&key, hash), removed) in keys.iter().zip(&hashes).zip(removed) {
-                    self.singles.remove_hash_batch(&[*hash], &mut one, &mut ());
+                    let one = self.singles.remove_batch(&[*hash]);
                     assert_eq!(one, [removed]);
                     assert_eq!(self.plain.remove(key), removed);
                 }
@@ -123,17 +122,18 @@ impl Four {
             items.iter().map(|(_, ago)| (self.now + 30).saturating_sub(*ago)).collect();
         let mut outcomes = Vec::new();
         let when = When::Each(&times);
+        let mut batches = self.batches.logged(&mut self.notes);
         let stopped = if copies == Copies::Keep {
-            self.batches.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut self.notes)
+            batches.insert_unique_batch_into(&hashes, when, &mut outcomes)
         } else {
-            self.batches.insert_hash_batch(&hashes, when, &mut self.notes)
+            batches.insert_batch(&hashes, when)
         };
         let done = stopped.map_or_else(|stopped| stopped.done, |()| hashes.len());
         for at in 0..done {
             let expected = self.plain.insert(items[at].0, times[at], copies);
             assert_ne!(expected, Outcome::Full);
             if copies == Copies::Keep {
-                assert_eq!(outcomes[at] == Insertion::Inserted, expected == Outcome::Inserted);
+                assert_eq!(outcomes[at].is_new(), expected == Outcome::Inserted);
             }
             let one = self.insert_single(hashes[at], times[at], copies);
             assert!(one.is_some_and(|one| copies == Copies::Add || one == outcomes[at]));
@@ -141,6 +141,8 @@ impl Four {
         if done < hashes.len() {
             assert_eq!(self.plain.insert(items[done].0, times[done], copies), Outcome::Full);
             assert!(self.insert_single(hashes[done], times[done], copies).is_none());
+            assert!(outcomes.iter().skip(done).all(|outcome| *outcome == Insertion::Refused));
+            assert!(copies == Copies::Add || outcomes.len() == hashes.len());
         }
     }
 
@@ -149,10 +151,11 @@ impl Four {
         let when = When::Each(&times);
         let mut outcomes = Vec::new();
         if copies == Copies::Keep {
-            let done = self.singles.insert_unique_hash_batch(&[hash], when, &mut outcomes, &mut ());
+            let done =
+                self.singles.logged(&mut ()).insert_unique_batch_into(&[hash], when, &mut outcomes);
             done.ok().map(|()| outcomes[0])
         } else {
-            let done = self.singles.insert_hash_batch(&[hash], when, &mut ());
+            let done = self.singles.logged(&mut ()).insert_batch(&[hash], when);
             done.ok().map(|()| Insertion::Inserted)
         }
     }
@@ -160,9 +163,8 @@ impl Four {
     fn compare(&self) {
         assert_eq!(self.batches.len(), self.plain.len());
         let hashes: Vec<KeyHash> = (0..80).map(hash).collect();
-        let (mut present, mut counts) = (Vec::new(), Vec::new());
-        self.batches.contains_hash_batch(&hashes, &mut present);
-        self.batches.count_hash_batch(&hashes, &mut counts);
+        let present = self.batches.contains_batch(&hashes);
+        let counts = self.batches.count_batch(&hashes);
         for key in 0..80 {
             let count = self.plain.count(key);
             assert_eq!((counts[key as usize], present[key as usize]), (count, count > 0), "{key}");
@@ -170,16 +172,16 @@ impl Four {
         let bytes = bytes_of(&self.batches);
         assert!(bytes == bytes_of(&self.singles), "the bytes of single calls");
         assert!(bytes == bytes_of(&self.again()), "the bytes of what was noted");
-        assert!(bytes == bytes_of(&Generations::from_bytes(&bytes, None).unwrap()), "as a file");
+        assert!(bytes == bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()), "as a file");
     }
 
     fn again(&self) -> Generations {
         let mut again = new(self.batches.window().unwrap());
         for note in &self.notes.0 {
             match note {
-                Note::Turn(clock) => again.turn(*clock),
+                Note::Turn(clock) => again.set_clock(*clock),
                 Note::Change(change, generation, hash) => {
-                    again.repeat(*change, *generation, &[*hash]).unwrap();
+                    again.replay(*change, *generation, &[*hash]).unwrap();
                 }
             }
         }
@@ -206,34 +208,33 @@ fn without_a_window_it_is_a_cuckoo_filter() {
     let (mut endless, mut plain) = (Generations::default(), CuckooFilter::new());
     let hashes: Vec<KeyHash> = (0..1000).chain(500..1500).map(hash).collect();
     let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
-    endless.advance(u64::MAX, &mut ());
-    endless.insert_unique_hash_batch(&hashes, When::Now, &mut outcomes, &mut ()).unwrap();
-    plain.insert_unique_hash_batch(&hashes, &mut expected).unwrap();
+    endless.advance(u64::MAX);
+    endless.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
+    plain.insert_unique_batch_into(&hashes, &mut expected).unwrap();
     assert_eq!(outcomes, expected);
-    endless.insert_hash_batch(&hashes[..10], When::Now, &mut ()).unwrap();
-    plain.insert_hash_batch(&hashes[..10]).unwrap();
-    let (mut removed, mut taken) = (Vec::new(), Vec::new());
-    endless.remove_hash_batch(&hashes[5..20], &mut removed, &mut ());
-    plain.remove_hash_batch(&hashes[5..20], &mut taken);
+    endless.insert_batch(&hashes[..10]).unwrap();
+    plain.insert_batch(&hashes[..10]).unwrap();
+    let removed = endless.remove_batch(&hashes[5..20]);
+    let taken = plain.remove_batch(&hashes[5..20]);
     assert_eq!(removed, taken);
     let mut bytes = Vec::new();
     plain.write_to(&mut bytes).unwrap();
     assert!(bytes_of(&endless) == bytes);
-    assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+    assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
 }
 
 #[test]
 fn time_does_not_go_back() {
     let window = Window::new(Clock::Arrival, 100, 10).unwrap();
     let mut seen = Generations::new(window, CuckooFilter::new());
-    seen.advance(5_000, &mut ());
+    seen.advance(5_000);
     seen.insert_unique("a").unwrap();
-    seen.advance(0, &mut ());
-    seen.turn(0);
+    seen.advance(0);
+    seen.set_clock(0);
     assert_eq!(seen.clock(), 5_000);
     seen.insert_unique("b").unwrap();
     assert_eq!(seen.generations().count(), 1, "both are of the present");
-    seen.advance(u64::MAX, &mut ());
+    seen.advance(u64::MAX);
     assert!(seen.is_empty() && seen.forgotten() == 2);
     seen.insert_unique("c").unwrap();
     let last = seen.generations().next().unwrap();
@@ -246,18 +247,16 @@ fn generations_merge_by_their_times() {
     let with = |items: &[(u64, u64)]| {
         let mut filter = Generations::new(window, CuckooFilter::new());
         for (key, time) in items {
-            filter.insert_hash_batch(&[hash(*key)], When::Each(&[*time]), &mut ()).unwrap();
+            filter.logged(&mut ()).insert_batch(&[hash(*key)], When::Each(&[*time])).unwrap();
         }
         filter
     };
     let mut one = with(&[(1, 1_000), (2, 1_050)]);
     one.merge(&with(&[(3, 1_055), (4, 1_109)])).unwrap();
-    let mut counts = Vec::new();
-    one.count_hash_batch(&[1, 2, 3, 4].map(hash), &mut counts);
+    let counts = one.count_batch(&[1, 2, 3, 4].map(hash));
     assert_eq!((counts, one.clock()), (vec![1, 1, 1, 1], 1_100));
     one.merge(&with(&[(2, 1_055), (5, 1_112)])).unwrap();
-    let mut counts = Vec::new();
-    one.count_hash_batch(&[1, 2, 3, 4, 5].map(hash), &mut counts);
+    let counts = one.count_batch(&[1, 2, 3, 4, 5].map(hash));
     assert_eq!(counts, [0, 2, 1, 1, 1], "the first is too old now");
 
     let mut late = with(&[(6, 900)]);
@@ -269,7 +268,7 @@ fn generations_merge_by_their_times() {
     let (mut two, mut more) =
         (Generations::new(window, few.clone()), Generations::new(window, few));
     for (filter, hashes) in [(&mut two, [1, 2]), (&mut more, [3, 4])] {
-        filter.insert_hash_batch(&hashes.map(hash), When::Each(&[5, 15]), &mut ()).unwrap();
+        filter.logged(&mut ()).insert_batch(&hashes.map(hash), When::Each(&[5, 15])).unwrap();
     }
     let alone = bytes_of(&two);
     assert!(two.merge(&more).unwrap_err().to_string().contains("for at most 3"));
@@ -281,7 +280,7 @@ fn generations_merge_by_their_times() {
     assert!(one.merge(&CuckooFilter::new().into()).is_err());
     let mould = CuckooFilter::builder().hash_bits(40).build().unwrap();
     let mut coarse = Generations::new(window, mould);
-    coarse.insert_hash_batch(&[hash(1)], When::Each(&[1_100]), &mut ()).unwrap();
+    coarse.logged(&mut ()).insert_batch(&[hash(1)], When::Each(&[1_100])).unwrap();
     assert!(one.merge(&coarse).is_err());
     assert!(bytes_of(&one) == before);
 }
@@ -298,7 +297,7 @@ fn windows_have_limits() {
         let mut last = Generations::new(longest, CuckooFilter::new());
         last.insert_unique("a").unwrap();
         let bytes = bytes_of(&last);
-        assert!(bytes_of(&Generations::from_bytes(&bytes, None).unwrap()) == bytes);
+        assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
     }
 }
 
@@ -310,10 +309,10 @@ fn too_few_times_change_nothing() {
         let window = Window::new(clock, 100, 4).unwrap();
         let mut seen = Generations::new(window, CuckooFilter::new());
         let seen = &mut seen;
-        let copies = AssertUnwindSafe(|| seen.insert_hash_batch(&hashes, when, &mut ()));
+        let copies = AssertUnwindSafe(|| seen.logged(&mut ()).insert_batch(&hashes, when));
         assert!(catch_unwind(copies).is_err(), "{clock:?}");
         let mut outcomes = Vec::new();
-        let unique = || seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ());
+        let unique = || seen.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut outcomes);
         assert!(catch_unwind(AssertUnwindSafe(unique)).is_err(), "{clock:?}");
         assert_eq!(seen.len(), 0, "{clock:?}");
     }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use coua::{Clock, CuckooFilter, Generations, Insertion, KeyHash, When, Window};
+use coua::window::{Clock, Generations, When, Window};
+use coua::{CuckooFilter, Insertion, KeyHash};
 
 use crate::plain::hash;
 use crate::random::nth;
@@ -72,9 +73,9 @@ fn live_through(clock: Clock, days: u64) {
         let times: Vec<u64> = items.iter().map(|(_, time)| *time).collect();
         let when = if clock == Clock::Given { When::Each(&times) } else { When::Now };
         if clock == Clock::Arrival {
-            seen.advance(times[0], &mut ());
+            seen.advance(times[0]);
         }
-        seen.insert_unique_hash_batch(&hashes, when, &mut outcomes, &mut ()).unwrap();
+        seen.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut outcomes).unwrap();
         for ((key, time), outcome) in items.into_iter().zip(&outcomes) {
             last = last.max(time);
             judge.judge(key, time, last, *outcome);
@@ -105,7 +106,7 @@ fn the_last_items_are_remembered() {
     for batch in 0..400 {
         let keys: Vec<u64> = (0..500).map(|n| nth(batch * 1000 + n) % 40_000).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
-        seen.insert_unique_hash_batch(&hashes, When::Now, &mut outcomes, &mut ()).unwrap();
+        seen.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
         for (key, outcome) in keys.iter().zip(&outcomes) {
             let is_repeat = *outcome == Insertion::AlreadyPresent;
             match number_of.get(key).map(|number| inserted - number) {

@@ -146,7 +146,7 @@ impl Half {
     fn insert_unique(&mut self, hashes: &[KeyHash], consumed: u64) -> Result<(), BatchFull> {
         self.take_own(hashes);
         let before = self.filter.len();
-        let answered = self.filter.insert_unique_hash_batch(&self.hashes, &mut self.outcomes);
+        let answered = self.filter.insert_unique_batch_into(&self.hashes, &mut self.outcomes);
         let (items, bits) = ([before, self.filter.len()], self.filter.hash_bits());
         let counted = answered_in(&self.outcomes);
         self.expected_wrongly_dropped += collisions::among_repeats(counted, items, bits);

@@ -158,7 +158,7 @@ impl Args {
     /// records alone, not on how they were stored.
     fn forecast(&self, inputs: &Survey, memory: &Memory) -> Option<Forecast> {
         let is_open = self.filter_file.is_none() && self.filter.leaves_capacity_open();
-        let is_resizable = memory.filter().endless().is_some_and(CuckooFilter::is_resizable);
+        let is_resizable = memory.filter().unbounded().is_some_and(CuckooFilter::is_resizable);
         Forecast::new(inputs.total_bytes).filter(|_| is_open && is_resizable)
     }
 }
@@ -182,7 +182,7 @@ impl Answer for Dedup {
         let (hashes, when) = (&block.hashes[known..], block.when_from(known));
         self.memory.tell(self.now);
         let before = self.memory.filter().len();
-        let result = self.memory.insert_unique_hash_batch(hashes, when, &mut self.outcomes);
+        let result = self.memory.insert_unique_batch(hashes, when, &mut self.outcomes);
         let (answered, filter) = (self.tally.count(&self.outcomes), self.memory.filter());
         let (items, bits) = ([before, filter.len()], filter.hash_bits());
         self.tally.counts.expected_wrongly_dropped +=
@@ -217,7 +217,7 @@ impl Dedup {
         else {
             return;
         };
-        if let Some(filter) = filter.endless_mut() {
+        if let Some(filter) = filter.unbounded_mut() {
             forecast.make_room(consumed, self.tally.session.records(), filter);
         }
     }

@@ -44,14 +44,14 @@ mod tests {
             (40, Layout::Buckets, 4),
             (64, Layout::Buckets, 4),
             (48, Layout::Buckets, 1),
-            (64, Layout::Windows, 2),
+            (64, Layout::Overlapping, 2),
         ] {
             let builder = CuckooFilter::builder().hash_bits(hash_bits).layout(layout);
             let builder = builder.slots_per_bucket(slots);
             let mut filter = builder.clone().build().unwrap();
             let (mut least, mut most) = (f64::MAX, 0.0_f64);
             for items in 1..=2_400_000 {
-                filter.insert_hash(mix(items)).unwrap();
+                filter.insert(mix(items)).unwrap();
                 if items < 100_000 || items % 20_000 > 0 {
                     continue;
                 }

@@ -16,7 +16,7 @@ use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, significant, size};
 use compare::Peer;
-use coua::Clock;
+use coua::window::Clock;
 use growing::Growing;
 use serde::Serialize;
 use shape::{Generations, Planned, Shape};
@@ -66,11 +66,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
     memory: Option<u64>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, in windows 2]
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
     #[arg(long, value_name = "N")]
     slots_per_bucket: Option<u32>,
 
-    /// Disjoint buckets or overlapping windows
+    /// Disjoint or overlapping buckets
     #[arg(long, value_name = "LAYOUT", default_value = "buckets")]
     layout: LayoutName,
 
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         layout: args.layout.into(),
         slots: args.slots_per_bucket.unwrap_or(match args.layout {
             LayoutName::Buckets => 4,
-            LayoutName::Windows => 2,
+            LayoutName::Overlapping => 2,
         }),
         window,
     };
@@ -172,7 +172,7 @@ impl<'a> Report<'a> {
             rate: plan.rate,
             expected_wrongly_dropped: collisions::in_stream(plan.items, plan.hash_bits),
             bytes: plan.bytes,
-            side_bytes: plan.side_bytes,
+            side_bytes: plan.overflow_bytes,
             bits_per_item: plan.bits_per_item(),
             hash_bits: plan.hash_bits,
             layout: layout_name(shape.layout),
@@ -200,8 +200,8 @@ fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
     let dropped = collisions::in_stream(plan.items, plan.hash_bits);
     table.row("wrongly dropped by a dedup of so many", significant(dropped));
     table.row("memory", size(plan.bytes));
-    if plan.side_bytes > plan.bytes / 100 {
-        table.row("of it for crowded items, expected", size(plan.side_bytes));
+    if plan.overflow_bytes > plan.bytes / 100 {
+        table.row("of it for crowded items, expected", size(plan.overflow_bytes));
     }
     if let Some(Growing { least_bytes, most_bytes }) = planned.growing {
         table.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));

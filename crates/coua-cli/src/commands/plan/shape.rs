@@ -5,7 +5,8 @@ use super::growing::Growing;
 use crate::message::Failure;
 use crate::stats::text::{grouped, size};
 use coua::sizing::CuckooPlan;
-use coua::{BuildError, Clock, CuckooFilter, CuckooFilterBuilder, Layout, Window};
+use coua::window::{Clock, Window};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
 
 /// How a filter lies in memory.
 #[derive(Clone, Copy, Debug)]
@@ -156,13 +157,13 @@ fn of_generations(
         Clock::Arrival | Clock::Given => items.div_ceil(alive - 1),
     };
     let each = builder.capacity(share).max_items(items).plan()?;
-    let table = each.bytes - each.side_bytes;
+    let table = each.bytes - each.overflow_bytes;
     let mut whole = each;
     whole.items = items;
     whole.rate = (items as f64 / each.hash_bits.exp2()).min(1.0);
     whole.slots = each.slots.saturating_mul(alive);
     whole.segments = each.segments.saturating_mul(alive);
-    whole.side_bytes = each.side_bytes.saturating_mul(alive);
+    whole.overflow_bytes = each.overflow_bytes.saturating_mul(alive);
     // New generations are copies of an empty one.
     whole.bytes = each.bytes.saturating_mul(alive).saturating_add(table);
     Ok(Planned { whole, generations: Some(Generations { window, alive, each }), growing: None })

@@ -1,0 +1,121 @@
+//! What a filter tells about itself.
+
+use std::fmt;
+
+use super::{CuckooFilter, WhenFull};
+use crate::hash::KeyHasher;
+use crate::kernel::{Layout, LevelGeometry, Resolution};
+use crate::sizing;
+
+impl CuckooFilter {
+    /// Items stored, every copy counted.
+    pub fn len(&self) -> u64 {
+        u64::try_from(u128::from(self.stored) + self.overflow.extra()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether no item is stored.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items the memory taken so far is planned for; a growing filter takes more when it needs it.
+    pub fn capacity(&self) -> u64 {
+        let load = sizing::design_load(&self.geometry);
+        ((self.slots() as f64 * load) as u64).min(self.policy.max_items)
+    }
+
+    /// Items up to which the stated rate holds; `u64::MAX` if there is no limit.
+    pub fn max_items(&self) -> u64 {
+        self.policy.max_items
+    }
+
+    /// What happens when an item finds no room.
+    pub fn when_full(&self) -> WhenFull {
+        self.policy.when_full
+    }
+
+    /// Places for fingerprints, over all segments.
+    pub fn slots(&self) -> u64 {
+        self.table.len() as u64 * self.geometry.segment_slots()
+    }
+
+    /// Segments: independent runs of buckets.
+    pub fn segments(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bits of a slot in the segments that were split most. O(segments).
+    pub fn slot_bits(&self) -> u32 {
+        self.levels[usize::from(self.table.deepest_level())].codec().slot_bits()
+    }
+
+    /// Slots of a bucket.
+    pub fn slots_per_bucket(&self) -> u32 {
+        self.geometry.slots_per_bucket
+    }
+
+    /// Disjoint buckets or overlapping buckets.
+    pub fn layout(&self) -> Layout {
+        self.geometry.layout
+    }
+
+    /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    /// Slots in use, 0..=1.
+    pub fn load(&self) -> f64 {
+        // A mapped file may lie about the first.
+        self.stored.saturating_sub(self.overflow.overflowed()) as f64 / self.slots() as f64
+    }
+
+    /// Bits of every key's hash that the filter remembers. The false-positive rate with n items is
+    /// n / 2^`hash_bits`.
+    pub fn hash_bits(&self) -> f64 {
+        self.geometry.cells().log2()
+    }
+
+    /// Probability that `contains` is true for a key that is absent, with the items stored now.
+    pub fn false_positive_rate(&self) -> f64 {
+        (self.stored as f64 / self.geometry.cells()).min(1.0)
+    }
+
+    /// Whether the filter can be rebuilt to any size: it was made without a rate, or to grow.
+    pub fn is_resizable(&self) -> bool {
+        matches!(self.geometry.resolution, Resolution::Prefix { .. })
+    }
+
+    /// Bytes of memory: table, directory, overflow table, and this value itself.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.levels.capacity() * size_of::<LevelGeometry>()
+            + self.table.memory_bytes()
+            + self.directory.memory_bytes()
+            + self.overflow.memory_bytes()
+    }
+
+    /// The part of [`memory_bytes`](Self::memory_bytes) that the process's allocator knows nothing of:
+    /// tables of 2 MiB or more are mappings. O(number of mappings), at most some hundreds.
+    pub fn mapped_bytes(&self) -> usize {
+        self.table.mapped_bytes()
+    }
+}
+
+impl fmt::Debug for CuckooFilter {
+    /// A summary, not the table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CuckooFilter")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("load", &self.load())
+            .field("false_positive_rate", &self.false_positive_rate())
+            .field("hash_bits", &self.hash_bits())
+            .field("slot_bits", &self.slot_bits())
+            .field("slots_per_bucket", &self.slots_per_bucket())
+            .field("layout", &self.layout())
+            .field("segments", &self.segments())
+            .field("memory_bytes", &self.memory_bytes())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,238 @@
+//! Inserting one key.
+
+use super::grow::WhenBlocked;
+use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
+use crate::error::{Full, FullReason, Insertion};
+use crate::hash::KeyHash;
+use crate::kernel::{
+    AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Pair, Probe, Task, dispatch_inline,
+};
+
+/// How far an insert came without moving anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Placement {
+    Done(Insertion),
+    /// Both buckets are full; nothing was changed yet.
+    BucketsFull,
+}
+
+impl CuckooFilter {
+    #[inline]
+    pub(crate) fn insert_one(
+        &mut self,
+        hash: KeyHash,
+        if_present: IfPresent,
+    ) -> Result<Insertion, Full> {
+        let level = *self.level_for(hash);
+        let probe = &self.locate_in(&level, hash);
+        match dispatch_inline(Insert { filter: self, probe, if_present }, Some(level))? {
+            Placement::Done(insertion) => Ok(insertion),
+            Placement::BucketsFull => self.insert_by_eviction(hash, *probe),
+        }
+    }
+
+    /// Inserts a key whose buckets are full.
+    #[inline(never)]
+    fn insert_by_eviction(&mut self, hash: KeyHash, probe: Probe) -> Result<Insertion, Full> {
+        let reason = match self.when_blocked(probe.segment, 0) {
+            WhenBlocked::Evict => {
+                let chain = self.start_chain(&probe);
+                self.finish_chain(AnyLevel, chain);
+                return Ok(Insertion::Inserted);
+            }
+            WhenBlocked::Grow if self.grow(probe.segment).is_ok() => {
+                // The key is elsewhere now, and is not refused any more: the filter has changed.
+                self.stored += 1;
+                self.reinsert(AnyLevel, &self.locate(hash));
+                return Ok(Insertion::Inserted);
+            }
+            WhenBlocked::Grow => FullReason::OutOfMemory,
+            WhenBlocked::Refuse(reason) => reason,
+        };
+        // A key that is there already is not refused. But at a limit of memory, the filter would grow with a
+        // higher one, and equal items are to make equal filters.
+        if reason == FullReason::MemoryLimit || self.slots_holding(&probe) == 0 {
+            return Err(self.full(reason));
+        }
+        self.add_extra_copies(&probe, 1)?;
+        Ok(Insertion::Inserted)
+    }
+
+    /// Starts the eviction chain of a key that is not refused.
+    pub(crate) fn start_chain(&mut self, probe: &Probe) -> EvictionChain {
+        self.stored += 1;
+        EvictionChain::new(probe)
+    }
+
+    /// Everything that an insert does before it has to move other items.
+    #[inline(always)]
+    pub(crate) fn try_place(
+        &mut self,
+        levels: impl Levels,
+        probe: &Probe,
+        if_present: IfPresent,
+    ) -> Result<Placement, Full> {
+        let level = self.level_in(levels, probe.segment);
+        let is_at_limit = self.is_at_max_items();
+        let segment = &mut self.table.segment_mut(probe.segment);
+        let pair = Pair::read(level.codec(), segment, probe);
+        let Some(is_held) = pair.contains(segment, probe) else {
+            return self.try_place_carefully(*probe, if_present);
+        };
+        if is_held && if_present == IfPresent::Skip {
+            return Ok(Placement::Done(Insertion::AlreadyPresent));
+        }
+        if is_held || is_at_limit || segment.has_overflow() && self.overflow.has_overflowed() {
+            return self.try_place_carefully(*probe, if_present);
+        }
+        if !pair.insert(segment, probe) {
+            return Ok(Placement::BucketsFull);
+        }
+        self.stored += 1;
+        Ok(Placement::Done(Insertion::Inserted))
+    }
+
+    /// [`try_place`](Self::try_place) for keys that may be there or have copies, and for filters at their
+    /// limit.
+    #[cold]
+    fn try_place_carefully(
+        &mut self,
+        probe: Probe,
+        if_present: IfPresent,
+    ) -> Result<Placement, Full> {
+        let probe = &probe;
+        let held = self.slots_holding(probe);
+        let has_bucketful = held >= self.geometry.slots_per_bucket;
+        // Most repeats are of keys with many copies: for those the overflow table need not be read.
+        let is_in_overflow = || self.overflow_copies(probe) > 0;
+        if if_present == IfPresent::Skip && (held > 0 || is_in_overflow()) {
+            return Ok(Placement::Done(Insertion::AlreadyPresent));
+        }
+        let has_all_its_slots = has_bucketful || is_in_overflow();
+        if !has_all_its_slots && !self.is_at_max_items() {
+            if !self.place(AnyLevel, probe) {
+                return Ok(Placement::BucketsFull);
+            }
+            self.stored += 1;
+            return Ok(Placement::Done(Insertion::Inserted));
+        }
+        // A key that is there already is not refused.
+        if !has_all_its_slots && held == 0 {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        self.add_extra_copies(probe, 1)?;
+        Ok(Placement::Done(Insertion::Inserted))
+    }
+
+    /// Whether one more item would exceed the stated rate, and may not.
+    #[inline(always)]
+    fn is_at_max_items(&self) -> bool {
+        self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
+    }
+
+    /// Adds copies of a key that take no slots. The first of them is a new entry, which takes memory.
+    pub(crate) fn add_extra_copies(&mut self, probe: &Probe, copies: u64) -> Result<(), Full> {
+        if !self.has_memory_for_overflow(0) && self.overflow_copies(probe) == 0 {
+            return Err(self.full(FullReason::MemoryLimit));
+        }
+        let entry = OverflowEntry { extra: copies, overflowed: 0 };
+        self.note_overflow(self.representative(probe), entry);
+        Ok(())
+    }
+
+    /// Puts a key into the free slot that its probe found; false if the probe is stale, or items of its segment
+    /// are in no slot.
+    #[inline(always)]
+    pub(crate) fn insert_probed(
+        &mut self,
+        levels: impl Levels,
+        keys: &KeyGroup,
+        number: usize,
+        probes: &InsertProbes,
+    ) -> bool {
+        let index = keys.segment(number);
+        let level = self.level_in(levels, index);
+        let segment = &mut self.table.segment_mut(index);
+        let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
+        let is_current = !may_overflow && probes.is_current(keys, number, segment);
+        if is_current {
+            probes.insert(number, level.codec(), segment);
+            self.stored += 1;
+        }
+        is_current
+    }
+
+    /// Whether a key is in no slot and its buckets are still full, as its probe found.
+    #[inline(always)]
+    pub(crate) fn is_still_full(
+        &self,
+        keys: &KeyGroup,
+        number: usize,
+        probes: &InsertProbes,
+    ) -> bool {
+        if !probes.is_full(number) {
+            return false;
+        }
+        let segment = self.table.segment(keys.segment(number));
+        let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
+        !may_overflow && probes.is_current(keys, number, segment)
+    }
+}
+
+/// Inserting one key, as far as it goes without moving others.
+struct Insert<'a> {
+    filter: &'a mut CuckooFilter,
+    probe: &'a Probe,
+    if_present: IfPresent,
+}
+
+impl Task for Insert<'_> {
+    type Output = Result<Placement, Full>;
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) -> Self::Output {
+        self.filter.try_place(levels, self.probe, self.if_present)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Different keys of the same two buckets.
+    fn colliding(filter: &CuckooFilter) -> impl Iterator<Item = KeyHash> + use<'_> {
+        let hashes = (0..).map(|n: u64| KeyHash::from_u64(n << 24));
+        let first = filter.locate(KeyHash::from_u64(0));
+        let same = move |hash: &KeyHash| {
+            let probe = filter.locate(*hash);
+            (probe.primary, probe.alternate) == (first.primary, first.alternate)
+        };
+        hashes.filter(same)
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn an_insert_that_made_the_filter_grow_is_not_refused() {
+        let builder = CuckooFilter::builder().hash_bits(64).capacity(16_000);
+        let mut filter = builder.max_evictions(4).build().unwrap();
+        let enough = filter.overflow_limit() as usize + 500;
+        let same: Vec<_> = colliding(&filter.clone()).take(enough).collect();
+        let mut same = same.into_iter();
+        let refused = same.find(|hash| filter.insert(*hash).is_err()).unwrap();
+        let slots = filter.slots();
+        // The segment has more items now than a few keys that collide.
+        let others = (0..).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1);
+        let others = others.map(KeyHash::from_u64);
+        others.take(slots as usize / 7).for_each(|hash| filter.insert(hash).unwrap());
+        assert_eq!(filter.slots(), slots);
+        // More than the limit, which rises with the slots: so it may be after compaction.
+        let elsewhere = filter.representative(&filter.locate(KeyHash::from_u64(u64::MAX)));
+        filter.note_overflow(elsewhere, OverflowEntry { extra: 0, overflowed: 10_000 });
+        filter.stored += 10_000;
+        filter.insert(refused).unwrap();
+        assert!(filter.slots() > slots && filter.contains(refused));
+        let slots = filter.slots();
+        assert!(same.any(|hash| filter.insert(hash).is_err()));
+        assert_eq!(filter.slots(), slots, "a few keys that collide buy no memory");
+    }
+}

@@ -1,0 +1,328 @@
+//! The cuckoo filter: contains, insert, remove, count.
+//!
+//! Fan, Andersen, Kaminsky, Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom", with
+//! segments, any number of buckets, a choice bit in every slot and an exact overflow table. See
+//! `docs/theory.md` for the formulas.
+//!
+//! The fields are private to this folder. Whatever changes them stands in it; the layers above ask.
+
+mod describe;
+mod evict;
+mod grow;
+mod insert;
+mod lookup;
+mod overflow;
+mod policy;
+mod prefetch;
+mod rebuild;
+mod reinsert;
+mod remove;
+mod shards;
+mod split;
+
+use crate::error::{Full, FullReason, Insertion, OutOfMemory};
+use crate::hash::{Key, KeyHash, KeyHasher};
+use crate::kernel::{Geometry, IfPresent, LevelGeometry, Levels, Probe, UniformTable};
+use crate::table::{Directory, Segment, Table};
+
+pub(crate) use evict::{EvictionChain, Step};
+pub(crate) use grow::WhenBlocked;
+pub(crate) use insert::Placement;
+pub(crate) use overflow::{OverflowEntry, OverflowTable};
+pub use policy::WhenFull;
+pub(crate) use policy::{MAX_DEPTH, Policy, ShardLimits, deepest};
+pub(crate) use prefetch::Prefetcher;
+pub(crate) use shards::{ShardPlan, shard_of, within_shard};
+
+/// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
+///
+/// * `contains` is never wrong about a key that was inserted and not removed. About other keys it
+///   errs with probability [`false_positive_rate`](Self::false_positive_rate).
+/// * A key may be inserted any number of times and removed as often.
+/// * Removing a key that was never inserted returns false, but with the false-positive rate's
+///   probability takes a stranger's copy away: remove only what you inserted.
+///
+/// All operations on one key take O(1) expected time, and O(log k) where k keys have more copies than
+/// a bucket has slots. Batches take as much for each key, but are several times faster than single
+/// calls once the table is larger than the processor's caches. Making a filter takes O(segments), and
+/// what describes it O(1) unless it says otherwise.
+///
+/// ```
+/// use coua::CuckooFilter;
+///
+/// let mut seen = CuckooFilter::with_capacity(1_000_000, 0.001)?;
+/// seen.insert("kestrel")?;
+/// assert!(seen.contains("kestrel"));
+/// assert!(seen.remove("kestrel"));
+/// assert!(seen.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CuckooFilter {
+    geometry: Geometry,
+    /// By level, which is depth below the base depth: of those in use, and of the one below, to which segments
+    /// may split.
+    levels: Vec<LevelGeometry>,
+    /// The level of all segments, while they have the same.
+    uniform: Option<LevelGeometry>,
+    directory: Directory,
+    table: Table,
+    overflow: OverflowTable,
+    /// Items in slots, and overflowed ones: what `max_items` limits. Further copies of a key are counted in
+    /// the overflow table.
+    stored: u64,
+    policy: Policy,
+    hasher: KeyHasher,
+    /// Splits so far: a [`Probe`] is stale once this has changed.
+    splits: u64,
+    limits: ShardLimits,
+    /// Bytes of memory up to which it grows; `u64::MAX`: no limit.
+    memory_limit: u64,
+}
+
+impl CuckooFilter {
+    /// Whether the key was inserted and not removed; true for another key with the false-positive
+    /// rate's probability. O(1): two memory accesses.
+    #[inline(always)]
+    pub fn contains<K: Key>(&self, key: K) -> bool {
+        self.contains_located(key.hash_with(self.hasher))
+    }
+
+    /// How many copies of the key are stored: never fewer than were inserted and not removed, more
+    /// only by the copies of a false positive. O(1), or O(log k) as said of [the type](Self).
+    #[inline]
+    pub fn count<K: Key>(&self, key: K) -> u64 {
+        self.count_at(&self.locate(key.hash_with(self.hasher)))
+    }
+
+    /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
+    /// filter: some 2 ms at the longest, and more where the system has to find new memory
+    /// (`docs/comparison.md`). A filter whose fingerprints have no bit left to give, for its hash bits
+    /// are few, is rebuilt whole each time it doubles: O(slots).
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    #[inline]
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::AddCopy).map(drop)
+    }
+
+    /// Adds the key if it is absent, and says which. O(1) expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    #[inline]
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::Skip)
+    }
+
+    /// Takes one copy of the key away; false if there is none. O(1).
+    ///
+    /// A key that was never inserted is, with the false-positive rate's probability, taken for a
+    /// stranger whose copy then goes.
+    #[inline]
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        self.remove_one(key.hash_with(self.hasher))
+    }
+
+    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back. O(bytes).
+    pub fn clear(&mut self) {
+        self.table.iter_mut().for_each(|mut segment| segment.clear());
+        self.overflow = OverflowTable::default();
+        self.stored = 0;
+    }
+}
+
+/// Making one.
+impl CuckooFilter {
+    /// An empty filter of this geometry.
+    pub(crate) fn empty(
+        geometry: Geometry,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Result<Self, OutOfMemory> {
+        // More than 2^64 slots have no level.
+        let level = geometry.level(geometry.base_depth).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let bytes = level.bytes(geometry.segment_slots());
+        let table = Table::new(geometry.base_depth, bytes)?;
+        let directory = Directory::new(geometry.base_depth)?;
+        Ok(Self::of_table(geometry, table, directory, policy, hasher))
+    }
+
+    /// A filter with these segments and the items in their slots.
+    pub(crate) fn of_table(
+        geometry: Geometry,
+        table: Table,
+        directory: Directory,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Self {
+        let mut filter = Self {
+            geometry,
+            levels: geometry.levels_below(table.deepest_level()),
+            uniform: None,
+            directory,
+            stored: table.iter().map(|segment| u64::from(segment.occupied())).sum(),
+            table,
+            overflow: OverflowTable::default(),
+            policy,
+            hasher,
+            splits: 0,
+            limits: ShardLimits::default(),
+            memory_limit: u64::MAX,
+        };
+        filter.uniform = filter.find_uniform();
+        // Where the list of segments is in the order of their hashes, the directory need not be read.
+        if filter.directory.is_in_order() {
+            filter.table.detect_spacing();
+        }
+        filter
+    }
+
+    /// A copy in memory of its own. O(bytes); segments without items are not copied.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is not as much memory again.
+    ///
+    /// ```
+    /// let copy = coua::CuckooFilter::new().try_clone()?;
+    /// assert!(copy.is_empty());
+    /// # Ok::<(), coua::OutOfMemory>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
+        let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
+        Ok(Self {
+            overflow: self.overflow.try_clone()?,
+            stored: self.stored,
+            splits: self.splits,
+            limits: self.limits,
+            memory_limit: self.memory_limit,
+            ..copy
+        })
+    }
+
+    /// Makes it a shard, or tells a shard that the others have changed.
+    pub(crate) fn set_limits(&mut self, limits: ShardLimits, max_items: u64) {
+        self.limits = limits;
+        self.policy.max_items = max_items;
+    }
+}
+
+/// Where a key lies.
+impl CuckooFilter {
+    #[inline(always)]
+    pub(crate) fn locate(&self, hash: KeyHash) -> Probe {
+        self.locate_in(self.level_for(hash), hash)
+    }
+
+    #[inline(always)]
+    fn locate_in(&self, level: &LevelGeometry, hash: KeyHash) -> Probe {
+        level.locate(hash, self.directory.segment_of(hash))
+    }
+
+    /// The level of a key's segment. Where all have one, it is known before the segment is.
+    #[inline(always)]
+    fn level_for(&self, hash: KeyHash) -> &LevelGeometry {
+        let depth = |level: Option<LevelGeometry>| level.map(|level| level.depth());
+        debug_assert_eq!(depth(self.uniform), depth(self.find_uniform()));
+        match &self.uniform {
+            Some(level) => level,
+            None => self.level_by_segment(hash),
+        }
+    }
+
+    /// Out of line, lest the compiler read the level through the segment in all cases.
+    #[inline(never)]
+    fn level_by_segment(&self, hash: KeyHash) -> &LevelGeometry {
+        self.level_of(self.directory.segment_of(hash))
+    }
+
+    /// The level of a segment.
+    #[inline(always)]
+    pub(crate) fn level_of(&self, segment: u32) -> &LevelGeometry {
+        &self.levels[usize::from(self.table.segment(segment).level())]
+    }
+
+    /// The level of a segment, by what a task knows of all levels.
+    #[inline(always)]
+    pub(crate) fn level_in(&self, levels: impl Levels, segment: u32) -> LevelGeometry {
+        levels.uniform_or(|| *self.level_of(segment))
+    }
+
+    /// What `uniform` is to be: once more after every change of a segment's depth.
+    fn find_uniform(&self) -> Option<LevelGeometry> {
+        self.directory.is_uniform(self.table.len()).then(|| *self.level_of(0))
+    }
+
+    /// The smallest hash of a key's cell.
+    pub(crate) fn representative(&self, probe: &Probe) -> KeyHash {
+        let prefix = self.table.segment(probe.segment).prefix();
+        self.level_of(probe.segment).representative(prefix, probe.primary, probe.value)
+    }
+}
+
+/// What the layers above ask.
+impl CuckooFilter {
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn overflow(&self) -> &OverflowTable {
+        &self.overflow
+    }
+
+    /// The level of all segments, while they have the same.
+    #[inline(always)]
+    pub(crate) fn uniform(&self) -> Option<LevelGeometry> {
+        self.uniform
+    }
+
+    /// The table, while all its segments have the same level.
+    #[inline(always)]
+    pub(crate) fn uniform_table(&self) -> Option<UniformTable<'_>> {
+        let level = self.uniform.as_ref()?;
+        Some(UniformTable { table: &self.table, directory: &self.directory, level })
+    }
+
+    #[inline(always)]
+    pub(crate) fn segment(&self, index: u32) -> &Segment {
+        self.table.segment(index)
+    }
+
+    /// Bytes of a segment's slots.
+    pub(crate) fn segment_bytes(&self, segment: &Segment) -> u64 {
+        self.levels[usize::from(segment.level())].bytes(self.geometry.segment_slots())
+    }
+
+    /// Items that take a slot, and overflowed ones.
+    #[inline(always)]
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Splits so far: a [`Probe`] is stale once this has changed.
+    #[inline(always)]
+    pub(crate) fn splits(&self) -> u64 {
+        self.splits
+    }
+
+    #[cold]
+    pub(crate) fn full(&self, reason: FullReason) -> Full {
+        Full { items: self.len(), max_items: self.policy.max_items, reason }
+    }
+}

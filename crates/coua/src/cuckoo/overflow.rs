@@ -1,0 +1,153 @@
+//! The exact overflow table: copies beyond a bucket's worth, and the few items without a slot.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::hint::black_box;
+
+use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
+use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
+
+/// Copies of one key that have no slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OverflowEntry {
+    /// Copies beyond a bucket's worth.
+    pub(crate) extra: u64,
+    /// Copies whose eviction failed; they count as stored.
+    pub(crate) overflowed: u64,
+}
+
+impl OverflowEntry {
+    pub(crate) fn copies(self) -> u64 {
+        self.extra.saturating_add(self.overflowed)
+    }
+}
+
+/// Which kind of copy was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Extra,
+    Overflowed,
+}
+
+/// Copies by representative hash. A tree: its order groups a segment's entries and makes snapshots
+/// reproducible, and no choice of keys makes it slow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OverflowTable {
+    entries: BTreeMap<u64, OverflowEntry>,
+    overflowed: u64,
+    /// The most that `overflowed` ever was.
+    peak: u64,
+    /// Extra copies over all keys.
+    extra: u128,
+}
+
+impl OverflowTable {
+    /// Whether there is memory for so many entries. A tree cannot be asked to try.
+    pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
+        let bytes = entries.saturating_mul(ENTRY_BYTES);
+        let mut tried = Vec::<u8>::new();
+        let had = tried.try_reserve_exact(bytes);
+        // The compiler would remove memory that nobody uses.
+        black_box(tried);
+        had.map_err(|_| OutOfMemory { bytes: bytes as u64 })
+    }
+
+    /// A copy, if there is memory for it.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Self::check_memory(self.entries.len())?;
+        Ok(self.clone())
+    }
+
+    pub(crate) fn copies(&self, representative: KeyHash) -> u64 {
+        self.entries.get(&representative.to_u64()).map_or(0, |entry| entry.copies())
+    }
+
+    pub(crate) fn add(&mut self, representative: KeyHash, entry: OverflowEntry) {
+        let held = self.entries.entry(representative.to_u64()).or_default();
+        let extra = held.extra.saturating_add(entry.extra);
+        self.extra += u128::from(extra - held.extra);
+        held.extra = extra;
+        held.overflowed += entry.overflowed;
+        self.overflowed += entry.overflowed;
+        self.peak = self.peak.max(self.overflowed);
+    }
+
+    /// Takes one copy away, overflowed ones last; `None` if there is none.
+    pub(crate) fn take(&mut self, representative: KeyHash) -> Option<Taken> {
+        let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) else {
+            return None;
+        };
+        let copies = entry.get_mut();
+        let taken = if copies.extra > 0 { Taken::Extra } else { Taken::Overflowed };
+        match taken {
+            Taken::Extra => {
+                copies.extra -= 1;
+                self.extra -= 1;
+            }
+            Taken::Overflowed => {
+                copies.overflowed -= 1;
+                self.overflowed -= 1;
+            }
+        }
+        if *copies == OverflowEntry::default() {
+            entry.remove();
+        }
+        Some(taken)
+    }
+
+    /// Takes one overflowed copy away, which must exist.
+    pub(crate) fn take_overflowed(&mut self, representative: KeyHash) {
+        if let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) {
+            entry.get_mut().overflowed -= 1;
+            self.overflowed -= 1;
+            if *entry.get() == OverflowEntry::default() {
+                entry.remove();
+            }
+        }
+    }
+
+    /// Copies beyond a bucket's worth, over all keys.
+    pub(crate) fn extra(&self) -> u128 {
+        self.extra
+    }
+
+    /// Copies whose eviction failed, over all keys.
+    #[inline(always)]
+    pub(crate) fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+
+    /// Whether a key may be here that is in no slot. Extra copies always have a copy in a slot.
+    #[inline(always)]
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed > 0
+    }
+
+    /// The most overflowed copies that there ever were at a time.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
+        self.entries.iter().map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
+    }
+
+    /// The entries whose hashes begin with the first `depth` bits of `prefix`, in order.
+    pub(crate) fn under(
+        &self,
+        prefix: u64,
+        depth: u32,
+    ) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
+        let last = prefix | u64::MAX.checked_shr(depth).unwrap_or(0);
+        self.entries.range(prefix..=last).map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.entries.len() * ENTRY_BYTES
+    }
+}

@@ -1,0 +1,138 @@
+//! Locating keys, and prefetching their buckets, long before they are served.
+
+use std::ops::Range;
+
+use super::CuckooFilter;
+use crate::hash::KeyHash;
+use crate::kernel::{KeyGroup, Levels, Probe, WIDTH, avx512};
+use crate::table::prefetch;
+
+/// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
+/// cache.
+const PREFETCH_DISTANCE: usize = 4;
+
+/// The keys of a batch from one on, in order, with their places; their buckets are being prefetched. Right
+/// until a segment splits: a place found before may name the wrong half.
+pub(crate) struct Prefetcher<'a> {
+    hashes: &'a [KeyHash],
+    ring: [KeyGroup; PREFETCH_DISTANCE],
+    taken: usize,
+    /// The last group in flight.
+    last: usize,
+    /// It was located by vectors, and its buckets are still to be prefetched.
+    is_last_due: bool,
+}
+
+impl<'a> Prefetcher<'a> {
+    #[inline(always)]
+    pub(crate) fn new(
+        filter: &CuckooFilter,
+        levels: impl Levels,
+        hashes: &'a [KeyHash],
+        taken: usize,
+    ) -> Self {
+        let ring = [KeyGroup::default(); PREFETCH_DISTANCE];
+        let mut prefetcher = Self { hashes, ring, taken, last: 0, is_last_due: false };
+        let group = taken / WIDTH;
+        for group in group..group + PREFETCH_DISTANCE {
+            prefetcher.locate_group(filter, levels, group);
+            prefetcher.prefetch_last(filter, levels);
+        }
+        prefetcher
+    }
+
+    /// The last group in flight, whose buckets are to be prefetched, key by key, between the keys of the
+    /// group that is served: a burst of prefetches delays everything after it.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Option<&KeyGroup> {
+        self.is_last_due.then_some(&self.ring[self.last % PREFETCH_DISTANCE])
+    }
+
+    #[inline(always)]
+    fn prefetch_last(&mut self, filter: &CuckooFilter, levels: impl Levels) {
+        if let Some(keys) = self.due() {
+            filter.prefetch_from(levels, keys, 0);
+            self.is_last_due = false;
+        }
+    }
+
+    /// The places of the group that the next key belongs to, and which of them are left: from that key
+    /// to the end of the group or the batch.
+    #[inline(always)]
+    pub(crate) fn group(&self) -> (&KeyGroup, Range<usize>) {
+        let first = self.taken % WIDTH;
+        let left = self.hashes.len() - self.taken;
+        (&self.ring[self.taken / WIDTH % PREFETCH_DISTANCE], first..WIDTH.min(first + left))
+    }
+
+    /// Goes on to the next group.
+    #[inline(always)]
+    pub(crate) fn next_group(&mut self, filter: &CuckooFilter, levels: impl Levels) {
+        let group = self.taken / WIDTH;
+        self.taken = (group + 1) * WIDTH;
+        self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
+    }
+
+    /// The next key's hash and place.
+    #[inline(always)]
+    pub(crate) fn next(
+        &mut self,
+        filter: &CuckooFilter,
+        levels: impl Levels,
+    ) -> Option<(KeyHash, Probe)> {
+        let &hash = self.hashes.get(self.taken)?;
+        let number = self.taken % WIDTH;
+        let group = self.taken / WIDTH;
+        let probe = self.ring[group % PREFETCH_DISTANCE].probe(number);
+        self.taken += 1;
+        if number == WIDTH - 1 {
+            self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
+            self.prefetch_last(filter, levels);
+        }
+        Some((hash, probe))
+    }
+
+    #[inline(always)]
+    fn locate_group(&mut self, filter: &CuckooFilter, levels: impl Levels, group: usize) {
+        self.last = group;
+        self.is_last_due = false;
+        let keys = &mut self.ring[group % PREFETCH_DISTANCE];
+        let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
+        // Two cache lines of hashes: among so many random accesses the processor does not see that they
+        // are read from end to end.
+        for line in [0, WIDTH / 2] {
+            if let Some(hash) = rest.get(PREFETCH_DISTANCE * WIDTH + line) {
+                prefetch(std::ptr::from_ref(hash).cast());
+            }
+        }
+        if let (Some(hashes), Some(table)) = (rest.first_chunk(), filter.uniform_table())
+            && avx512::locate(table, hashes, keys)
+        {
+            self.is_last_due = true;
+            return;
+        }
+        for (number, &hash) in rest.iter().take(WIDTH).enumerate() {
+            let segment = filter.directory.segment_of(hash);
+            let level = filter.level_in(levels, segment);
+            let probe = level.locate(hash, segment);
+            level.codec().prefetch_pair(filter.table.segment(segment), &probe);
+            keys.set(number, &probe);
+        }
+    }
+}
+
+impl CuckooFilter {
+    /// Prefetches the buckets of one key of a group.
+    #[inline(always)]
+    pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
+        keys.prefetch(self.level_in(levels, keys.segment(number)).codec(), number);
+    }
+
+    /// Prefetches the buckets of all keys of a group from one on.
+    #[inline(always)]
+    pub(crate) fn prefetch_from(&self, levels: impl Levels, keys: &KeyGroup, first: usize) {
+        for number in first..WIDTH {
+            self.prefetch_key(levels, keys, number);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Taking a copy of a key away.
+
+use super::CuckooFilter;
+use super::overflow::Taken;
+use crate::hash::KeyHash;
+use crate::kernel::{Levels, Pair, Probe, RemoveProbes, Task, dispatch_inline};
+
+impl CuckooFilter {
+    #[inline(always)]
+    pub(super) fn remove_one(&mut self, hash: KeyHash) -> bool {
+        let level = *self.level_for(hash);
+        let probe = &self.locate_in(&level, hash);
+        dispatch_inline(Remove { filter: self, probe }, Some(level))
+    }
+
+    /// Takes one copy away, from the overflow table first: slots are the cheaper place.
+    #[inline(always)]
+    pub(crate) fn remove_at(&mut self, levels: impl Levels, probe: &Probe) -> bool {
+        if self.table.segment(probe.segment).has_overflow() && self.take_from_overflow(*probe) {
+            return true;
+        }
+        let level = self.level_in(levels, probe.segment);
+        let segment = &mut self.table.segment_mut(probe.segment);
+        let pair = Pair::read(level.codec(), segment, probe);
+        let is_taken = match pair.remove(segment, probe) {
+            Some(is_taken) => is_taken,
+            None => self.remove_any(*probe),
+        };
+        self.count_removed(u64::from(is_taken));
+        is_taken
+    }
+
+    /// Takes a copy away whose slot was found by a probe; `None` if the probe is stale, or the copy may be in
+    /// the overflow table.
+    #[inline(always)]
+    pub(crate) fn remove_probed(
+        &mut self,
+        levels: impl Levels,
+        (segment, number): (u32, usize),
+        probes: &RemoveProbes,
+    ) -> Option<bool> {
+        let level = self.level_in(levels, segment);
+        let segment = &mut self.table.segment_mut(segment);
+        if segment.has_overflow() {
+            return None;
+        }
+        // Removals bring no key back.
+        if probes.is_absent(number) {
+            return Some(false);
+        }
+        if !probes.is_current(number, segment) {
+            return None;
+        }
+        probes.remove(number, level.codec(), segment);
+        self.count_removed(1);
+        Some(true)
+    }
+
+    /// A mapped file may have said that fewer items are stored.
+    #[inline(always)]
+    fn count_removed(&mut self, items: u64) {
+        self.stored = self.stored.saturating_sub(items);
+    }
+
+    #[cold]
+    fn remove_any(&mut self, probe: Probe) -> bool {
+        let codec = *self.level_of(probe.segment).codec();
+        let segment = &mut self.table.segment_mut(probe.segment);
+        Pair::read(&codec, segment, &probe).remove_any(segment, &probe)
+    }
+
+    #[cold]
+    fn take_from_overflow(&mut self, probe: Probe) -> bool {
+        let Some(taken) = self.overflow.take(self.representative(&probe)) else {
+            return false;
+        };
+        self.count_removed(u64::from(taken == Taken::Overflowed));
+        true
+    }
+}
+
+/// Taking one copy of a key away.
+struct Remove<'a> {
+    filter: &'a mut CuckooFilter,
+    probe: &'a Probe,
+}
+
+impl Task for Remove<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) -> bool {
+        self.filter.remove_at(levels, self.probe)
+    }
+}

@@ -1,0 +1,137 @@
+//! Splitting a filter into shards, and joining them again.
+//!
+//! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last
+//! `d - bits` bits of `p` in the shard that its first `bits` bits name: where a key lies in a segment depends
+//! only on the hash bits after the prefix. So a shard is a filter of its own, which sees hashes without those
+//! bits (shifted out to the left).
+
+use super::{CuckooFilter, OverflowEntry, OverflowTable, Policy, ShardLimits};
+use crate::error::OutOfMemory;
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::{Geometry, Resolution};
+use crate::table::{Directory, Segment, Table};
+
+/// How a filter is split: into 2^`bits` shards, by the first bits of the hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardPlan {
+    pub(crate) bits: u32,
+    /// Of the whole filter, as are the policy and the hasher.
+    pub(crate) geometry: Geometry,
+    pub(crate) policy: Policy,
+    pub(crate) hasher: KeyHasher,
+}
+
+/// The smallest hash of a shard.
+pub(crate) fn prefix_of(number: u64, bits: u32) -> u64 {
+    // Two shifts, because a shift by 64 (one shard) is not defined.
+    (number << 1) << (63 - bits)
+}
+
+/// The number of the shard that a hash falls to.
+#[inline(always)]
+pub(crate) fn shard_of(hash: KeyHash, bits: u32) -> usize {
+    // Two shifts, as above.
+    ((hash.to_u64() >> 1) >> (63 - bits)) as usize
+}
+
+/// A hash as its shard sees it.
+#[inline(always)]
+pub(crate) fn within_shard(hash: KeyHash, bits: u32) -> KeyHash {
+    KeyHash::from_u64(hash.to_u64() << bits)
+}
+
+impl ShardPlan {
+    pub(crate) fn of(filter: &CuckooFilter, bits: u32) -> Self {
+        let &CuckooFilter { geometry, policy, hasher, .. } = filter;
+        Self { bits, geometry, policy, hasher }
+    }
+
+    /// The shards of a filter that is empty, or has no copies in its overflow table; its segments are in hash
+    /// order, as those of a new filter are.
+    pub(crate) fn split(&self, filter: CuckooFilter) -> Vec<CuckooFilter> {
+        let shard = |mut table: Table| {
+            table.map_prefixes(|prefix| prefix << self.bits);
+            self.shard(table)
+        };
+        filter.table.split_into(1 << self.bits).into_iter().map(shard).collect()
+    }
+
+    /// A copy of one shard of a filter.
+    pub(crate) fn copy_shard(
+        &self,
+        filter: &CuckooFilter,
+        number: u64,
+    ) -> Result<CuckooFilter, OutOfMemory> {
+        let prefix = prefix_of(number, self.bits);
+        let last = prefix | u64::MAX.checked_shr(self.bits).unwrap_or(0);
+        let is_of_shard = |segment: &&Segment| (prefix..=last).contains(&segment.prefix());
+        let mut sources: Vec<_> = filter.table.iter().filter(is_of_shard).collect();
+        sources.sort_unstable_by_key(|segment| segment.prefix());
+        let bytes = sources.iter().map(|segment| filter.segment_bytes(segment)).sum();
+        let mut table = Table::with_capacity(bytes)?;
+        for source in sources {
+            table.add_copy(source, filter.segment_bytes(source), source.prefix() << self.bits)?;
+        }
+        let mut shard = self.shard(table);
+        for (hash, entry) in filter.overflow.under(prefix, self.bits) {
+            shard.restore_overflow(within_shard(hash, self.bits), entry);
+        }
+        Ok(shard)
+    }
+
+    /// A shard with these segments, which are in hash order and have the prefixes that the shard sees.
+    fn shard(&self, table: Table) -> CuckooFilter {
+        let geometry = self.shard_geometry();
+        let directory = directory_of(&table, geometry.base_depth);
+        let limits = ShardLimits { shard_bits: self.bits, ..ShardLimits::default() };
+        let shard = CuckooFilter::of_table(geometry, table, directory, self.policy, self.hasher);
+        CuckooFilter { limits, ..shard }
+    }
+
+    /// The geometry of a shard: the same segments, `bits` bits less deep.
+    fn shard_geometry(&self) -> Geometry {
+        let resolution = match self.geometry.resolution {
+            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
+            cells @ Resolution::Cells { .. } => cells,
+        };
+        Geometry { base_depth: self.geometry.base_depth - self.bits, resolution, ..self.geometry }
+    }
+
+    /// The filter of all shards, in their order.
+    pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> CuckooFilter {
+        let mut overflow = OverflowTable::default();
+        let mut stored = 0;
+        let mut tables = Vec::with_capacity(shards.len());
+        for (number, mut shard) in (0..).zip(shards) {
+            let first = prefix_of(number, self.bits);
+            shard.table.map_prefixes(|prefix| first | (prefix >> self.bits));
+            for (hash, entry) in shard.overflow.iter() {
+                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
+                let smallest = hash.to_u64().div_ceil(1 << self.bits);
+                overflow.add(KeyHash::from_u64(first | smallest), entry);
+            }
+            stored += shard.stored;
+            tables.push(shard.table);
+        }
+        let table = Table::joined(tables);
+        let directory = directory_of(&table, self.geometry.base_depth);
+        let (geometry, policy, hasher) = (self.geometry, self.policy, self.hasher);
+        let joined = CuckooFilter::of_table(geometry, table, directory, policy, hasher);
+        CuckooFilter { overflow, stored, ..joined }
+    }
+}
+
+impl CuckooFilter {
+    /// Adds copies of a key that another filter, or a snapshot, had in its overflow table.
+    pub(crate) fn restore_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
+        self.note_overflow(hash, entry);
+        self.stored += entry.overflowed;
+    }
+}
+
+/// The directory of a table whose segments are in hash order.
+fn directory_of(table: &Table, base_depth: u32) -> Directory {
+    let depth = |segment: &Segment| base_depth + u32::from(segment.level());
+    let depths: Vec<_> = table.iter().map(depth).collect();
+    Directory::from_depths(&depths).expect("segments of a filter cover all hashes")
+}

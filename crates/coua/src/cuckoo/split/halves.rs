@@ -1,0 +1,195 @@
+//! The halves of a segment while they are filled.
+
+use std::hint::select_unpredictable;
+
+use crate::error::OutOfMemory;
+use crate::kernel::{
+    ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, Parent, Task, avx512, dispatch,
+};
+use crate::table::SegmentMut;
+
+/// Both halves, a word for each slot. They begin empty and only gain items.
+pub(super) struct Halves {
+    /// What will be stored: the slots of the lower half, then those of the upper.
+    values: Vec<u64>,
+    /// How many items each bucket has; they lie side by side from its first slot on. Not of overlapping
+    /// buckets, which share slots.
+    items: Vec<u8>,
+    level: LevelGeometry,
+    /// Items both of whose buckets are full.
+    unplaced: Vec<MovedItem>,
+}
+
+impl Halves {
+    /// The halves of a segment.
+    pub(super) fn of(parent: &Parent) -> Result<Self, OutOfMemory> {
+        let mut halves = Self::empty(parent.child)?;
+        if !parent.level.codec().overlap() {
+            halves.keep(parent);
+        }
+        let mut moved = MovedItems::none();
+        for chunk in parent.chunks() {
+            if !avx512::divide(parent, chunk.clone(), &mut moved) {
+                parent.divide(chunk, &mut moved);
+            }
+            halves.take(&moved)?;
+        }
+        Ok(halves)
+    }
+
+    fn empty(level: LevelGeometry) -> Result<Self, OutOfMemory> {
+        let counted = if level.codec().overlap() { 0 } else { 2 * level.buckets() as usize };
+        Ok(Self {
+            values: zeros(2 * level.slots() as usize)?,
+            items: zeros(counted)?,
+            level,
+            unplaced: Vec::new(),
+        })
+    }
+
+    /// Puts the items that lie in their primary bucket into their primary bucket in the halves.
+    fn keep(&mut self, parent: &Parent) {
+        if !avx512::keep(parent, &mut self.values, &mut self.items) {
+            parent.keep(&mut self.values, &mut self.items);
+        }
+    }
+
+    /// Puts each item into the first free slot of the emptier of its two buckets, if there is one.
+    fn take(&mut self, moved: &MovedItems) -> Result<(), OutOfMemory> {
+        let overlap = self.level.codec().overlap();
+        for item in moved.iter() {
+            let is_placed = if overlap { self.place_overlapping(&item) } else { self.place(&item) };
+            if !is_placed {
+                self.note_unplaced(item)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn place(&mut self, item: &MovedItem) -> bool {
+        let (here, there) = (item.primary as usize, item.alternate as usize);
+        // Which bucket is emptier is unpredictable: no branch on it.
+        let (items_here, items_there) = (self.items[here], self.items[there]);
+        let to_alternate = items_there < items_here;
+        let bucket = select_unpredictable(to_alternate, there, here);
+        let items = select_unpredictable(to_alternate, items_there, items_here);
+        let slots = self.level.codec().slots();
+        if u32::from(items) == slots {
+            return false;
+        }
+        self.items[bucket] = items + 1;
+        let slot = bucket * slots as usize + usize::from(items);
+        self.values[slot] = item.value | (u64::from(to_alternate) * ALTERNATE);
+        true
+    }
+
+    #[inline(always)]
+    fn place_overlapping(&mut self, item: &MovedItem) -> bool {
+        let [here, there] = [item.primary, item.alternate].map(|bucket| self.first_slot(bucket));
+        let to_alternate = self.items_in(there) < self.items_in(here);
+        let first = select_unpredictable(to_alternate, there, here);
+        let position = u32::from(self.values[first] != 0);
+        let slot = &mut self.values[first + position as usize];
+        if *slot != 0 {
+            return false;
+        }
+        let value = item.value | (u64::from(to_alternate) * ALTERNATE);
+        *slot = self.level.codec().at_position(value, position);
+        true
+    }
+
+    /// The first of an overlapping bucket's two slots. The last bucket of the lower half ends with a slot of
+    /// its own.
+    #[inline(always)]
+    fn first_slot(&self, bucket: u64) -> usize {
+        (bucket + u64::from(bucket >= self.level.buckets())) as usize
+    }
+
+    #[inline(always)]
+    fn items_in(&self, first_slot: usize) -> u8 {
+        u8::from(self.values[first_slot] != 0) + u8::from(self.values[first_slot + 1] != 0)
+    }
+
+    #[cold]
+    fn note_unplaced(&mut self, item: MovedItem) -> Result<(), OutOfMemory> {
+        let bytes = size_of::<MovedItem>() as u64;
+        self.unplaced.try_reserve(1).map_err(|_| OutOfMemory { bytes })?;
+        self.unplaced.push(item);
+        Ok(())
+    }
+
+    /// Writes the halves into their segments, which are empty, and returns the items that are still unplaced.
+    pub(super) fn write(self, segments: [SegmentMut<'_>; 2]) -> Vec<MovedItem> {
+        let halves = self.values.chunks_exact(self.values.len() / 2);
+        for (mut segment, values) in segments.into_iter().zip(halves) {
+            segment.set_occupied(values.iter().map(|&value| u32::from(value != 0)).sum());
+            if !avx512::pack(self.level.codec(), &mut segment, values) {
+                let write = Write { level: self.level, segment: &mut segment, values };
+                dispatch(write, Some(self.level));
+            }
+        }
+        self.unplaced
+    }
+}
+
+fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut values = Vec::new();
+    let bytes = (count * size_of::<T>()) as u64;
+    values.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes })?;
+    values.resize(count, T::default());
+    Ok(values)
+}
+
+/// Writes a half into its segment, which is empty.
+struct Write<'a, 'table> {
+    level: LevelGeometry,
+    segment: &'a mut SegmentMut<'table>,
+    values: &'a [u64],
+}
+
+impl Task for Write<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) {
+        levels.with_encoding(self.level).codec().pack(self.segment, self.values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::instructions::check_compared;
+    use crate::{CuckooFilter, KeyHash};
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn vectors_keep_as_portable_code_does() {
+        let mut kept = 0;
+        let cases =
+            [1, 2, 4, 8].map(|slots| [0.3, 0.01, 1e-4, 1e-9, 1e-12].map(|rate| (slots, rate)));
+        for (slots, rate) in cases.into_iter().flatten() {
+            for capacity in [30_000, 50_000] {
+                let builder = CuckooFilter::builder().max_items(200_000).rate(rate);
+                let mut filter = builder.slots_per_bucket(slots).build().unwrap();
+                filter.reserve(capacity).unwrap();
+                for number in 0..capacity {
+                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                }
+                for parent in (0..filter.segments() as u32).filter_map(|it| filter.parent(it)) {
+                    let [mut plain, mut halves] =
+                        [(); 2].map(|()| Halves::empty(parent.child).unwrap());
+                    parent.keep(&mut plain.values, &mut plain.items);
+                    if avx512::keep(&parent, &mut halves.values, &mut halves.items) {
+                        kept += plain.items.iter().map(|&items| usize::from(items)).sum::<usize>();
+                        assert!(plain.values == halves.values, "{filter:?}");
+                        assert!(plain.items == halves.items, "{filter:?}");
+                    }
+                }
+            }
+        }
+        check_compared(kept, 100_000);
+    }
+}

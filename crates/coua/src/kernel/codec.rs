@@ -1,0 +1,422 @@
+//! How slots sit in a word, and how the words of one bucket are read and written.
+//!
+//! A slot value is `fingerprint << tag_bits | position | choice`; 0 is an empty slot. Disjoint buckets
+//! need no position. Where buckets overlap, the slot alone does not tell which bucket its item belongs to,
+//! so it stores its position in that bucket: one bit, for buckets of two.
+//!
+//! A bucket that fits into one 8-byte load is `b` values side by side. A wider one begins with the low
+//! bits of all its values, as many as fit into one load. The rests of the values follow:
+//!
+//! ```text
+//! narrow   value 0 | value 1 | value 2 | value 3
+//! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3
+//! ```
+//!
+//! What one load holds of a slot is its *lane*. All lanes of a bucket are compared at once
+//! ([`compare`](super::compare)); a rest is read only where its lane fits. The low bits of a value are
+//! never all 0, so empty slots show in the lanes alone. Wide buckets that overlap cannot be laid out like
+//! that: they take one load a slot.
+
+use std::ops::Range;
+
+use super::layout::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
+use super::probe::Probe;
+use crate::table::{Segment, SegmentMut, WORD};
+
+/// How the slots of one layout and width are encoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotCodec {
+    /// Slots of a bucket.
+    pub(super) slots: u32,
+    pub(super) slot_bits: u32,
+    /// The choice bit, and the position bit where buckets overlap.
+    pub(super) tag_bits: u32,
+    pub(super) encoding: Encoding,
+    /// Bits from one bucket to the next.
+    pub(super) bucket_bits: u64,
+    /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it, which
+    /// may lie in the next cache line even if the bucket does not. `None` where every bucket lies in one line.
+    pub(super) last_bit: Option<u64>,
+    pub(super) lane_bits: u32,
+    pub(super) lane_mask: u64,
+    pub(super) rest_bits: u32,
+    pub(super) rest_mask: u64,
+    /// The lowest bit of every lane.
+    pub(super) ones: u64,
+    /// The highest bit of every lane.
+    pub(super) high: u64,
+    /// All bits of every lane but the highest.
+    pub(super) low: u64,
+    /// The position bit of every lane, as it is stored there.
+    pub(super) positions: u64,
+    /// 2^16 / `lane_bits`, rounded up: turns a bit number into a lane number.
+    pub(super) lane_of_bit: u32,
+}
+
+/// How a bucket is laid out in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// One load reads all slots.
+    Narrow,
+    /// One load reads the lanes; the rests follow.
+    Wide,
+    /// One load reads one slot.
+    WideOverlapping,
+}
+
+/// Position bit of a slot value where buckets overlap.
+pub(crate) const POSITION: u64 = 2;
+/// Bits of a cache line; segments begin with one.
+const LINE_BITS: u64 = 512;
+/// Bits of a word.
+const WORD_BITS: u64 = 8 * WORD as u64;
+/// Bits that one load reaches whatever its misalignment within the first byte.
+pub(super) const LOAD_BITS: u32 = MAX_SLOT_BITS;
+
+impl SlotCodec {
+    /// `None` if such a slot is too narrow or too wide.
+    pub(crate) fn new(layout: Layout, slots: u32, fingerprint_bits: u32) -> Option<Self> {
+        let (tag_bits, stride) = match layout {
+            Layout::Buckets => (1, slots),
+            Layout::Overlapping => (2, 1),
+        };
+        let slot_bits = fingerprint_bits + tag_bits;
+        if fingerprint_bits < MIN_FINGERPRINT_BITS || slot_bits > MAX_SLOT_BITS {
+            return None;
+        }
+        let encoding = match layout {
+            _ if slots * slot_bits + worst_misalignment(stride * slot_bits) <= 64 => {
+                Encoding::Narrow
+            }
+            Layout::Buckets => Encoding::Wide,
+            Layout::Overlapping => Encoding::WideOverlapping,
+        };
+        let lane_bits = if encoding == Encoding::Wide { LOAD_BITS / slots } else { slot_bits };
+        debug_assert!(encoding != Encoding::Wide || lane_bits > LOW_BITS);
+        let lanes = if encoding == Encoding::WideOverlapping { 1 } else { slots };
+        let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
+        let rest_bits = slot_bits - lane_bits;
+        let bucket_bits = u64::from(stride * slot_bits);
+        let last_bit = u64::from(slots * slot_bits - 1).max(WORD_BITS - 8);
+        let may_cross = last_bit >= bucket_bits || !LINE_BITS.is_multiple_of(bucket_bits);
+        Some(Self {
+            slots,
+            slot_bits,
+            tag_bits,
+            encoding,
+            bucket_bits,
+            last_bit: may_cross.then_some(last_bit),
+            lane_bits,
+            lane_mask: (1 << lane_bits) - 1,
+            rest_bits,
+            rest_mask: (1 << rest_bits) - 1,
+            ones,
+            high: ones << (lane_bits - 1),
+            low: (ones << (lane_bits - 1)) - ones,
+            positions: if layout == Layout::Overlapping { POSITION << slot_bits } else { 0 },
+            lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
+        })
+    }
+
+    /// The same, with an encoding that the compiler knows.
+    #[inline(always)]
+    pub(super) fn with_encoding(self, encoding: Encoding) -> Self {
+        debug_assert_eq!(self.encoding, encoding);
+        // Overlapping buckets are narrow, or have an encoding of their own.
+        let tag_bits = if encoding == Encoding::Wide { 1 } else { self.tag_bits };
+        debug_assert_eq!(self.tag_bits, tag_bits);
+        Self { tag_bits, encoding, ..self }
+    }
+
+    /// Slots of a bucket.
+    #[inline(always)]
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot_bits(&self) -> u32 {
+        self.slot_bits
+    }
+
+    #[inline(always)]
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Bits of a segment with this many slots.
+    pub(crate) fn segment_bits(&self, slots: u64) -> u64 {
+        slots * u64::from(self.slot_bits)
+    }
+
+    /// Each of these slots of a segment once: buckets, each with positions in it. Disjoint buckets come
+    /// whole.
+    #[inline(always)]
+    pub(crate) fn runs(
+        &self,
+        slots: Range<u64>,
+    ) -> impl Iterator<Item = (u64, Range<u32>)> + use<> {
+        let positions = if self.overlap() { 1 } else { self.slots };
+        let buckets = slots.start / u64::from(positions)..slots.end / u64::from(positions);
+        buckets.map(move |bucket| (bucket, 0..positions))
+    }
+
+    /// The value as it is stored at `position` of its bucket.
+    #[inline(always)]
+    pub(crate) fn at_position(&self, value: u64, position: u32) -> u64 {
+        if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
+    }
+
+    /// The bucket that a stored value belongs to, and the value without its position.
+    #[inline(always)]
+    pub(crate) fn own_bucket(&self, bucket: u64, position: u32, stored: u64) -> (u64, u64) {
+        if self.tag_bits == 2 {
+            let slot = bucket + u64::from(position);
+            (slot.wrapping_sub((stored & POSITION) / POSITION), stored & !POSITION)
+        } else {
+            (bucket, stored)
+        }
+    }
+
+    /// Whether items of another bucket may lie in a bucket's slots.
+    #[inline(always)]
+    pub(crate) fn overlap(&self) -> bool {
+        self.tag_bits == 2
+    }
+
+    /// How many moves each full bucket has: every item can go to its other bucket, and where buckets
+    /// overlap to another slot of its own.
+    #[inline(always)]
+    pub(crate) fn candidate_moves(&self) -> usize {
+        (self.slots << u32::from(self.overlap())) as usize
+    }
+
+    /// The value stored at `position` of a bucket.
+    #[inline(always)]
+    pub(crate) fn stored(&self, segment: &Segment, bucket: &Bucket, position: u32) -> u64 {
+        let offset = u64::from(position * self.lane_bits);
+        match self.encoding {
+            Encoding::Narrow => (bucket.lanes() >> offset) & self.lane_mask,
+            Encoding::Wide => {
+                (bucket.lanes() >> offset) & self.lane_mask | self.rest(segment, bucket, position)
+            }
+            Encoding::WideOverlapping => segment.load(bucket.bit + offset) & self.lane_mask,
+        }
+    }
+
+    /// The rest of a value, in its place above the lane's bits.
+    #[inline(always)]
+    pub(super) fn rest(&self, segment: &Segment, bucket: &Bucket, position: u32) -> u64 {
+        let (word, shift) = self.rest_place(bucket, position);
+        ((segment.word(word) >> shift) & self.rest_mask) << self.lane_bits
+    }
+
+    /// The first bit of the word that a rest is read from, and where the rest begins in it. The word ends at
+    /// the latest with the bucket: the bytes after it may lie in a cache line that was not prefetched.
+    #[inline(always)]
+    fn rest_place(&self, bucket: &Bucket, position: u32) -> (u64, u64) {
+        let rest = bucket.bit + self.rest_bit(position);
+        // The word that ends with the bucket's last byte. It begins in the bucket, for a wide bucket has more
+        // than 57 bits.
+        let last = (bucket.bit + self.bucket_bits - (WORD_BITS - 7)) & !7;
+        let word = (rest & !7).min(last);
+        (word, rest - word)
+    }
+
+    #[inline(always)]
+    pub(super) fn rest_bit(&self, position: u32) -> u64 {
+        u64::from(self.slots * self.lane_bits + position * self.rest_bits)
+    }
+
+    /// Reads a bucket's lanes, in one load; wide overlapping buckets are read slot by slot later.
+    #[inline(always)]
+    pub(crate) fn read(&self, segment: &Segment, bucket: u64) -> Bucket {
+        let bit = bucket * self.bucket_bits;
+        let word = if self.encoding == Encoding::WideOverlapping { 0 } else { segment.word(bit) };
+        Bucket { bit, word }
+    }
+
+    /// Replaces what is stored at `position` of a bucket that was just read: `before` by `after`. A free
+    /// slot stores 0.
+    #[inline(always)]
+    pub(crate) fn replace(
+        &self,
+        segment: &mut SegmentMut<'_>,
+        bucket: &Bucket,
+        position: u32,
+        (before, after): (u64, u64),
+    ) {
+        let change = before ^ after;
+        if self.encoding == Encoding::WideOverlapping {
+            let bit = bucket.bit + u64::from(position * self.lane_bits);
+            segment.set_word(bit, segment.word(bit) ^ (change << (bit & 7)));
+            return;
+        }
+        let shift = u64::from(position * self.lane_bits) + (bucket.bit & 7);
+        let mut word = bucket.word ^ ((change & self.lane_mask) << shift);
+        if self.encoding == Encoding::Wide {
+            let (rest, shift) = self.rest_place(bucket, position);
+            let change = (change >> self.lane_bits) << shift;
+            segment.set_word(rest, segment.word(rest) ^ change);
+            // The two words may share bytes.
+            let between = (rest - (bucket.bit & !7)) as u32;
+            word ^= change.checked_shl(between).unwrap_or(0);
+        }
+        segment.set_word(bucket.bit, word);
+    }
+
+    /// Puts a value into a free position of a bucket that was just read.
+    #[inline(always)]
+    pub(crate) fn fill(
+        &self,
+        segment: &mut SegmentMut<'_>,
+        bucket: &Bucket,
+        position: u32,
+        value: u64,
+    ) {
+        self.replace(segment, bucket, position, (0, self.at_position(value, position)));
+    }
+
+    /// Prefetches both buckets of a key.
+    #[inline(always)]
+    pub(crate) fn prefetch_pair(&self, segment: &Segment, probe: &Probe) {
+        self.prefetch(segment, probe.primary);
+        self.prefetch(segment, probe.alternate);
+    }
+
+    /// Prefetches a bucket.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, segment: &Segment, bucket: u64) {
+        let bit = bucket * self.bucket_bits;
+        segment.prefetch(bit);
+        if let Some(last_bit) = self.last_bit {
+            segment.prefetch(bit + last_bit);
+        }
+    }
+}
+
+/// The furthest that a bucket can begin after a byte's first bit, if buckets are `step` bits apart.
+fn worst_misalignment(step: u32) -> u32 {
+    match step % 8 {
+        0 => 0,
+        odd => 8 - (1 << odd.trailing_zeros()),
+    }
+}
+
+/// A bucket as it was read; stale once anything is written to it or to an overlapping one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    /// Where it begins in its segment.
+    pub(super) bit: u64,
+    /// The eight bytes from the byte on in which it begins.
+    pub(super) word: u64,
+}
+
+impl Bucket {
+    #[inline(always)]
+    pub(super) fn lanes(&self) -> u64 {
+        self.word >> (self.bit & 7)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::table::Table;
+
+    pub(in crate::kernel) fn all_codecs() -> impl Iterator<Item = (Layout, SlotCodec)> {
+        let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        disjoint.into_iter().chain([(Layout::Overlapping, 2)]).flat_map(|(layout, slots)| {
+            (3..=56).filter_map(move |bits| Some((layout, SlotCodec::new(layout, slots, bits)?)))
+        })
+    }
+
+    #[test]
+    fn one_load_never_reads_past_its_word() {
+        for (_, codec) in all_codecs().filter(|(_, codec)| codec.encoding == Encoding::Narrow) {
+            for bucket in 0..64u64 {
+                let end = bucket * codec.bucket_bits % 8 + u64::from(codec.slots * codec.slot_bits);
+                assert!(end <= 64, "{} x {}", codec.slots, codec.slot_bits);
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_with_a_rest_lies_within_its_bucket() {
+        for (_, codec) in all_codecs().filter(|(_, codec)| codec.encoding == Encoding::Wide) {
+            for number in 0..64 {
+                let bit = number * codec.bucket_bits;
+                let bytes = bit & !7..(bit + codec.bucket_bits).next_multiple_of(8);
+                for position in 0..codec.slots {
+                    let (word, shift) = codec.rest_place(&Bucket { bit, word: 0 }, position);
+                    assert!(bytes.start <= word && word + 64 <= bytes.end, "{codec:?}");
+                    assert_eq!(word + shift, bit + codec.rest_bit(position));
+                    assert!(shift + u64::from(codec.rest_bits) <= 64, "{codec:?}");
+                }
+            }
+        }
+    }
+
+    /// The reference implementation: slot by slot, from the values written.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn buckets_equal_plain_slots() {
+        let mut state = 1u64;
+        let mut random = move |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % bound
+        };
+        for (layout, codec) in all_codecs() {
+            let buckets = 9;
+            let slots = if layout == Layout::Overlapping { 10 } else { 9 * codec.slots as usize };
+            let bytes = (codec.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
+            let mut table = Table::new(0, bytes).unwrap();
+            let segment = &mut table.segment_mut(0);
+            let stride = if layout == Layout::Overlapping { 1 } else { codec.slots as usize };
+            let mut plain = vec![0u64; slots];
+            // Few values, which differ in their lowest or highest bits only.
+            let top = 1 << (codec.slot_bits - 1);
+            let values =
+                [4, 8, top | 4, top | 8].map(|value| value & !3 & codec.slot_mask_for_test());
+            for _ in 0..400 {
+                let (bucket, position) = (random(buckets), random(u64::from(codec.slots)) as u32);
+                let value = if random(3) == 0 { 0 } else { values[random(4) as usize] };
+                let stored = if value == 0 { 0 } else { codec.at_position(value, position) };
+                let read = codec.read(segment, bucket);
+                let before = codec.stored(segment, &read, position);
+                codec.replace(segment, &read, position, (before, stored));
+                plain[bucket as usize * stride + position as usize] = stored;
+                let bucket = random(buckets);
+                let read = codec.read(segment, bucket);
+                let here = |position: u32| plain[bucket as usize * stride + position as usize];
+                let marks = |wanted: &dyn Fn(u32) -> u64| {
+                    (0..codec.slots)
+                        .filter(|&position| here(position) == wanted(position))
+                        .collect::<Vec<_>>()
+                };
+                let wanted = values[random(4) as usize];
+                let found = codec.matches(segment, &read, wanted);
+                let expected = marks(&|position| codec.at_position(wanted, position));
+                assert_eq!(found.count() as usize, expected.len(), "{codec:?}");
+                assert_eq!(codec.first(found), expected.first().copied());
+                if codec.encoding == Encoding::Narrow {
+                    // No value here is one in its alternate bucket.
+                    assert_eq!(codec.any_candidate(&read, &read, wanted), !expected.is_empty());
+                }
+                let free_slots = codec.free_slots(segment, &read);
+                assert_eq!(free_slots.count() as usize, marks(&|_| 0).len());
+                assert_eq!(codec.first(free_slots), marks(&|_| 0).first().copied());
+                for position in 0..codec.slots {
+                    assert_eq!(codec.stored(segment, &read, position), here(position));
+                }
+            }
+            assert_eq!(codec.runs(0..slots as u64).map(|(_, run)| run.len()).sum::<usize>(), slots);
+        }
+    }
+
+    impl SlotCodec {
+        fn slot_mask_for_test(&self) -> u64 {
+            (1 << self.slot_bits) - 1
+        }
+    }
+}

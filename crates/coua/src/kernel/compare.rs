@@ -1,0 +1,156 @@
+//! Which positions of a bucket hold a value, or none: all slots at once.
+//!
+//! XOR with the repeated value, then find the zero lanes (Warren, Hacker's Delight, 6-1, in its exact
+//! form).
+
+use super::codec::{Bucket, Encoding, SlotCodec};
+use super::probe::{ALTERNATE, Probe};
+use crate::table::Segment;
+
+/// Some of a bucket's positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u64);
+
+impl Marks {
+    #[inline(always)]
+    pub(crate) fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    #[inline(always)]
+    pub(crate) fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl SlotCodec {
+    /// The positions of a bucket that hold `value`.
+    #[inline]
+    pub(crate) fn matches(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
+        let mut left = self.candidates(segment, bucket, value).0;
+        let mut fit = 0;
+        while left != 0 {
+            let lane = left & left.wrapping_neg();
+            let position = self.position_of(Marks(lane));
+            fit |= if self.confirms(segment, bucket, position, value) { lane } else { 0 };
+            left ^= lane;
+        }
+        Marks(fit)
+    }
+
+    /// The positions whose lanes are those of `value`.
+    #[inline(always)]
+    pub(crate) fn candidates(&self, segment: &Segment, bucket: &Bucket, value: u64) -> Marks {
+        if self.encoding == Encoding::WideOverlapping {
+            return self.marked(|position| {
+                self.stored(segment, bucket, position) == self.at_position(value, position)
+            });
+        }
+        self.lanes_like(bucket, self.repeated(value))
+    }
+
+    /// [`candidates`](Self::candidates) in both buckets of a key.
+    #[inline(always)]
+    pub(crate) fn candidates_of_pair(
+        &self,
+        segment: &Segment,
+        primary: &Bucket,
+        alternate: &Bucket,
+        probe: &Probe,
+    ) -> (Marks, Marks) {
+        if self.encoding == Encoding::WideOverlapping {
+            let here = self.candidates(segment, primary, probe.value);
+            return (here, self.candidates(segment, alternate, probe.alternate_value()));
+        }
+        let wanted = self.repeated(probe.value);
+        // The choice bit is the lowest of a lane.
+        (
+            self.lanes_like(primary, wanted),
+            self.lanes_like(alternate, wanted | (self.ones * ALTERNATE)),
+        )
+    }
+
+    /// Whether the rest of a candidate is that of `value` too.
+    #[inline(always)]
+    pub(crate) fn confirms(
+        &self,
+        segment: &Segment,
+        bucket: &Bucket,
+        position: u32,
+        value: u64,
+    ) -> bool {
+        self.encoding != Encoding::Wide
+            || self.rest(segment, bucket, position) == value & !self.lane_mask
+    }
+
+    /// The free positions of a bucket.
+    #[inline(always)]
+    pub(crate) fn free_slots(&self, segment: &Segment, bucket: &Bucket) -> Marks {
+        if self.encoding == Encoding::WideOverlapping {
+            return self.marked(|position| self.stored(segment, bucket, position) == 0);
+        }
+        Marks(self.zero_lanes(bucket.lanes()))
+    }
+
+    /// Whether no value of a disjoint bucket is 0 in the bits `never_zero` of its lane alone.
+    #[inline(always)]
+    pub(crate) fn is_sound(&self, segment: &Segment, bucket: &Bucket, never_zero: u64) -> bool {
+        let free_slots = self.zero_lanes(bucket.lanes());
+        let mut left = if self.encoding == Encoding::Wide { free_slots } else { 0 };
+        let mut rests = 0;
+        while left != 0 {
+            rests |= self.rest(segment, bucket, self.position_of(Marks(left)));
+            left &= left - 1;
+        }
+        rests == 0 && self.zero_lanes(bucket.lanes() & (self.ones * never_zero)) == free_slots
+    }
+
+    #[inline(always)]
+    fn marked(&self, is_marked: impl Fn(u32) -> bool) -> Marks {
+        Marks((0..self.slots).fold(0, |marks, position| {
+            marks | u64::from(is_marked(position)) << (position * self.lane_bits)
+        }))
+    }
+
+    /// The lowest marked position.
+    #[inline(always)]
+    pub(crate) fn first(&self, marks: Marks) -> Option<u32> {
+        marks.any().then(|| self.position_of(marks))
+    }
+
+    #[inline(always)]
+    fn position_of(&self, marks: Marks) -> u32 {
+        (marks.0.trailing_zeros() * self.lane_of_bit) >> 16
+    }
+
+    /// `value` in every lane, as each position stores it; of a wide bucket, the bits that a lane has.
+    #[inline(always)]
+    fn repeated(&self, value: u64) -> u64 {
+        let lane = if self.encoding == Encoding::Narrow { value } else { value & self.lane_mask };
+        lane.wrapping_mul(self.ones) | self.positions
+    }
+
+    /// Whether a lane of one of its buckets is the key's: [`candidates_of_pair`](Self::candidates_of_pair) in fewer
+    /// instructions, where it does not matter which lane.
+    #[inline(always)]
+    pub(crate) fn any_candidate(&self, primary: &Bucket, alternate: &Bucket, value: u64) -> bool {
+        let wanted = self.repeated(value);
+        let here = primary.lanes() ^ wanted;
+        let there = alternate.lanes() ^ (wanted | (self.ones * ALTERNATE));
+        // A carry only leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
+        let zero = |word: u64| word.wrapping_sub(self.ones) & !word;
+        (zero(here) | zero(there)) & self.high != 0
+    }
+
+    /// The positions whose lanes are those of `wanted`.
+    #[inline(always)]
+    fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {
+        Marks(self.zero_lanes(bucket.lanes() ^ wanted))
+    }
+
+    /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.
+    #[inline(always)]
+    fn zero_lanes(&self, word: u64) -> u64 {
+        !(((word & self.low) + self.low) | word) & self.high
+    }
+}

@@ -1,0 +1,246 @@
+//! From a key's hash to its buckets and slot value, in the segments of one depth.
+//!
+//! The hash is read like a fraction in [0, 1), most significant bits first:
+//!
+//! ```text
+//! hash   ddd|rrrrrrrrrrrrrrrrrrrrrrrrr     d: prefix = segment (found through the directory)
+//! r * m  bucket . ttttt | lllll            t: top bits of the fingerprint, l: scaled to 2^g - 1
+//! ```
+//!
+//! Every step preserves order, so a slot stands for one *cell*, an interval of hashes. The smallest hash
+//! of that interval, its [`LevelGeometry::representative`], finds the same cell again. All rebuilding
+//! (compaction, merging, conversion) is "take the representative, insert it"; a split does the same on the
+//! cell's number.
+//!
+//! The fingerprint's low part runs over 1..=2^g - 1. So no fingerprint is 0 = empty, every cell has exactly
+//! the same size, and the law `FPR(n) = n / cells` is exact.
+//!
+//! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
+//! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
+
+use std::hint::select_unpredictable;
+use std::ops::Range;
+
+use super::codec::{Encoding, SlotCodec};
+use super::probe::{ALTERNATE, Probe};
+use crate::hash::KeyHash;
+use crate::table::Segment;
+
+/// Geometry of the segments of one depth, ready for use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelGeometry {
+    pub(super) buckets: u64,
+    pub(super) depth: u32,
+    /// The bits of a hash after the segment's prefix, as far as the filter tells them apart.
+    pub(super) suffix_mask: u64,
+    /// `buckets`, as many places higher as the suffix lies below the top of a word.
+    scaled_buckets: u64,
+    /// Bits of the hash after the prefix: the resolution of a representative within the segment.
+    suffix_bits: u32,
+    pub(super) top_bits: u32,
+    low_bits: u32,
+    /// Values of the fingerprint's low part, 2^`low_bits` - 1.
+    pub(super) low_range: u64,
+    /// Shifts the first bits of a word to the place of the fingerprint's top bits.
+    pub(super) top_shift: u32,
+    /// The bits of a fingerprint that are not its low part.
+    pub(super) top_mask: u64,
+    /// What a word holds below the first `top_bits` bits.
+    below_top_mask: u64,
+    /// `low_range`, `top_bits` places higher.
+    scaled_low_range: u64,
+    pub(super) codec: SlotCodec,
+}
+
+/// How the bits of a hash are used at one depth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HashFields {
+    pub(super) depth: u32,
+    pub(super) suffix_bits: u32,
+    pub(super) top_bits: u32,
+    pub(super) low_bits: u32,
+}
+
+#[inline(always)]
+fn multiply_high(a: u64, b: u64) -> (u64, u64) {
+    let wide = u128::from(a) * u128::from(b);
+    ((wide >> 64) as u64, wide as u64)
+}
+
+impl LevelGeometry {
+    /// `None` if the numbers do not fit into words.
+    pub(super) fn new(buckets: u64, fields: HashFields, codec: SlotCodec) -> Option<Self> {
+        let HashFields { depth, suffix_bits, top_bits, low_bits } = fields;
+        let low_range = (1 << low_bits) - 1;
+        Some(Self {
+            buckets,
+            depth,
+            suffix_mask: (u64::MAX << (64 - depth - suffix_bits)) & (u64::MAX >> depth),
+            suffix_bits,
+            top_bits,
+            low_bits,
+            low_range,
+            scaled_buckets: buckets.checked_mul(1 << depth)?,
+            below_top_mask: u64::MAX >> top_bits,
+            scaled_low_range: low_range << top_bits,
+            top_shift: 64 - (top_bits + low_bits),
+            top_mask: u64::MAX << low_bits,
+            codec,
+        })
+    }
+
+    /// Buckets of a segment.
+    #[inline(always)]
+    pub(crate) fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Bits of the hash that choose a segment of this level.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How the slots of these segments are encoded.
+    #[inline(always)]
+    pub(crate) fn codec(&self) -> &SlotCodec {
+        &self.codec
+    }
+
+    /// The bits of a slot value that are never all 0 in a slot in use.
+    pub(crate) fn low_part(&self) -> u64 {
+        self.low_range << self.codec.tag_bits
+    }
+
+    /// The same, with an encoding that the compiler knows: a loop compiled for it has no branches on it.
+    #[inline(always)]
+    pub(crate) fn with_encoding(self, encoding: Encoding) -> Self {
+        Self { codec: self.codec.with_encoding(encoding), ..self }
+    }
+
+    /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
+    pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// From hash to buckets and slot value. The caller has found the segment.
+    #[inline(always)]
+    pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
+        let suffix = hash.to_u64() & self.suffix_mask;
+        let (primary, rest) = multiply_high(suffix, self.scaled_buckets);
+        let top = (rest >> self.top_shift) & self.top_mask;
+        let (low, _) = multiply_high(rest & self.below_top_mask, self.scaled_low_range);
+        let fingerprint = top | (low + 1);
+        let alternate = self.wrapped(primary + self.offset(fingerprint));
+        Probe { segment, primary, alternate, value: fingerprint << self.codec.tag_bits }
+    }
+
+    /// A bucket number below twice the number of buckets, modulo that number.
+    #[inline(always)]
+    fn wrapped(&self, bucket: u64) -> u64 {
+        // A bucket below `buckets` wraps to a large number.
+        bucket.min(bucket.wrapping_sub(self.buckets))
+    }
+
+    /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
+    /// consecutively.
+    #[inline(always)]
+    pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
+        let (other, _) = self.alternate(bucket, value);
+        let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
+        self.primary_in_children(primary, value & !ALTERNATE)
+    }
+
+    /// [`in_children`](Self::in_children) for an item in its primary bucket. Bucket and top bits together are
+    /// one number in the order of the hash: the first of the top bits goes to the bucket.
+    #[inline(always)]
+    pub(crate) fn primary_in_children(&self, primary: u64, value: u64) -> (u64, u64) {
+        let first = self.codec.slot_bits - 1;
+        ((primary << 1) | (value >> first), value & ((1 << first) - 1))
+    }
+
+    /// The alternate bucket of an item in two children of this level, numbered as in
+    /// [`in_children`](Self::in_children).
+    #[inline(always)]
+    pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
+        let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
+        let offset = self.offset(value >> self.codec.tag_bits);
+        first + self.wrapped(primary - first + offset)
+    }
+
+    /// Distance from the primary to the alternate bucket: a mix of the whole fingerprint, below `buckets`.
+    #[inline(always)]
+    fn offset(&self, fingerprint: u64) -> u64 {
+        ((fingerprint.wrapping_mul(Self::OFFSET_FACTOR) >> 32) * self.buckets) >> 32
+    }
+
+    /// The other bucket of an item that has this value in `bucket`, and its value there.
+    #[inline(always)]
+    pub(crate) fn alternate(&self, bucket: u64, value: u64) -> (u64, u64) {
+        let offset = self.offset(value >> self.codec.tag_bits);
+        let distance = if value & ALTERNATE == 0 { offset } else { self.buckets - offset };
+        (self.wrapped(bucket + distance), value ^ ALTERNATE)
+    }
+
+    /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
+    /// hash prefix, in the most significant bits.
+    pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
+        let primary = if value & ALTERNATE == 0 { bucket } else { self.alternate(bucket, value).0 };
+        let fingerprint = value >> self.codec.tag_bits;
+        let range = u128::from(self.low_range);
+        let top = fingerprint >> self.low_bits;
+        let low = (fingerprint & self.low_range).saturating_sub(1);
+        let cell = u128::from((primary << self.top_bits) | top) * range + u128::from(low);
+        let cells = (u128::from(self.buckets) << self.top_bits) * range;
+        // The builder keeps cells * 2^depth <= 2^64, or suffix_bits <= 63 where it is more.
+        let suffix = ((cell << self.suffix_bits).div_ceil(cells)) as u64;
+        let below_prefix = 64 - self.depth - self.suffix_bits;
+        KeyHash::from_u64(prefix | (suffix << below_prefix))
+    }
+
+    /// The fingerprint in a slot value.
+    pub(crate) fn fingerprint(&self, value: u64) -> u64 {
+        value >> self.codec.tag_bits
+    }
+
+    /// Slots of a segment.
+    pub(crate) fn slots(&self) -> u64 {
+        if self.codec.overlap() {
+            self.buckets + 1
+        } else {
+            self.buckets * u64::from(self.codec.slots)
+        }
+    }
+
+    /// Calls `visit` with the bucket and the value of every slot in use.
+    #[inline(always)]
+    pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
+        self.for_each_slot_in(segment, 0..self.slots(), |bucket, value| {
+            if value != 0 {
+                visit(bucket, value);
+            }
+        });
+    }
+
+    /// Calls `visit` with the bucket and the value of each of these slots; the value of a free slot is 0.
+    /// Disjoint buckets are visited whole.
+    #[inline(always)]
+    pub(crate) fn for_each_slot_in(
+        &self,
+        segment: &Segment,
+        slots: Range<u64>,
+        mut visit: impl FnMut(u64, u64),
+    ) {
+        for (number, positions) in self.codec.runs(slots) {
+            let bucket = self.codec.read(segment, number);
+            for position in positions {
+                let stored = self.codec.stored(segment, &bucket, position);
+                let (own, value) = self.codec.own_bucket(number, position, stored);
+                visit(own, value);
+            }
+        }
+    }
+
+    /// Bytes of a segment with so many slots, with the tail that lets every load read eight bytes.
+    pub(crate) fn bytes(&self, slots: u64) -> u64 {
+        (self.codec.segment_bits(slots).div_ceil(8) + 8).next_multiple_of(64)
+    }
+}

@@ -1,0 +1,37 @@
+//! What slots mean: a key is located, compared and written here, all slots of a bucket at once.
+//!
+//! A key's hash becomes a [`Probe`] by the [`LevelGeometry`] of its segment. A [`Pair`] of buckets answers
+//! for the probe. A [`SlotCodec`] reads and writes the slots of a bucket.
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) mod avx512;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[path = "no_avx512.rs"]
+pub(crate) mod avx512;
+mod codec;
+mod compare;
+mod dispatch;
+mod geometry;
+pub(crate) mod instructions;
+mod layout;
+mod level;
+mod moves;
+mod pack;
+mod pair;
+mod probe;
+mod probes;
+mod split;
+
+pub(crate) use codec::Encoding;
+pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch, dispatch_inline};
+pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
+pub use layout::Layout;
+pub(crate) use layout::{LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
+pub(crate) use level::LevelGeometry;
+pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
+pub(crate) use pair::Pair;
+pub(crate) use probe::{ALTERNATE, Probe};
+pub(crate) use probes::{
+    IfPresent, InsertProbes, KeyGroup, Lookups, RemoveProbes, UniformTable, WIDTH,
+};
+pub(crate) use split::{MovedItem, MovedItems, Parent};

@@ -1,0 +1,216 @@
+//! Precomputed probes: what the inserts or removals of a group of keys will find.
+//!
+//! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
+//! what the later ones find, so each first makes sure that its buckets are still as they were.
+
+use super::codec::{Encoding, SlotCodec};
+use super::level::LevelGeometry;
+use super::probe::Probe;
+use crate::hash::KeyHash;
+use crate::table::{Directory, Segment, SegmentMut, Table, prefetch};
+
+/// Keys of a group: two vectors of them, so that one's latency covers the other's.
+pub(crate) const WIDTH: usize = 16;
+
+/// A table whose segments all have one level.
+#[derive(Clone, Copy)]
+pub(crate) struct UniformTable<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) directory: &'a Directory,
+    pub(crate) level: &'a LevelGeometry,
+}
+
+/// What an insert does with a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfPresent {
+    AddCopy,
+    Skip,
+}
+
+/// Keys to be looked up.
+pub(crate) struct Lookups<'a, F> {
+    pub(crate) hashes: &'a [KeyHash],
+    /// Whether some items are in no slot.
+    pub(crate) has_overflowed: bool,
+    /// Equally large tables that share the processor's caches, this one included.
+    pub(crate) tables: usize,
+    /// Looks one key up, wherever it may be.
+    pub(crate) contains: F,
+}
+
+/// The places of a group of keys, field by field as vectors write them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyGroup {
+    pub(super) segment: [u64; WIDTH],
+    pub(super) primary: [u64; WIDTH],
+    pub(super) alternate: [u64; WIDTH],
+    pub(super) value: [u64; WIDTH],
+    /// Where each segment begins in memory. Only a hint, for prefetching.
+    pub(super) base: [u64; WIDTH],
+    /// Where the buckets begin in it; set by vectors.
+    pub(super) primary_bit: [u64; WIDTH],
+    pub(super) alternate_bit: [u64; WIDTH],
+}
+
+impl KeyGroup {
+    #[inline(always)]
+    pub(crate) fn segment(&self, number: usize) -> u32 {
+        self.segment[number] as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn probe(&self, number: usize) -> Probe {
+        Probe {
+            segment: self.segment(number),
+            primary: self.primary[number],
+            alternate: self.alternate[number],
+            value: self.value[number],
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, number: usize, probe: &Probe) {
+        self.segment[number] = u64::from(probe.segment);
+        self.primary[number] = probe.primary;
+        self.alternate[number] = probe.alternate;
+        self.value[number] = probe.value;
+    }
+
+    /// Prefetches the buckets of a key that vectors have located.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, codec: &SlotCodec, number: usize) {
+        for bit in [self.primary_bit[number], self.alternate_bit[number]] {
+            let at = |bit: u64| (self.base[number] + (bit >> 3)) as *const u8;
+            prefetch(at(bit));
+            if let Some(last_bit) = codec.last_bit {
+                prefetch(at(bit + last_bit));
+            }
+        }
+    }
+}
+
+/// A slot of each key that is to be filled or cleared, field by field as vectors write them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlotChanges {
+    /// Where the slot's bucket begins.
+    pub(super) bit: [u64; WIDTH],
+    /// The bucket's word after the change.
+    pub(super) word: [u64; WIDTH],
+    /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
+    pub(super) rest_word: [u64; WIDTH],
+    pub(super) rest_change: [u64; WIDTH],
+}
+
+impl SlotChanges {
+    /// Fills a key's slot that is free, or clears one that is not.
+    #[inline(always)]
+    fn apply(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+        if codec.encoding == Encoding::Wide {
+            let word = self.rest_word[number];
+            segment.set_word(word, segment.word(word) ^ self.rest_change[number]);
+        }
+        segment.set_word(self.bit[number], self.word[number]);
+    }
+}
+
+/// Probes of a group of keys that are to be inserted; in the masks, each bit is a key's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InsertProbes {
+    pub(super) primary_word: [u64; WIDTH],
+    pub(super) alternate_word: [u64; WIDTH],
+    /// The first free slot of the emptier bucket.
+    pub(super) free: SlotChanges,
+    /// The key is in a slot.
+    pub(super) held: u16,
+    /// The key is in no slot, and both its buckets are full.
+    pub(super) full: u16,
+    /// The key is in no slot, and one of its buckets has a free one.
+    pub(super) placeable: u16,
+    /// The placeable keys that go in first: every earlier key of their segments is placeable too.
+    pub(super) ready: u16,
+}
+
+impl InsertProbes {
+    /// Nothing is known any more.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self) {
+        (self.held, self.full, self.placeable, self.ready) = (0, 0, 0, 0);
+    }
+
+    /// The keys that are in slots.
+    #[inline(always)]
+    pub(crate) fn held(&self) -> u32 {
+        self.held.into()
+    }
+
+    /// Those of the keys left that may go in before all others.
+    #[inline(always)]
+    pub(crate) fn ready(&self, left: u32) -> u32 {
+        left & u32::from(self.ready)
+    }
+
+    /// The first of the keys left, up to one that is not placeable.
+    #[inline(always)]
+    pub(crate) fn leading(&self, left: u32) -> u32 {
+        let others = left & !u32::from(self.placeable);
+        // The bits below the lowest, or all.
+        left & !others & (others ^ others.wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_full(&self, number: usize) -> bool {
+        self.full >> number & 1 == 1
+    }
+
+    /// Whether a key's buckets are as they were probed.
+    #[inline(always)]
+    pub(crate) fn is_current(&self, keys: &KeyGroup, number: usize, segment: &Segment) -> bool {
+        let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
+        let alternate = segment.word(keys.alternate_bit[number]) ^ self.alternate_word[number];
+        primary | alternate == 0
+    }
+
+    /// Puts a key into its free slot.
+    #[inline(always)]
+    pub(crate) fn insert(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+        self.free.apply(number, codec, segment);
+        segment.count_filled();
+    }
+}
+
+/// Probes of a group of keys that are to be removed; in the masks, each bit is a key's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RemoveProbes {
+    /// The slot that holds the key, and its bucket's word.
+    pub(super) slot: SlotChanges,
+    pub(super) word: [u64; WIDTH],
+    pub(super) found: u16,
+    /// The key is in no slot.
+    pub(super) absent: u16,
+}
+
+impl RemoveProbes {
+    /// Nothing is known any more.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self) {
+        (self.found, self.absent) = (0, 0);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_absent(&self, number: usize) -> bool {
+        self.absent >> number & 1 == 1
+    }
+
+    /// Whether a key was found in a bucket that has not changed since.
+    #[inline(always)]
+    pub(crate) fn is_current(&self, number: usize, segment: &Segment) -> bool {
+        self.found >> number & 1 == 1 && segment.word(self.slot.bit[number]) == self.word[number]
+    }
+
+    /// Takes a key out of its slot.
+    #[inline(always)]
+    pub(crate) fn remove(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+        self.slot.apply(number, codec, segment);
+        segment.count_cleared();
+    }
+}

@@ -1,0 +1,151 @@
+//! From a hash prefix to its segment.
+
+use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
+
+/// 2^bits entries; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    bits: u32,
+    entries: Vec<u32>,
+}
+
+impl Directory {
+    /// One segment for each prefix of `bits` bits, numbered in order.
+    pub(crate) fn new(bits: u32) -> Result<Self, OutOfMemory> {
+        let mut entries = allocate(1 << bits)?;
+        entries.extend(0..1u32 << bits);
+        Ok(Self { bits, entries })
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut entries = allocate(self.entries.len())?;
+        entries.extend_from_slice(&self.entries);
+        Ok(Self { bits: self.bits, entries })
+    }
+
+    #[inline(always)]
+    pub(crate) fn segment_of(&self, hash: KeyHash) -> u32 {
+        // Two shifts, because a shift by 64 (one segment) is not defined.
+        self.entries[((hash.to_u64() >> 1) >> (63 - self.bits)) as usize]
+    }
+
+    /// The number of prefix bits, and the segment of each prefix.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn entries(&self) -> (u32, &[u32]) {
+        (self.bits, &self.entries)
+    }
+
+    /// The depth of the deepest segments.
+    pub(crate) fn depth(&self) -> u32 {
+        self.bits
+    }
+
+    /// Whether no segment has more than one entry: then all have the same depth.
+    pub(crate) fn is_uniform(&self, segments: usize) -> bool {
+        self.entries.len() == segments
+    }
+
+    /// Whether each prefix has the segment of its own number. O(segments).
+    pub(crate) fn is_in_order(&self) -> bool {
+        (0..).zip(&self.entries).all(|(number, &segment)| number == segment)
+    }
+
+    /// The segments in the order of their hashes, each with its prefix (in the high bits of a u64).
+    pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let mut last = None;
+        self.entries
+            .iter()
+            .enumerate()
+            .filter(move |&(_, &segment)| last.replace(segment) != Some(segment))
+            .map(|(index, &segment)| (self.prefix(index), segment))
+    }
+
+    fn prefix(&self, index: usize) -> u64 {
+        ((index as u64) << 1) << (63 - self.bits)
+    }
+
+    /// Bytes of memory that a split of a segment of this depth takes.
+    pub(crate) fn bytes_to_split(&self, depth: u32) -> u64 {
+        if depth == self.bits { self.memory_bytes() as u64 } else { 0 }
+    }
+
+    /// Takes the memory for a split of a segment of this depth.
+    pub(crate) fn reserve_split(&mut self, depth: u32) -> Result<(), OutOfMemory> {
+        let refused = OutOfMemory { bytes: self.bytes_to_split(depth) };
+        let wanted = if depth == self.bits { self.entries.len() } else { 0 };
+        self.entries.try_reserve_exact(wanted).map_err(|_| refused)
+    }
+
+    /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`. Its memory has
+    /// been [taken](Self::reserve_split).
+    pub(crate) fn split(&mut self, prefix: u64, depth: u32, upper: u32) {
+        if depth == self.bits {
+            let count = self.entries.len();
+            self.entries.resize(2 * count, 0);
+            for index in (0..count).rev() {
+                let segment = self.entries[index];
+                self.entries[2 * index..2 * index + 2].fill(segment);
+            }
+            self.bits += 1;
+        }
+        let first = ((prefix >> 1) >> (63 - self.bits)) as usize;
+        let half = 1usize << (self.bits - depth - 1);
+        self.entries[first + half..first + 2 * half].fill(upper);
+    }
+
+    /// From segments in hash order with their depths, which must cover the hashes exactly.
+    pub(crate) fn from_depths(depths: &[u32]) -> Option<Self> {
+        let bits = depths.iter().copied().max()?;
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(1usize.checked_shl(bits)?).ok()?;
+        for (segment, &depth) in (0u32..).zip(depths) {
+            let span = 1usize << (bits - depth);
+            let aligned = entries.len().is_multiple_of(span);
+            if !aligned || entries.len() + span > 1 << bits {
+                return None;
+            }
+            entries.resize(entries.len() + span, segment);
+        }
+        (entries.len() == 1 << bits).then_some(Self { bits, entries })
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<u32>()
+    }
+}
+
+fn allocate(entries: usize) -> Result<Vec<u32>, OutOfMemory> {
+    let mut list = Vec::new();
+    let bytes = (entries * size_of::<u32>()) as u64;
+    list.try_reserve_exact(entries).map_err(|_| OutOfMemory { bytes })?;
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_divide_exactly_the_entries_of_their_segment() {
+        let mut directory = Directory::new(1).unwrap();
+        let upper_half = 1u64 << 63;
+        for (depth, upper) in [(1, 2), (2, 3)] {
+            directory.reserve_split(depth).unwrap();
+            directory.split(upper_half, depth, upper);
+        }
+        let order: Vec<_> = directory.in_hash_order().collect();
+        assert_eq!(order, [(0, 0), (upper_half, 1), (5 << 61, 3), (6 << 61, 2)]);
+        assert_eq!(directory.segment_of(KeyHash::from_u64(u64::MAX)), 2);
+        assert_eq!(directory.segment_of(KeyHash::from_u64(0)), 0);
+        let same = Directory::from_depths(&[1, 3, 3, 2]).unwrap();
+        assert_eq!(same.entries, [0, 0, 0, 0, 1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn depths_that_do_not_cover_the_hashes_are_refused() {
+        for wrong in [&[1u32][..], &[1, 1, 1], &[2, 1, 2], &[]] {
+            assert!(Directory::from_depths(wrong).is_none(), "{wrong:?}");
+        }
+    }
+}
