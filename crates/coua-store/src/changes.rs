@@ -4,6 +4,7 @@ use coua::window::{Change, ChangeLog, Generations, Window};
 use coua::{BatchFull, KeyHash};
 
 use crate::fields::{Fields, put_u32, put_u64};
+use crate::inspect::Logged;
 use crate::view::Memory;
 
 // What a run is (docs/format.md, section 9).
@@ -143,6 +144,24 @@ pub(crate) fn repeat(
         }
     }
     Ok(())
+}
+
+/// Shows the changes of a frame to `each`, or returns `None` where they are not what a log writes.
+pub(crate) fn show(log: &[u8], mut each: impl FnMut(Logged)) -> Option<()> {
+    let mut fields = Fields::new(log);
+    while !fields.is_at_end() {
+        let (kind, mut numbers) = run_of(&mut fields)?;
+        while let Some(number) = numbers.u64() {
+            each(match kind {
+                INSERT => Logged::Inserted(KeyHash::from_u64(number)),
+                REMOVE => Logged::Removed(KeyHash::from_u64(number)),
+                TURN => Logged::Time(number),
+                GENERATION => Logged::Generation(number),
+                _ => return None,
+            });
+        }
+    }
+    Some(())
 }
 
 fn run_of<'a>(fields: &mut Fields<'a>) -> Option<(u32, Fields<'a>)> {

@@ -35,6 +35,7 @@ mod disk;
 mod error;
 mod fields;
 mod folder;
+pub mod inspect;
 mod legacy;
 mod lock;
 mod log;

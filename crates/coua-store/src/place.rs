@@ -1,5 +1,6 @@
 //! Positions in files, and how to recognize the file by its content.
 
+#[cfg(not(target_family = "wasm"))]
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -211,7 +212,10 @@ pub(crate) fn role_of(number: u32) -> Option<Role> {
 pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     #[cfg(unix)]
     let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
-    #[cfg(not(unix))]
+    // Nobody opens a path there; it is shown.
+    #[cfg(target_family = "wasm")]
+    let path = Some(String::from_utf8_lossy(bytes).into_owned());
+    #[cfg(not(any(unix, target_family = "wasm")))]
     let path = std::str::from_utf8(bytes).ok().map(OsStr::new);
     path.map(PathBuf::from)
 }

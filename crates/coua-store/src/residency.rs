@@ -1,7 +1,6 @@
 //! How much of a file lies in the system's cache, and how the rest comes there.
 
 use std::fs::File;
-use std::num::NonZeroU64;
 
 /// Places of a file that are looked at. If none is missing, hardly more than one in a hundred is.
 const SAMPLES: u64 = 256;
@@ -57,6 +56,8 @@ fn is_cached(_file: &File, _at: u64) -> bool {
 /// room for the requests; whoever touches a page that is still to come waits for it.
 #[cfg(target_os = "linux")]
 pub(crate) fn fetch(file: &File, bytes: u64) {
+    use std::num::NonZeroU64;
+
     use rustix::fs::{Advice, fadvise};
 
     // A longer request is cut to what the system reads ahead, which is this unless somebody has set less.

@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
-use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan};
+use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan, Source};
 use crate::options::Options;
 use crate::runs::Runs;
 use crate::view::{Memory, View};
@@ -34,10 +34,10 @@ pub(crate) struct State {
 }
 
 /// What a file says before its filter is brought into memory.
-struct Look {
-    base: Base,
-    contents: Contents,
-    runs: Runs,
+pub(crate) struct Look {
+    pub(crate) base: Base,
+    pub(crate) contents: Contents,
+    pub(crate) runs: Runs,
     taken_over: Option<u64>,
 }
 
@@ -104,6 +104,11 @@ impl Look {
             LoadError::Io(source) => StoreError::io(path, "read", source),
             source => StoreError::Load { path: path.to_owned(), source },
         })?;
+        Self::at_log(file, path, base)
+    }
+
+    /// Of what follows the snapshot.
+    pub(crate) fn at_log(file: &dyn Source, path: &Path, base: Base) -> Result<Self, StoreError> {
         let (mut runs, mut taken_over) = (Runs::default(), None);
         // Of the last transaction, if that is not committed, the runs do not count.
         let (mut run_changes, mut new_taken_over) = (Vec::new(), None);

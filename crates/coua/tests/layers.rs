@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 12] = [
     &["convert"],
     &["merge", "build", "shared", "snapshot", "inspect"],
     &["window", "bloom"],
-    &["serde"],
+    &["serde", "inspect_file"],
     &["lib"],
 ];
 

@@ -10,7 +10,8 @@ pub(crate) mod value;
 pub(crate) mod window;
 
 use crate::commands::{
-    add, check, compact, convert, count, dedup, generate, info, merge, plan, remove, verify,
+    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
+    verify,
 };
 use clap::{Parser, Subcommand};
 
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Compact(compact::Args),
     Convert(convert::Args),
     Plan(plan::Args),
+    Explore(explore::Args),
     Generate(generate::Args),
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod dedup;
+pub(crate) mod explore;
 pub(crate) mod generate;
 pub(crate) mod info;
 mod lookup;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command) -> Exit {
         Command::Compact(args) => compact::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Explore(args) => explore::run(&args),
         Command::Generate(args) => generate::run(&args),
     };
     result.unwrap_or_else(|failure| failure.report())

@@ -5,11 +5,13 @@
 
 mod frame;
 mod scan;
+mod source;
 mod torn;
 mod write;
 
 pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
 pub(crate) use scan::{Contents, Frame, Scan};
+pub use source::Source;
 pub(crate) use write::{Log, Target, Transaction};
 
 /// Where frames begin in a file, and the snapshot that they belong to.

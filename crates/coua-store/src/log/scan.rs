@@ -1,19 +1,18 @@
 //! Reading frames. The bytes are hostile until checked.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 
 use super::frame::{END_BYTES, HEAD_BYTES, Head};
 use super::torn::is_torn;
-use super::{Base, Kind, Mark};
+use super::{Base, Kind, Mark, Source};
 use crate::damage::Damage;
 use crate::error::StoreError;
 
 /// A file of frames that is being read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a> {
-    file: &'a File,
+    file: &'a dyn Source,
     path: &'a Path,
     base: Base,
     bytes: u64,
@@ -48,9 +47,12 @@ enum Found {
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(file: &'a File, path: &'a Path, base: Base) -> Result<Self, StoreError> {
-        let metadata = file.metadata();
-        let bytes = metadata.map_err(|source| StoreError::io(path, "read", source))?.len();
+    pub(crate) fn new(
+        file: &'a dyn Source,
+        path: &'a Path,
+        base: Base,
+    ) -> Result<Self, StoreError> {
+        let bytes = file.length().map_err(|source| StoreError::io(path, "read", source))?;
         Ok(Self { file, path, base, bytes })
     }
 
@@ -140,16 +142,11 @@ impl<'a> Scan<'a> {
         Ok(Found::Frame(head, rest))
     }
 
-    /// As many bytes as there are; the length was checked before.
+    /// As many bytes as there are; the length was checked before. Where a writer took back what it had begun
+    /// the rest are zeros.
     fn read(&self, at: u64, length: u64) -> Result<Vec<u8>, StoreError> {
-        let mut input = self.file;
         let mut bytes = vec![0; length as usize];
-        let read = input.seek(SeekFrom::Start(at)).and_then(|_| input.read_exact(&mut bytes));
-        match read {
-            // A writer took back what it had begun.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-            read => read.map_err(|source| self.failed(source))?,
-        }
+        self.file.read_at(at, &mut bytes).map_err(|source| self.failed(source))?;
         Ok(bytes)
     }
 

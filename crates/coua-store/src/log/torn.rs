@@ -4,9 +4,9 @@
 //! that were never written and read as zeros; and all that within the last transaction, because the
 //! one before was on the disk before it began. Anything else was damaged.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
+use super::Source;
 use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
 
 /// What a disk writes whole.
@@ -15,16 +15,15 @@ const SECTOR: u64 = 512;
 const STEP: usize = 1 << 20;
 
 /// Whether all from `begin` to the end of the file may be an interrupted write.
-pub(super) fn is_torn(file: &File, begin: u64, end: u64) -> io::Result<bool> {
+pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<bool> {
     let mut looks = Looks { committed: None, goes_on: false, lost: false };
     let mut bytes = Vec::new();
     let mut at = begin;
     while at < end {
-        let mut input = file;
-        input.seek(SeekFrom::Start(at))?;
-        bytes.clear();
         // A little more, so that heads on the border are seen.
-        input.take((STEP as u64 + HEAD_BYTES).min(end - at)).read_to_end(&mut bytes)?;
+        bytes.resize((STEP as u64 + HEAD_BYTES).min(end - at) as usize, 0);
+        let read = file.read_at(at, &mut bytes)?;
+        bytes.truncate(read);
         if bytes.is_empty() {
             break;
         }

@@ -6,6 +6,7 @@
 
 pub mod bloom;
 mod cuckoo;
+pub mod peers;
 
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{

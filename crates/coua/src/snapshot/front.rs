@@ -14,26 +14,26 @@ use crate::table::Directory;
 const ROWS_AT_A_TIME: u64 = 4096;
 
 /// One row of the segment table.
-pub(super) struct Row {
-    pub(super) depth: u32,
-    pub(super) occupied: u32,
-    pub(super) overfull: bool,
-    pub(super) checksum: u64,
+pub(crate) struct Row {
+    pub(crate) depth: u32,
+    pub(crate) occupied: u32,
+    pub(crate) overfull: bool,
+    pub(crate) checksum: u64,
 }
 
 /// What stands before the segments, checked; and its bytes, which the trailer's checksums cover.
-pub(super) struct Front {
-    pub(super) header: Header,
-    pub(super) levels: Vec<LevelGeometry>,
-    pub(super) rows: Vec<Row>,
-    pub(super) directory: Directory,
+pub(crate) struct Front {
+    pub(crate) header: Header,
+    pub(crate) levels: Vec<LevelGeometry>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) directory: Directory,
     head_bytes: Vec<u8>,
     rows_bytes: Vec<u8>,
 }
 
 impl Front {
     /// Reads up to the first segment of an input of `length` bytes.
-    pub(super) fn read(input: &mut impl Read, length: u64) -> Result<Self, LoadError> {
+    pub(crate) fn read(input: &mut impl Read, length: u64) -> Result<Self, LoadError> {
         let mut head_bytes = Vec::new();
         input.take(HEADER_BYTES as u64).read_to_end(&mut head_bytes)?;
         let header = header_of(&head_bytes)?;
@@ -53,13 +53,13 @@ impl Front {
     }
 
     /// The bytes of the segment that this row describes.
-    pub(super) fn segment_bytes(&self, row: &Row) -> u64 {
+    pub(crate) fn segment_bytes(&self, row: &Row) -> u64 {
         let level = row.depth - self.header.geometry.base_depth;
         self.levels[level as usize].bytes(self.header.geometry.segment_slots())
     }
 
     /// Reads the overflow table and the trailer, which end an input that stands behind the segments.
-    pub(super) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
+    pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
         let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
         let overflow_sum = checksum_of(&overflow_bytes);
@@ -72,7 +72,6 @@ impl Front {
 }
 
 /// The length of the snapshot that begins here, as its header says; all but the header may be missing.
-#[cfg(feature = "file")]
 pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;

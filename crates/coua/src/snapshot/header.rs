@@ -19,7 +19,7 @@ pub(super) const HEADER_BYTES: usize = 192;
 /// Bytes of one row of the segment table.
 pub(super) const ROW_BYTES: u64 = 32;
 /// Bytes of one entry of the overflow table.
-pub(super) const ENTRY_BYTES: u64 = 24;
+pub(crate) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
 /// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
 const PAGE: u64 = 4096;
@@ -30,32 +30,32 @@ const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
 /// All that a snapshot says before its segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Header {
-    pub(super) hash: StoredHash,
-    pub(super) geometry: Geometry,
-    pub(super) policy: Policy,
+pub(crate) struct Header {
+    pub(crate) hash: StoredHash,
+    pub(crate) geometry: Geometry,
+    pub(crate) policy: Policy,
     /// Items, copies included.
-    pub(super) len: u64,
-    pub(super) stored: u64,
-    pub(super) overflowed: u64,
-    pub(super) segments: u64,
-    pub(super) overflow_entries: u64,
-    pub(super) places: Places,
+    pub(crate) len: u64,
+    pub(crate) stored: u64,
+    pub(crate) overflowed: u64,
+    pub(crate) segments: u64,
+    pub(crate) overflow_entries: u64,
+    pub(crate) places: Places,
 }
 
 /// The hash as a snapshot stores it: a secret key is not stored, only how to recognise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoredHash {
+pub(crate) enum StoredHash {
     Xxh3 { seed: u64 },
     SipHash13 { check: u64 },
 }
 
 /// Where the parts begin, and the length of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Places {
-    pub(super) first_segment: u64,
-    pub(super) overflow: u64,
-    pub(super) end: u64,
+pub(crate) struct Places {
+    pub(crate) first_segment: u64,
+    pub(crate) overflow: u64,
+    pub(crate) end: u64,
 }
 
 impl StoredHash {
@@ -225,7 +225,7 @@ fn first_segment(segments: u64) -> u64 {
         .saturating_mul(PAGE)
 }
 
-pub(super) fn checksum_of(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
 }
 
@@ -268,9 +268,9 @@ impl Fields {
 }
 
 /// Fields in reading order.
-pub(super) struct Reader<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) at: usize,
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
 }
 
 impl Reader<'_> {
@@ -285,11 +285,11 @@ impl Reader<'_> {
         u16::from_le_bytes(self.take())
     }
 
-    pub(super) fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    pub(super) fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 

@@ -147,7 +147,7 @@ fn segments_of(input: &mut impl Read, front: &Front) -> Result<Table, LoadError>
     Ok(table)
 }
 
-pub(super) fn wrong_occupied(row: &Row) -> LoadError {
+pub(crate) fn wrong_occupied(row: &Row) -> LoadError {
     LoadError::Field { name: "slots in use", found: u64::from(row.occupied) }
 }
 

@@ -26,10 +26,12 @@ use std::cell::LazyCell;
 use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
-#[cfg(feature = "file")]
-pub(crate) use front::snapshot_end;
+pub(crate) use front::{Front, Row, snapshot_end};
+pub(crate) use header::{ENTRY_BYTES, Reader, StoredHash, checksum_of};
+pub(crate) use load::wrong_occupied;
 pub use open::{Load, Snapshot};
 pub(crate) use open::{SecretKey, sealed};
+pub(crate) use slots::in_use;
 #[cfg(feature = "file")]
 pub(crate) use verify::verify;
 pub(crate) use version::GENERATIONS_VERSION;
@@ -38,7 +40,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
 use crate::table::Segment;
-use header::{Header, checksum_of, trailer};
+use header::{Header, trailer};
 
 /// Bytes of the overflow table that are written at a time: whole entries.
 const OVERFLOW_PIECE: usize = 4096 * header::ENTRY_BYTES as usize;

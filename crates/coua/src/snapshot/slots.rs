@@ -5,7 +5,7 @@ use crate::table::Segment;
 
 /// Slots of a segment that are in use; `None` if one says that it belongs to a bucket that does not
 /// exist, or a fingerprint's low part is 0, which only foreign bytes do.
-pub(super) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
+pub(crate) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
     dispatch(Check { level, segment }, Some(*level))
 }
 

@@ -77,7 +77,7 @@ impl Arena {
     /// Zeroed memory of at least so many bytes.
     pub(super) fn new(bytes: usize) -> Result<Self, OutOfMemory> {
         #[cfg(feature = "mmap")]
-        if bytes >= HUGE_PAGE && !cfg!(miri) {
+        if bytes >= HUGE_PAGE && !cfg!(any(miri, target_family = "wasm")) {
             return Self::mapped(bytes);
         }
         let mut lines = Vec::new();

@@ -15,24 +15,24 @@ pub(super) const TRAILER_BYTES: u64 = 32;
 /// Parts begin at a multiple of this.
 pub(super) const PAGE: u64 = 4096;
 /// The number of the template.
-pub(super) const TEMPLATE: u64 = u64::MAX;
+pub(crate) const TEMPLATE: u64 = u64::MAX;
 
 /// What stands before the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) window: Window,
-    pub(super) time: u64,
+pub(crate) struct Header {
+    pub(crate) window: Window,
+    pub(crate) time: u64,
     /// The template and the generations.
-    pub(super) parts: u64,
+    pub(crate) parts: u64,
 }
 
 /// One part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) number: u64,
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-    pub(super) checksum: u64,
+pub(crate) struct Row {
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) checksum: u64,
 }
 
 impl Header {

@@ -28,6 +28,8 @@ mod read;
 pub use change::{Change, ChangeLog, Logged, When};
 pub use error::{WindowError, WindowMergeError};
 pub use generations::{Generation, Generations};
+pub(crate) use header::TEMPLATE;
+pub(crate) use read::{generations_bytes, is_generations, outline};
 
 /// Generations of a window at most: a question asks them all.
 const MOST_GENERATIONS: u32 = 1000;

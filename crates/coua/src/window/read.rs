@@ -20,7 +20,7 @@ use crate::window::header::{
 
 /// Whether the input begins like a file of generations, rather than of one filter. Stands at the
 /// beginning again afterwards.
-pub(super) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool> {
+pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool> {
     let mut begin = Vec::new();
     input.by_ref().take(MAGIC.len() as u64 + 2).read_to_end(&mut begin)?;
     input.rewind()?;
@@ -29,7 +29,7 @@ pub(super) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
 
 /// The length of a file of generations, from the headers of its parts.
 #[cfg(feature = "file")]
-pub(super) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
+pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     if head.len() < HEADER_BYTES {
@@ -140,7 +140,10 @@ pub(super) fn walk<I: Read + Seek>(
 }
 
 /// The header and the table.
-fn outline(input: &mut (impl Read + Seek), length: u64) -> Result<(Header, Vec<Row>), LoadError> {
+pub(crate) fn outline(
+    input: &mut (impl Read + Seek),
+    length: u64,
+) -> Result<(Header, Vec<Row>), LoadError> {
     let mut head = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     if head.len() < HEADER_BYTES {

@@ -1,0 +1,184 @@
+//! `coua explore`: a page in the browser, served to this machine alone.
+
+use crate::commands::print;
+use crate::exit::Exit;
+use crate::message::{Failure, say};
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+/// A slice of a filter at most; the page asks for no more than a frame of a log at a time.
+const MOST_SLICE: u64 = 80 << 20;
+
+/// Show in the browser how a cuckoo filter works, and look into a filter
+///
+/// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
+/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
+/// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
+/// file only slices are read, and nothing is changed or sent anywhere.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Filter file to look into
+    #[arg(value_name = "FILTER")]
+    file: Option<PathBuf>,
+
+    /// Port to serve on [default: a free one]
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+
+    /// Write the page to FILE instead of serving it; any static host can serve it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "port"])]
+    write: Option<PathBuf>,
+
+    /// Print the address, and do not open the browser
+    #[arg(long)]
+    no_open: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let page = coua_page::page().map_err(not_made)?;
+    if let Some(path) = &args.write {
+        fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
+        return Ok(Exit::Success);
+    }
+    if let Some(path) = &args.file {
+        open(path)?;
+    }
+    let address = (Ipv4Addr::LOCALHOST, args.port.unwrap_or(0));
+    let refused = |error| Failure::at(format!("127.0.0.1:{}", address.1), error);
+    let server = Server::http(address).map_err(refused)?;
+    let port = server.server_addr().to_ip().map_or(address.1, |found| found.port());
+    let url = format!("http://127.0.0.1:{port}/");
+    print(&format!("{url}\n"))?;
+    if !args.no_open && open::that_detached(&url).is_err() {
+        say(format_args!("no browser could be opened: visit {url}"));
+    }
+    let mut site = Site { path: args.file.clone(), file: None, port };
+    for request in server.incoming_requests() {
+        let answer = site.answer(&request);
+        // A browser that has gone away misses nothing.
+        request.respond(answer).ok();
+    }
+    Ok(Exit::Success)
+}
+
+fn not_made(reason: &str) -> Failure {
+    Failure::at("explore", format_args!("this program was built without the page: {reason}"))
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    let failed = |error| Failure::io(path.display(), &error);
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_file() {
+        return Ok(file);
+    }
+    Err(Failure::at(path.display(), "is no regular file, so it cannot hold a filter"))
+}
+
+type Answer = Response<Cursor<Vec<u8>>>;
+
+/// What is served.
+struct Site {
+    path: Option<PathBuf>,
+    /// The file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
+    /// do not fit together.
+    file: Option<File>,
+    port: u16,
+}
+
+impl Site {
+    fn answer(&mut self, request: &Request) -> Answer {
+        if !self.is_asked_for(request) {
+            return text(403, "this page is for this machine alone");
+        }
+        match (request.method(), request.url()) {
+            (Method::Get, "/") => self.page(),
+            (Method::Get, "/filter") => self.slice(request),
+            _ => text(404, "not found"),
+        }
+    }
+
+    /// Whether the browser was sent here by our address: another site whose name leads here must not read the file.
+    fn is_asked_for(&self, request: &Request) -> bool {
+        let ours = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
+        value_of(request, "Host").is_some_and(|host| ours.iter().any(|own| own == host))
+    }
+
+    fn page(&mut self) -> Answer {
+        let made = match &self.path {
+            None => coua_page::page().map(str::to_owned).map_err(str::to_owned),
+            Some(path) => {
+                open(path).map_err(|failure| failure.reason().to_owned()).and_then(|file| {
+                    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+                    let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
+                    self.file = Some(file);
+                    coua_page::page_about(&name, bytes).map_err(str::to_owned)
+                })
+            }
+        };
+        match made {
+            Ok(page) => Response::from_string(page)
+                .with_header(header("Content-Type", "text/html; charset=utf-8")),
+            Err(reason) => text(500, &reason),
+        }
+    }
+
+    fn slice(&self, request: &Request) -> Answer {
+        let Some(file) = &self.file else { return text(404, "no filter was named") };
+        let Some((first, last)) = value_of(request, "Range").and_then(range) else {
+            return text(416, "a range of bytes is needed");
+        };
+        match read(file, first, last) {
+            Ok(bytes) => Response::from_data(bytes)
+                .with_status_code(206)
+                .with_header(header("Content-Range", &format!("bytes {first}-{last}/*"))),
+            Err(error) => text(500, &error.to_string()),
+        }
+    }
+}
+
+fn read(mut file: &File, first: u64, last: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(first))?;
+    file.take((last - first + 1).min(MOST_SLICE)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The first and the last byte of `bytes=FIRST-LAST`.
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last && last < u64::MAX).then_some((first, last))
+}
+
+fn value_of<'a>(request: &'a Request, name: &'static str) -> Option<&'a str> {
+    let found = request.headers().iter().find(|header| header.field.equiv(name));
+    found.map(|header| header.value.as_str())
+}
+
+fn text(status: u16, words: &str) -> Answer {
+    Response::from_string(words).with_status_code(status)
+}
+
+fn header(name: &str, value: &str) -> Header {
+    Header::from_bytes(name, value).expect("names and values are plain text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ranges_with_both_ends_are_read() {
+        assert_eq!(range("bytes=0-0"), Some((0, 0)));
+        assert_eq!(range("bytes=7-9"), Some((7, 9)));
+        let last = u64::MAX;
+        for wrong in ["bytes=9-7", "bytes=-5", "bytes=5-", "bytes=a-b", "0-1", "", "bytes=1-2,4-5"]
+        {
+            assert_eq!(range(wrong), None, "{wrong}");
+        }
+        assert_eq!(range(&format!("bytes=0-{last}")), None);
+    }
+}

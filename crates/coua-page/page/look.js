@@ -1,0 +1,282 @@
+// Part 8: a look into the file of a filter.
+
+import { CuckooFilter, FilterFile } from "./coua.js";
+import { stateOf, within } from "./state.js";
+import { bucketTable, button, el, field, live, number, paragraph, percent, size, t, words } from "./ui.js";
+
+const MOST_MAPPED = 1 << 17;
+
+/** Reads slices of a file that was chosen. */
+const ofBlob = (blob) => ({
+  name: blob.name ?? "sample.coua", size: blob.size,
+  read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
+});
+
+/** Reads slices of the file that `coua explore FILE` serves beside the page. */
+const ofServer = (name, size) => ({
+  name, size,
+  read: async (offset, length) => {
+    const answer = await fetch("filter", { headers: { Range: `bytes=${offset}-${offset + length - 1}` } });
+    if (answer.status !== 206) throw new Error(`coua explore answered ${answer.status}; is it still running?`);
+    return new Uint8Array(await answer.arrayBuffer());
+  },
+});
+
+function sample(isDamaged) {
+  const filter = new CuckooFilter({ capacity: 100_000 });
+  filter.addMany(Array.from({ length: 90_000 }, (_, n) => `item-${n}`));
+  for (let n = 0; n < 9; n += 1) filter.addCopy("cuckoo");
+  const bytes = filter.save();
+  if (isDamaged) bytes[200] ^= 1;
+  return new File([bytes], isDamaged ? "damaged.coua" : "sample.coua");
+}
+
+/** What was opened outlives a change of the language. */
+let source;
+
+export function look(root, save) {
+  const state = stateOf("look", { key: "cuckoo", segment: 0, table: -1 });
+  const status = live();
+  const shown = el("div", { class: "look" });
+  const input = el("input", { type: "file", accept: ".coua" });
+
+  async function open(from) {
+    source = from;
+    status.textContent = t("lookOpening");
+    status.classList.remove("bad");
+    let read = 0;
+    const begin = performance.now();
+    const file = new FilterFile(from.size, async (offset, length) => {
+      read += length;
+      return from.read(offset, length);
+    });
+    try {
+      const found = await file.open();
+      const ms = number(performance.now() - begin);
+      status.textContent = t("lookOpened", { name: from.name, bytes: size(from.size), ms, read: size(read) });
+      shown.replaceChildren(...filterParts(file, found, state, save));
+    } catch (error) {
+      status.textContent = t("lookFailed", { name: from.name, message: error.message });
+      status.classList.add("bad");
+      shown.replaceChildren();
+    }
+  }
+
+  input.addEventListener("change", () => input.files[0] && open(ofBlob(input.files[0])));
+  const drop = el("div", { class: "drop controls" }, field("lookFile", input),
+    button("lookSample", () => open(ofBlob(sample(false)))), button("lookDamagedSample", () => open(ofBlob(sample(true)))));
+  drop.addEventListener("dragover", (event) => event.preventDefault());
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const [file] = event.dataTransfer.files;
+    if (file) open(ofBlob(file));
+  });
+  root.append(paragraph("look1", { command: "`coua`" }), drop, status, shown);
+  const { file, size: served } = document.documentElement.dataset;
+  if (!source && file) source = ofServer(file, Number(served));
+  if (source) open(source);
+}
+
+const row = (name, text) => [el("dt", {}, t(name)), el("dd", {}, text)];
+
+function filterParts(file, found, state, save) {
+  const details = el("div");
+  const first = found.tables.length - 1;
+  const inRange = state.table >= 0 && state.table <= first;
+  const select = el("select", { onchange: () => {
+    state.table = Number(select.value);
+    show();
+  } });
+  found.tables.forEach(({ generation, table }, n) => {
+    const name = generation === undefined ? t("lookTemplate") : `${generation}: ${number(table.parameters.length)}`;
+    select.append(el("option", { value: n, selected: n === (inRange ? state.table : first) }, name));
+  });
+
+  function show() {
+    const table = Number(select.value);
+    details.replaceChildren(...tableParts({ file, found, table, state, save }));
+    save();
+  }
+  show();
+  const about = el("dl", {}, ...fileRows(found));
+  const chooser = found.window ? el("div", { class: "controls" }, field("lookGeneration", select)) : undefined;
+  return [about, chooser, details].filter(Boolean);
+}
+
+/** What concerns the whole file. */
+function fileRows({ window, log, tables }) {
+  const rows = [];
+  if (window) {
+    const items = window.clock === "count";
+    const unit = (n) => (items ? number(n) : duration(n));
+    rows.push(...row("lookWindow", t(items ? "lookWindowCount" : "lookWindowTime", {
+      length: unit(window.length), n: window.generations, step: unit(window.step),
+    })));
+    rows.push(...row("lookItems", number(tables.reduce((sum, { table }) => sum + table.parameters.length, 0))));
+  }
+  const { transactions, inserted, removed, bytes } = log;
+  rows.push(...row("lookLog", log.error ?? (bytes ? t("lookLogValue", {
+    transactions: number(transactions), inserted: number(inserted), removed: number(removed), bytes: size(bytes),
+  }) : t("lookLogNone"))));
+  if (log.uncommitted) rows.push(...row("lookLog", t("lookUncommitted", { bytes: size(log.uncommitted) })));
+  for (const run of log.runs) {
+    const places = run.places.map(({ path, offset }) => t("lookPlace", { path, offset: size(offset) }));
+    const text = t(run.ended ? "lookRunEnded" : "lookRunInterrupted", { records: number(run.records) });
+    rows.push(...row("lookRuns", [text, ...places].join("; ")));
+  }
+  return rows;
+}
+
+function duration(ms) {
+  for (const [unit, length] of [["d", 864e5], ["h", 36e5], ["min", 6e4], ["s", 1e3]]) {
+    if (ms % length === 0) return `${number(ms / length)} ${unit}`;
+  }
+  return `${number(ms)} ms`;
+}
+
+function tableRows({ parameters, segments, overflow, overflowEntries }) {
+  const { length, stored, hashBits, slotsPerBucket, segmentSlots, seed, maxItems } = parameters;
+  const used = segments.reduce((sum, segment) => sum + segment.occupied, 0);
+  const widths = [...new Set(segments.map((segment) => segment.slotBits))].sort((a, b) => b - a);
+  const sum = (field) => overflow.reduce((all, entry) => all + entry[field], 0);
+  return [
+    row("lookItems", number(length)),
+    row("lookRate", percent(Math.min(1, stored / 2 ** hashBits))),
+    row("lookHashBits", number(hashBits, 2)),
+    row("lookLayout", t(parameters.overlapping ? "lookOverlapping" : "lookBuckets", { n: slotsPerBucket })),
+    row("lookSegments", t("lookSegmentsValue", { n: number(segments.length), slots: number(segmentSlots) })),
+    row("lookSlotBits", widths.join(" / ")),
+    row("lookLoad", percent(used / (segments.length * segmentSlots))),
+    row("lookWhenFull", words("lookWhenFullValues")[parameters.whenFull]),
+    row("lookMaxItems", maxItems === undefined ? t("lookNoLimit") : number(maxItems)),
+    row("lookHash", seed === undefined ? t("lookSecret") : t("lookSeed", { seed })),
+    row("lookOverflow", t("lookOverflowValue", {
+      entries: number(overflowEntries), extra: number(sum("extra")), without: number(sum("withoutSlot")),
+    })),
+  ].flat();
+}
+
+function tableParts(context) {
+  const { found, table, state, save } = context;
+  const shown = found.tables[table].table;
+  const { segments, parameters } = shown;
+  state.segment = within(state.segment, 0, segments.length - 1);
+  const choose = el("input", { type: "number", min: 0, max: segments.length - 1, value: state.segment });
+  const segment = el("div");
+  const map = segmentMap(segments, parameters.segmentSlots, (n) => {
+    choose.value = n;
+    pick(n);
+  });
+
+  async function pick(n) {
+    state.segment = within(n, 0, segments.length - 1);
+    map.mark(state.segment);
+    segment.replaceChildren(...(await segmentParts(context, state.segment)));
+    save();
+  }
+  choose.addEventListener("input", () => choose.value !== "" && pick(Number(choose.value)));
+  pick(state.segment);
+  return [el("dl", {}, ...tableRows(shown)), el("h3", {}, t("lookMap")), map.node, el("p", { class: "small" }, map.text),
+    el("div", { class: "controls" }, field("lookSegment", choose)), segment, ...keyParts(context)];
+}
+
+/** The load of each segment as a square of a picture. */
+function segmentMap(segments, slots, onpick) {
+  const mapped = segments.slice(0, MOST_MAPPED);
+  const columns = Math.max(Math.ceil(Math.sqrt(mapped.length * 4)), Math.min(mapped.length, 32));
+  const rows = Math.ceil(mapped.length / columns);
+  const scale = Math.max(1, Math.min(24, Math.floor(960 / columns)));
+  const loads = mapped.map((segment) => segment.occupied / slots);
+  const [most, least] = loads.reduce(([a, b], load) => [Math.max(a, load), Math.min(b, load)], [0, 1]);
+  const text = t("lookMapText", {
+    n: number(segments.length), full: loads.indexOf(most), most: percent(most), low: loads.indexOf(least), least: percent(least),
+  });
+  const node = el("canvas", { class: "map", width: columns * scale, height: rows * scale, role: "img", "aria-label": text });
+  const context = node.getContext("2d");
+  const draw = (n, marked) => {
+    context.fillStyle = `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
+    context.fillRect((n % columns) * scale, Math.floor(n / columns) * scale, scale - (scale > 2), scale - (scale > 2));
+    if (!marked) return;
+    context.strokeStyle = "#fff";
+    context.lineWidth = 2;
+    context.strokeRect((n % columns) * scale + 1, Math.floor(n / columns) * scale + 1, scale - 3, scale - 3);
+  };
+  loads.forEach((_, n) => draw(n, false));
+  let marked = 0;
+  node.addEventListener("click", (event) => {
+    const box = node.getBoundingClientRect();
+    const at = (from, length, count) => Math.floor(((from) / length) * count);
+    const n = at(event.clientY - box.top, box.height, rows) * columns + at(event.clientX - box.left, box.width, columns);
+    if (n < mapped.length) onpick(n);
+  });
+  const mark = (n) => {
+    if (marked < loads.length) draw(marked, false);
+    marked = n;
+    if (n < loads.length) draw(n, true);
+  };
+  return { node, text, mark };
+}
+
+async function segmentParts({ file, found, table }, n) {
+  const { segments, parameters } = found.tables[table].table;
+  const { prefix, depth, occupied } = segments[n];
+  const text = el("p", {}, t("lookSegmentText", { n, depth, prefix, occupied: number(occupied), slots: number(parameters.segmentSlots) }));
+  try {
+    const { occupancy } = await file.segment(table, n);
+    const counts = Array(Math.max(...occupancy, parameters.slotsPerBucket) + 1).fill(0);
+    occupancy.forEach((used) => (counts[used] += 1));
+    const most = Math.max(...counts);
+    const bars = counts.map((count, used) => el("div", { class: "bar" }, el("span", {}, used),
+      el("span", { class: "track" }, el("i", { style: `width:${(100 * count) / most}%` })), el("span", {}, number(count))));
+    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars" }, ...bars)];
+  } catch (error) {
+    return [text, el("p", { class: "bad" }, error.message)];
+  }
+}
+
+function keyParts({ file, found, table, state, save }) {
+  const input = el("input", { type: "text", value: state.key, autocomplete: "off" });
+  const result = el("div", { role: "status" });
+
+  async function test() {
+    state.key = input.value;
+    save();
+    try {
+      result.replaceChildren(...(await keyResult(file, found, table, state.key)));
+    } catch (error) {
+      result.replaceChildren(el("p", { class: "bad" }, error.message));
+    }
+  }
+  input.addEventListener("keydown", (event) => event.key === "Enter" && test());
+  return [el("h3", {}, t("lookKey")), el("div", { class: "controls" }, field("twoKey", input), button("lookTest", test)), result];
+}
+
+async function keyResult(file, found, table, key) {
+  const { located, extra, withoutSlot, loggedInserts, loggedRemovals } = await file.locate(table, key);
+  const { segment, primary, alternate, representative } = located;
+  const { slots } = await file.segment(table, segment, [primary, alternate]);
+  const { parameters } = found.tables[table].table;
+  const matches = slots.filter((slot) => slot.r === representative).length;
+  const copies = matches + extra + withoutSlot;
+  const texts = [t("lookFoundIn", { key, ...located, fingerprint: located.fingerprint.toString(16) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
+  if (loggedInserts || loggedRemovals) {
+    const now = copies + loggedInserts - loggedRemovals;
+    texts.push(t("lookInLog", { inserts: loggedInserts, removals: loggedRemovals, now }));
+  }
+  const numbers = primary === alternate ? [primary] : [primary, alternate];
+  const { overlapping, slotsPerBucket } = parameters;
+  const first = (bucket) => bucket * (overlapping ? 1 : slotsPerBucket);
+  const at = (n, position) => slots.find((slot) => slot.b === numbers[n] && slot.n === first(slot.b) + position);
+  const view = bucketTable({
+    buckets: numbers.length, slots: slotsPerBucket, label: texts.join(" "),
+    heading: (n) => ({ text: t("bucket", { n: number(numbers[n]) }), kind: n ? "alternate" : "primary" }),
+    cell: (n, position) => {
+      const slot = at(n, position);
+      if (!slot) return {};
+      const isIt = slot.r === representative;
+      return { text: `${slot.f.toString(16)}·${slot.c}${isIt ? " ✓" : ""}`, kind: isIt ? "new" : "used" };
+    },
+  });
+  view.classList.add("wide");
+  return [...texts.map((text) => el("p", {}, text)), view];
+}

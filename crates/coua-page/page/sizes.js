@@ -1,0 +1,47 @@
+// Part 7: the memory of filters for some items and rate.
+
+import { plan } from "./coua.js";
+import { stateOf, within } from "./state.js";
+import { el, field, number, paragraph, size, slider, t } from "./ui.js";
+
+const KINDS = [
+  ["cuckoo", "sizeCuckoo", "sizeRemoves"], ["overlapping", "sizeOverlapping", "sizeRemoves"],
+  ["bloom", "sizeBloom", "sizeInserts"], ["blockedBloom", "sizeBlockedBloom", "sizeInserts"],
+  ["quotient", "sizeQuotient", "sizeRemoves"], ["binaryFuse", "sizeBinaryFuse", "sizeFixed"],
+  ["hashSet", "sizeHashSet", "sizeExact"],
+];
+/** Sliders have ten steps for each power of ten. */
+const value = (step) => Number((10 ** (step / 10)).toPrecision(2));
+
+export function sizes(root, save) {
+  const state = stateOf("size", { items: 80, rate: 30 });
+  state.items = within(state.items, 20, 110);
+  state.rate = within(state.rate, 7, 90);
+  const bars = el("div", { class: "bars" });
+
+  function show() {
+    const items = value(state.items);
+    const found = plan(items, 1 / value(state.rate));
+    const most = Math.max(...KINDS.map(([kind]) => found[kind] ?? 0));
+    bars.replaceChildren(...KINDS.map(([kind, name, can]) => {
+      const bytes = found[kind];
+      const text = bytes === null ? t("sizeCannot")
+        : `${size(bytes)}, ${t("sizePerItem", { bits: number((8 * bytes) / items, 1) })}`;
+      return el("div", { class: "bar" }, el("span", {}, t(name), el("small", {}, t(can))),
+        el("span", { class: "track" }, el("i", { style: `width:${(100 * (bytes ?? 0)) / most}%` })), el("span", {}, text));
+    }));
+    save();
+  }
+
+  const control = (name, min, max) => {
+    const made = slider({ min, max, value: state[name], text: (step) => number(value(step)), oninput: (step) => {
+      state[name] = step;
+      show();
+    } });
+    return made;
+  };
+  const [items, rate] = [control("items", 20, 110), control("rate", 7, 90)];
+  root.append(paragraph("size1", { command: "`coua plan`" }), el("div", { class: "controls" },
+    field("sizeItems", items.control), items.shown, field("sizeRate", rate.control), rate.shown), bars);
+  show();
+}

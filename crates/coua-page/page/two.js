@@ -1,0 +1,96 @@
+// Part 2: where a key lies, step by step.
+
+import { CuckooFilter } from "./coua.js";
+import { BIRDS, SMALL, check, stateOf, within } from "./state.js";
+import { bucketTable, el, field, fill, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
+
+const TWO_STEPS = 6;
+
+/** The slot that one more insertion has filled. */
+function newSlot(before, after) {
+  const old = new Map((before.segments[0].slots ?? []).map((slot) => [slot.n, slot.r]));
+  return after.segments[0].slots.find((slot) => old.get(slot.n) !== slot.r);
+}
+
+export function two(root, save) {
+  const state = stateOf("two", { key: "cuckoo", step: 3 });
+  state.step = within(state.step, 0, TWO_STEPS - 1);
+  const others = BIRDS.slice(0, 24);
+  const filter = new CuckooFilter(SMALL);
+  others.forEach((bird) => filter.add(bird));
+  const before = filter.table();
+  const { buckets, slotsPerBucket } = before.parameters;
+  const input = el("input", { type: "text", value: state.key, autocomplete: "off", maxlength: 40 });
+  const figure = el("div", { class: "figure" });
+  const story = live();
+
+  /** The filter with the key in it. */
+  function inserted() {
+    const copy = CuckooFilter.load(filter.save());
+    copy.addCopy(state.key);
+    check(copy.has(state.key), true);
+    others.forEach((bird) => check(copy.has(bird), true));
+    return copy.table();
+  }
+
+  function facts() {
+    const place = filter.locate(state.key);
+    const after = inserted();
+    const slot = newSlot(before, after);
+    const fraction = Number(BigInt(`0x${place.hash}`)) / 2 ** 64;
+    const other = slot.c ? place.primary : place.alternate;
+    const values = {
+      hash: place.hash, buckets, fraction: fraction.toFixed(4), product: (fraction * buckets).toFixed(2),
+      primary: place.primary, alternate: place.alternate, step: place.step, bits: place.fingerprintBits,
+      fingerprint: place.fingerprint.toString(2).padStart(place.fingerprintBits, "0"),
+      where: t(slot.c ? "twoWhereAlternate" : "twoWherePrimary"), choice: slot.c, at: slot.b, other,
+    };
+    values.wayBack = t(slot.c ? "twoBack" : "twoForth", values);
+    return { place, after, slot, values };
+  }
+
+  function cellOf(table, { place, slot }) {
+    const used = new Map(table.segments[0].slots.map((each) => [each.n, each]));
+    return (bucket, position) => {
+      const found = used.get(bucket * slotsPerBucket + position);
+      if (!found) return { text: "" };
+      const isNew = state.step >= 4 && found.n === slot.n;
+      const digits = found.f.toString(16).padStart(2, "0");
+      const link = isNew ? "fingerprint choice" : undefined;
+      return { text: isNew ? `${digits}·${found.c}` : digits, kind: isNew ? "new" : "used", link };
+    };
+  }
+
+  function headingOf(place) {
+    return (bucket) => {
+      if (bucket === place.primary && state.step >= 1) return { text: `${bucket}`, kind: "primary", link: "primary" };
+      if (bucket === place.alternate && state.step >= 3) return { text: `${bucket}`, kind: "alternate", link: "alternate" };
+      return { text: `${bucket}` };
+    };
+  }
+
+  function show() {
+    const found = facts();
+    const table = state.step >= 4 ? found.after : before;
+    story.replaceChildren(...rich(fill(words("twoSteps")[state.step], found.values)));
+    figure.replaceChildren(bucketTable({
+      buckets, slots: slotsPerBucket, label: story.textContent,
+      cell: cellOf(table, found), heading: headingOf(found.place),
+    }));
+    steps.show();
+    save();
+  }
+
+  input.addEventListener("input", () => {
+    state.key = input.value || "cuckoo";
+    show();
+  });
+  const steps = stepper(() => TWO_STEPS, () => state.step, (step) => {
+    state.step = step;
+    show();
+  });
+  root.append(paragraph("two1", { buckets: number(buckets) }),
+    el("div", { class: "controls" }, field("twoKey", input)), steps.node, story, figure,
+    paragraph("twoNote", { buckets }));
+  show();
+}

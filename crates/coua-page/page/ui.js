@@ -1,0 +1,216 @@
+// What the parts of the page are made of.
+
+import { TEXT } from "./text.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** 0: English; 1: Chinese. */
+export const page = { language: 0, onChange: [] };
+
+export function words(name) {
+  return TEXT[name][page.language];
+}
+
+/** A text with its values filled in. */
+export function fill(text, values = {}) {
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}
+
+export const t = (name, values) => fill(words(name), values);
+
+const locale = () => (page.language ? "zh-CN" : "en-US");
+export const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits });
+
+export function percent(share) {
+  if (share === 0) return "0 %";
+  if (share < 1e-8) return `${(100 * share).toExponential(1)} %`;
+  const digits = share >= 0.1 ? 0 : Math.min(9, 1 - Math.floor(Math.log10(share * 100)));
+  return `${(100 * share).toFixed(digits)} %`;
+}
+
+/** For the ticks of an axis. */
+export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))} %`;
+
+export function size(bytes) {
+  const units = [t("bytes", { n: "" }).trim(), "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = 0;
+  while (bytes >= 1024 && unit < units.length - 1) {
+    bytes /= 1024;
+    unit += 1;
+  }
+  return `${number(bytes, unit ? 1 : 0)} ${units[unit]}`;
+}
+
+function put(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((child) => child !== undefined && child !== null));
+  return node;
+}
+
+export const el = (tag, attributes = {}, ...children) =>
+  put(document.createElement(tag), attributes, children);
+
+export const svg = (tag, attributes = {}, ...children) =>
+  put(document.createElementNS(SVG, tag), attributes, children);
+
+/** A text as nodes: [[name|words]] linked to cells, **stressed**, `code`. */
+export function rich(text) {
+  const nodes = [];
+  let end = 0;
+  for (const found of text.matchAll(/\[\[(\w+)\|([^\]]+)\]\]|\*\*([^*]+)\*\*|`([^`]+)`/g)) {
+    const [all, name, linked, stressed, code] = found;
+    nodes.push(text.slice(end, found.index));
+    if (name) nodes.push(el("button", { type: "button", class: "word", "data-link": name }, linked));
+    else if (stressed) nodes.push(el("b", {}, stressed));
+    else nodes.push(el("code", {}, code));
+    end = found.index + all.length;
+  }
+  nodes.push(text.slice(end));
+  return nodes;
+}
+
+export const paragraph = (name, values) => el("p", {}, ...rich(t(name, values)));
+
+/** Marks all that has the same name in a part of the page while one of them is pointed at or focused. */
+export function linkCells(part) {
+  const mark = (event) => {
+    const names = event.target.closest?.("[data-link]")?.dataset.link.split(" ") ?? [];
+    const on = event.type === "pointerover" || event.type === "focusin";
+    for (const node of part.querySelectorAll("[data-link]")) {
+      const is = node.dataset.link.split(" ").some((name) => names.includes(name));
+      node.classList.toggle("linked", on && is);
+    }
+  };
+  for (const event of ["pointerover", "pointerout", "focusin", "focusout"]) {
+    part.addEventListener(event, mark);
+  }
+}
+
+export function button(name, onclick, values) {
+  return el("button", { type: "button", onclick }, t(name, values));
+}
+
+/** A labelled control. */
+export function field(name, control, values) {
+  control.id ||= `c${(field.last = (field.last ?? 0) + 1)}`;
+  return el("span", { class: "field" }, el("label", { for: control.id }, t(name, values)), control);
+}
+
+export function slider({ min, max, step = 1, value, text = number, oninput }) {
+  const shown = el("output", {}, text(value));
+  const control = el("input", {
+    type: "range", min, max, step, value,
+    oninput: () => {
+      shown.textContent = text(Number(control.value));
+      control.setAttribute("aria-valuetext", shown.textContent);
+      oninput(Number(control.value));
+    },
+  });
+  control.setAttribute("aria-valuetext", shown.textContent);
+  const show = (now) => {
+    control.value = now;
+    shown.textContent = text(now);
+    control.setAttribute("aria-valuetext", shown.textContent);
+  };
+  return { control, shown, show };
+}
+
+/** Steps forwards and backwards. */
+export function stepper(steps, get, set) {
+  const place = el("span", { class: "place" });
+  const move = (by) => () => {
+    set(Math.min(steps() - 1, Math.max(0, get() + by)));
+    show();
+  };
+  const back = el("button", { type: "button", onclick: move(-1) }, `◀ ${t("back")}`);
+  const next = el("button", { type: "button", onclick: move(1) }, `${t("next")} ▶`);
+  function show() {
+    place.textContent = t("stepOf", { step: get() + 1, steps: steps() });
+    // Disabling would take the focus away.
+    back.setAttribute("aria-disabled", get() === 0);
+    next.setAttribute("aria-disabled", get() >= steps() - 1);
+  }
+  show();
+  return { node: el("div", { class: "controls" }, back, place, next), show };
+}
+
+/** Buckets with their slots: `cell(bucket, position)` gives text, class and link. */
+export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ text: String(n) }) }) {
+  const columns = [];
+  for (let b = 0; b < buckets; b += 1) {
+    const head = heading(b);
+    const cells = Array.from({ length: slots }, (_, position) => {
+      const { text = "", kind = "", link } = cell(b, position) ?? {};
+      return el("span", { class: `slot ${kind}`, "data-link": link, "data-slot": b * slots + position }, text);
+    });
+    const name = el("span", { class: `number ${head.kind ?? ""}`, "data-link": head.link }, head.text);
+    columns.push(el("span", { class: "bucket", "data-link": head.link }, name, ...cells));
+  }
+  return el("div", { class: "table", role: "img", "aria-label": label }, ...columns);
+}
+
+/** An arrow from one slot of a table to another. */
+export function arrows(table, moves) {
+  table.querySelector("svg")?.remove();
+  if (moves.length === 0) return;
+  const frame = table.getBoundingClientRect();
+  const centre = (slot) => {
+    const box = table.querySelector(`[data-slot="${slot}"]`).getBoundingClientRect();
+    return [box.left + box.width / 2 - frame.left, box.top + box.height / 2 - frame.top];
+  };
+  const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
+    svg("path", { d: "M0 0L8 4L0 8z" }));
+  const paths = moves.map(({ from, to }) => {
+    const [x1, y1] = centre(from);
+    const [x2, y2] = centre(to);
+    const bend = Math.min(40, Math.hypot(x2 - x1, y2 - y1) / 4);
+    return svg("path", { d: `M${x1} ${y1}Q${(x1 + x2) / 2} ${(y1 + y2) / 2 - bend} ${x2} ${y2}`, "marker-end": "url(#head)" });
+  });
+  table.append(svg("svg", { class: "arrows", "aria-hidden": "true", width: frame.width, height: frame.height }, svg("defs", {}, head), ...paths));
+}
+
+/** Lines and points. `x` and `y` have min, max, log, text. */
+export function chart({ label, x, y, series }) {
+  const [width, height, left, right, bottom] = [560, 240, 64, 28, 34];
+  const scale = (axis, from, to) => {
+    const f = axis.log ? Math.log10 : (v) => v;
+    const [low, high] = [f(axis.min), f(axis.max)];
+    return (v) => from + ((f(Math.max(axis.min, Math.min(axis.max, v))) - low) / (high - low)) * (to - from);
+  };
+  const [px, py] = [scale(x, left, width - right), scale(y, height - bottom, 12)];
+  const ticks = (axis) => axis.ticks.map((v) => [v, axis.text(v)]);
+  const parts = [
+    ...ticks(x).map(([v, text]) => svg("text", { x: px(v), y: height - 12, "text-anchor": "middle" }, text)),
+    ...ticks(y).map(([v, text]) => svg("text", { x: left - 6, y: py(v) + 4, "text-anchor": "end" }, text)),
+    ...ticks(y).map(([v]) => svg("path", { class: "grid", d: `M${left} ${py(v)}H${width - right}` })),
+  ];
+  for (const { name, kind, points, dots } of series) {
+    if (dots) parts.push(...points.map(([a, b]) => svg("circle", { class: kind, cx: px(a), cy: py(b), r: dots })));
+    else parts.push(svg("path", { class: `line ${kind}`, d: points.map(([a, b], n) => `${n ? "L" : "M"}${px(a)} ${py(b)}`).join("") }));
+    if (name) {
+      const [a, b] = points.at(-1) ?? [x.max, y.max];
+      parts.push(svg("text", { class: `name ${kind}`, x: px(a) - 4, y: py(b) - 10, "text-anchor": "end" }, name));
+    }
+  }
+  return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
+}
+
+/** What a screen reader is told when it changes. */
+export const live = () => el("p", { class: "live", role: "status" });
+
+/** Begins long work when the part that shows it comes near. */
+export function whenNear(node, work) {
+  const watcher = new IntersectionObserver((seen) => {
+    if (!seen.some((entry) => entry.isIntersecting)) return;
+    watcher.disconnect();
+    work();
+  }, { rootMargin: "400px" });
+  watcher.observe(node);
+}
+
+/** Lets the page breathe during long work. */
+export const pause = () => new Promise((done) => setTimeout(done));

@@ -1,0 +1,39 @@
+//! Coua as WebAssembly, behind a plain C interface: no imports, and nothing but numbers and bytes is passed.
+//!
+//! JavaScript writes what a call needs into the *input* ([`input`]) and finds what it gives in the *output*
+//! ([`output`]). A call that fails returns a negative number, and the output is a message. `js/coua.js` wraps
+//! these calls; nothing else should call them.
+
+mod bloom;
+mod file;
+mod filter;
+mod plan;
+mod sparse;
+mod state;
+mod view;
+
+use state::with;
+
+/// Makes the input `length` bytes long. Returns its address, which holds until the next call.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub extern "C" fn input(length: usize) -> *mut u8 {
+    with(|state| {
+        state.input.resize(length, 0);
+        state.input.as_mut_ptr()
+    })
+}
+
+/// The address of the output, which holds until the next call.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub extern "C" fn output() -> *const u8 {
+    with(|state| state.output.as_ptr())
+}
+
+/// The length of the output in bytes.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub extern "C" fn output_length() -> usize {
+    with(|state| state.output.len())
+}

@@ -1,0 +1,52 @@
+//! How large a filter comes to be, and what others would take.
+
+use coua::Layout;
+use coua::sizing::CuckooPlan;
+use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
+use coua::sizing::peers;
+use serde::Serialize;
+
+use crate::state::with;
+
+/// Bytes; missing where a structure cannot reach the rate.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sizes {
+    cuckoo: Option<u64>,
+    overlapping: Option<u64>,
+    bloom: Option<u64>,
+    blocked_bloom: Option<u64>,
+    quotient: Option<u64>,
+    binary_fuse: Option<u64>,
+    hash_set: u64,
+    slot_bits: Option<u32>,
+    hash_bits: Option<f64>,
+}
+
+/// Plans for so many items at this false-positive rate (JSON).
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
+    let sizes = sizes(items as u64, rate);
+    with(|state| state.answer(&sizes, 0))
+}
+
+fn sizes(items: u64, rate: f64) -> Sizes {
+    let plan = |layout, slots| CuckooPlan::for_rate(items, rate, layout, slots).ok();
+    let cuckoo = plan(Layout::Buckets, 4);
+    Sizes {
+        cuckoo: cuckoo.map(|plan| plan.bytes),
+        overlapping: plan(Layout::Overlapping, 2).map(|plan| plan.bytes),
+        bloom: BloomPlan::for_rate(items, rate).ok().map(BloomPlan::bytes),
+        // A block of 256 bits reaches low rates only by being almost empty.
+        blocked_bloom: BlockedBloomPlan::for_rate(items, rate)
+            .ok()
+            .map(BlockedBloomPlan::bytes)
+            .filter(|&bytes| bytes < items.saturating_mul(125).max(1 << 20)),
+        quotient: peers::quotient(items, rate),
+        binary_fuse: peers::binary_fuse(items, rate),
+        hash_set: peers::hash_set(items, 8),
+        slot_bits: cuckoo.map(|plan| plan.slot_bits),
+        hash_bits: cuckoo.map(|plan| plan.hash_bits),
+    }
+}

@@ -1,0 +1,99 @@
+//! What lives between two calls.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+
+use coua::CuckooFilter;
+use coua::bloom::BloomFilter;
+use serde::Serialize;
+
+use crate::file::OpenFile;
+
+/// What a call returns where it failed; the output is the message.
+pub(crate) const FAILED: i32 = -1;
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) input: Vec<u8>,
+    pub(crate) output: Vec<u8>,
+    pub(crate) filters: Slab<CuckooFilter>,
+    pub(crate) blooms: Slab<BloomFilter>,
+    pub(crate) files: Slab<OpenFile>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Lets a call use the state. There is one thread, and no call is made from another.
+pub(crate) fn with<R>(call: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(call)
+}
+
+impl State {
+    /// Makes a message the output.
+    pub(crate) fn fail(&mut self, message: impl Display) -> i32 {
+        self.output.clear();
+        self.output.extend_from_slice(message.to_string().as_bytes());
+        FAILED
+    }
+
+    /// Makes an answer the output. Returns `number`.
+    pub(crate) fn answer(&mut self, answer: &impl Serialize, number: i32) -> i32 {
+        self.output.clear();
+        match serde_json::to_writer(&mut self.output, answer) {
+            Ok(()) => number,
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Returns the number that `result` holds, or makes its error the output.
+    pub(crate) fn settle<E: Display>(&mut self, result: Result<i32, E>) -> i32 {
+        result.unwrap_or_else(|error| self.fail(error))
+    }
+}
+
+/// A count as JavaScript gets it. Memory of 32-bit addresses holds no more of anything.
+pub(crate) fn number_of(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Values with numbers by which JavaScript names them.
+pub(crate) struct Slab<T> {
+    values: Vec<Option<T>>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { values: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Adds a value. Returns its number.
+    pub(crate) fn add(&mut self, value: T) -> i32 {
+        let free = self.values.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.values.push(None);
+            self.values.len() - 1
+        });
+        self.values[number] = Some(value);
+        number_of(number)
+    }
+
+    /// The value of this number.
+    ///
+    /// # Panics
+    ///
+    /// If it was removed, or never was: the JavaScript around it is wrong.
+    pub(crate) fn get(&mut self, number: i32) -> &mut T {
+        let value = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)?.as_mut());
+        value.expect("the number of a value that is there")
+    }
+
+    pub(crate) fn remove(&mut self, number: i32) {
+        if let Some(value) = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)) {
+            *value = None;
+        }
+    }
+}

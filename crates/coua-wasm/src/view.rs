@@ -1,0 +1,244 @@
+//! What JavaScript is told of a table.
+
+use std::io::{Read, Seek};
+
+use coua::inspect_file::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
+use coua::{CuckooFilter, HashAlgorithm, KeyHash, Layout, LoadError, WhenFull};
+use serde::Serialize;
+
+/// A hash as sixteen digits: JavaScript's numbers do not hold it.
+fn hex(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+/// A filter in numbers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Description {
+    length: u64,
+    capacity: u64,
+    /// Missing: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<u64>,
+    slots: u64,
+    segments: usize,
+    slot_bits: u32,
+    slots_per_bucket: u32,
+    load: f64,
+    hash_bits: f64,
+    false_positive_rate: f64,
+    memory_bytes: usize,
+}
+
+impl Description {
+    pub(crate) fn of(filter: &CuckooFilter) -> Self {
+        Self {
+            length: filter.len(),
+            capacity: filter.capacity(),
+            max_items: Some(filter.max_items()).filter(|&most| most < u64::MAX),
+            slots: filter.slots(),
+            segments: filter.segments(),
+            slot_bits: filter.slot_bits(),
+            slots_per_bucket: filter.slots_per_bucket(),
+            load: filter.load(),
+            hash_bits: filter.hash_bits(),
+            false_positive_rate: filter.false_positive_rate(),
+            memory_bytes: filter.memory_bytes(),
+        }
+    }
+}
+
+/// Where a key lies.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Located {
+    hash: String,
+    segment: usize,
+    primary: u64,
+    alternate: u64,
+    fingerprint: u64,
+    fingerprint_bits: u32,
+    /// How far the alternate bucket lies after the primary one; the way back subtracts it.
+    step: u64,
+    buckets: u64,
+    /// What is stored of the key: equal for keys that the filter cannot tell apart.
+    representative: String,
+}
+
+impl Located {
+    pub(crate) fn of(view: &TableView, hash: KeyHash) -> Self {
+        let Place { segment, primary, alternate, fingerprint, representative, .. } =
+            view.locate(hash);
+        let buckets = view.parameters().buckets;
+        Self {
+            hash: hex(hash.to_u64()),
+            segment,
+            primary,
+            alternate,
+            fingerprint,
+            fingerprint_bits: view.segments()[segment].fingerprint_bits,
+            step: (alternate + buckets - primary) % buckets,
+            buckets,
+            representative: hex(representative.to_u64()),
+        }
+    }
+}
+
+/// A table.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TableShown {
+    parameters: ParametersShown,
+    segments: Vec<SegmentShown>,
+    overflow: Vec<OverflowShown>,
+    /// Entries of the overflow table, of which the first are shown.
+    overflow_entries: usize,
+}
+
+/// Entries of the overflow table that are shown.
+const MOST_OVERFLOW: usize = 1000;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ParametersShown {
+    overlapping: bool,
+    slots_per_bucket: u32,
+    buckets: u64,
+    segment_slots: u64,
+    hash_bits: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<u64>,
+    length: u64,
+    stored: u64,
+    when_full: &'static str,
+    resizable: bool,
+    max_evictions: u32,
+    /// Missing: keys are hashed with a secret key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SegmentShown {
+    prefix: String,
+    depth: u32,
+    occupied: u32,
+    slot_bits: u32,
+    fingerprint_bits: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slots: Vec<SlotShown>,
+}
+
+/// A slot in use. The short names keep long lists short.
+#[derive(Serialize)]
+pub(crate) struct SlotShown {
+    /// Its number in the segment.
+    n: u64,
+    /// The bucket of its item.
+    b: u64,
+    /// The other bucket of its item.
+    o: u64,
+    /// The fingerprint.
+    f: u64,
+    /// The choice bit: 1 in the alternate bucket.
+    c: u8,
+    /// What is known of the key.
+    r: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OverflowShown {
+    representative: String,
+    extra: u64,
+    without_slot: u64,
+}
+
+impl TableShown {
+    pub(crate) fn of(view: &TableView) -> Self {
+        let entries = view.overflow();
+        Self {
+            parameters: ParametersShown::of(view),
+            segments: view.segments().iter().map(SegmentShown::of).collect(),
+            overflow: entries.iter().take(MOST_OVERFLOW).map(OverflowShown::of).collect(),
+            overflow_entries: entries.len(),
+        }
+    }
+
+    /// Adds the slots of all segments.
+    pub(crate) fn add_slots<R: Read + Seek>(
+        &mut self,
+        view: &TableView,
+        file: &mut R,
+    ) -> Result<(), LoadError> {
+        for (number, segment) in self.segments.iter_mut().enumerate() {
+            segment.slots = view.slots(file, number)?.iter().map(SlotShown::of).collect();
+        }
+        Ok(())
+    }
+}
+
+impl ParametersShown {
+    fn of(view: &TableView) -> Self {
+        let found = view.parameters();
+        let seed = found.hasher.and_then(|hasher| match hasher.algorithm() {
+            HashAlgorithm::Xxh3 { seed } => Some(seed.to_string()),
+            _ => None,
+        });
+        Self {
+            overlapping: found.layout == Layout::Overlapping,
+            slots_per_bucket: found.slots_per_bucket,
+            buckets: found.buckets,
+            segment_slots: found.segment_slots,
+            hash_bits: found.hash_bits,
+            max_items: Some(found.max_items).filter(|&most| most < u64::MAX),
+            length: found.len,
+            stored: found.stored,
+            when_full: match found.when_full {
+                WhenFull::Refuse => "refuse",
+                WhenFull::ExceedRate => "exceed-rate",
+                _ => "grow",
+            },
+            resizable: found.is_resizable,
+            max_evictions: found.max_evictions,
+            seed,
+        }
+    }
+}
+
+impl SegmentShown {
+    fn of(segment: &SegmentInfo) -> Self {
+        Self {
+            prefix: hex(segment.prefix),
+            depth: segment.depth,
+            occupied: segment.occupied,
+            slot_bits: segment.slot_bits,
+            fingerprint_bits: segment.fingerprint_bits,
+            slots: Vec::new(),
+        }
+    }
+}
+
+impl SlotShown {
+    pub(crate) fn of(slot: &Slot) -> Self {
+        Self {
+            n: slot.number,
+            b: slot.bucket,
+            o: slot.other_bucket,
+            f: slot.fingerprint,
+            c: u8::from(slot.choice == Choice::Alternate),
+            r: hex(slot.representative.to_u64()),
+        }
+    }
+}
+
+impl OverflowShown {
+    fn of(entry: &Overflow) -> Self {
+        Self {
+            representative: hex(entry.representative.to_u64()),
+            extra: entry.extra,
+            without_slot: entry.without_slot,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// The library in node: against an exact multiset, and its bytes against those of the native library.
+// node library.mjs COUA_JS COUA_WASM SNAPSHOTS
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [script, module, snapshots] = process.argv.slice(2);
+const { CuckooFilter, FilterFile, initialize } = await import(pathToFileURL(script));
+const compiled = await WebAssembly.compile(readFileSync(module));
+assert.deepEqual(WebAssembly.Module.imports(compiled), [], "the module imports nothing");
+await initialize(readFileSync(module));
+
+let state = 1;
+function random(bound) {
+  state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  return (state >>> 8) % bound;
+}
+
+/** Random operations on few keys, compared with a map of counts. A rate of 2^-40 and less: no answer may differ. */
+function model(options, operations) {
+  const filter = new CuckooFilter(options);
+  const counts = new Map();
+  for (let n = 0; n < operations; n += 1) {
+    const key = `key-${random(400)}`;
+    const count = counts.get(key) ?? 0;
+    const what = random(8);
+    if (what < 3) {
+      assert.equal(filter.add(key), count === 0);
+      counts.set(key, Math.max(1, count));
+    } else if (what < 4) {
+      filter.addCopy(key);
+      counts.set(key, count + 1);
+    } else if (what < 6) {
+      assert.equal(filter.delete(key), count > 0);
+      counts.set(key, Math.max(0, count - 1));
+    } else {
+      assert.equal(filter.has(key), count > 0);
+      assert.equal(filter.count(key), count);
+    }
+  }
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  assert.equal(filter.size, all);
+  const again = CuckooFilter.load(filter.save());
+  for (const [key, count] of counts) assert.equal(again.count(key), count);
+  assert.deepEqual(again.save(), filter.save());
+}
+
+for (const options of [{}, { capacity: 10 }, { overlapping: true, capacity: 20 }, { slotsPerBucket: 1 }, { slotsPerBucket: 8, seed: 2n ** 64n - 1n }]) {
+  model(options, 20_000);
+}
+console.log("the model holds");
+
+/** The operations of examples/operations.rs. */
+function snapshot(options) {
+  const filter = new CuckooFilter(options);
+  for (let n = 0; n < 15_000; n += 1) filter.add(`key-${n}`);
+  for (let n = 0; n < 15_000; n += 3) filter.delete(`key-${n}`);
+  for (let n = 0; n < 20; n += 1) filter.addCopy("copies");
+  return filter.save();
+}
+
+const made = {
+  fixed: { capacity: 20_000, rate: 0.01 }, growing: { capacity: 100 }, large: { capacity: 300_000, hashBits: 40 },
+  overlapping: { capacity: 1000, hashBits: 40, overlapping: true, seed: 2n ** 64n - 1n },
+};
+for (const [name, options] of Object.entries(made)) {
+  const native = readFileSync(join(snapshots, `${name}.coua`));
+  assert.ok(native.equals(snapshot(options)), `${name}: the bytes are those of the native library`);
+}
+console.log("snapshots equal the native ones");
+
+/** More memory than one mapping of the native library, grown from little, and none lost. */
+const large = new CuckooFilter();
+const some = 3_000_000;
+for (let n = 0; n < some; n += 1) large.addCopy(`item-${n}`);
+for (let n = 0; n < some; n += 1) assert.ok(large.has(`item-${n}`));
+assert.ok(large.describe().segments > 100);
+console.log("3,000,000 items: none lost");
+
+/** A file that is read in slices shows what the filter shows, and wants little of it. */
+const bytes = large.save();
+let read = 0;
+const file = new FilterFile(bytes.length, (offset, length) => {
+  read += length;
+  return bytes.subarray(offset, offset + length);
+});
+const found = await file.open();
+assert.equal(found.tables[0].table.parameters.length, some);
+assert.ok(read < bytes.length / 50, `${read} of ${bytes.length} bytes were read`);
+for (let n = 0; n < 20; n += 1) {
+  const { located } = await file.locate(0, `item-${n}`);
+  const { slots } = await file.segment(0, located.segment, [located.primary, located.alternate]);
+  assert.ok(slots.some((slot) => slot.r === located.representative));
+}
+console.log("a file is read in slices");
+
+/** What is wrong is said, and nothing traps. */
+assert.throws(() => new CuckooFilter({ rate: 2 }), /between 0 and 1/);
+assert.throws(() => new CuckooFilter({ size: 2 }), /no option size/);
+assert.throws(() => new CuckooFilter().has(7), TypeError);
+assert.throws(() => CuckooFilter.load(new Uint8Array(10)), /not a Coua filter/);
+const small = new CuckooFilter({ capacity: 100, rate: 0.01 });
+assert.throws(() => small.addMany(Array.from({ length: 200 }, (_, n) => `${n}`)), /full/);
+assert.equal(small.size, 100);
+const saved = small.save();
+for (let at = 0; at < saved.length; at += 61) {
+  const damaged = saved.slice();
+  damaged[at] ^= 16;
+  assert.throws(() => CuckooFilter.load(damaged), Error, `byte ${at}`);
+}
+small.free();
+assert.throws(() => small.has("a"), /freed/);
+console.log("errors are errors");

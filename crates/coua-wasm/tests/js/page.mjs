@@ -1,0 +1,199 @@
+// The page in a real browser: node page.mjs FOLDER COUA. FOLDER has page.html, package/ and filters.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [folder, coua] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const address = pathToFileURL(join(folder, "page.html")).href;
+const PARTS = ["why", "two", "evict", "fp", "del", "grow", "size", "look"];
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+/** A page on which nothing may go wrong, and which may ask nothing of anybody but `allowed`. */
+async function opened(url, options = {}, allowed = "file:") {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+  page.setDefaultTimeout(60_000);
+  page.faults = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.faults.push(message.text()));
+  page.on("pageerror", (error) => page.faults.push(error.message));
+  page.on("request", (request) => {
+    const to = request.url();
+    if (!to.startsWith(allowed) && !to.startsWith("data:") && !to.startsWith("blob:")) page.faults.push(`request: ${to}`);
+  });
+  await page.goto(url);
+  await page.waitForSelector("body[data-ready]", { state: "attached" });
+  return page;
+}
+
+async function closed(page) {
+  assert.deepEqual(page.faults, []);
+  const proof = await page.textContent("#proof");
+  await page.close();
+  return proof;
+}
+
+const textOf = (page, part) => page.textContent(`#${part}`);
+const click = (page, part, name) => page.locator(`#${part}`).getByRole("button", { name, exact: true }).first().click();
+
+/** The long work of a part begins when it comes near. */
+async function throughout(page) {
+  for (const part of PARTS) await page.locator(`#${part}`).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelectorAll("#evict circle").length > 400);
+  await page.waitForFunction(() => /(at most|最多) 0\.10 %/.test(document.querySelector("#grow").textContent) && document.querySelectorAll("#grow circle").length === 2);
+}
+
+async function everyLook() {
+  for (const width of [1280, 390]) {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const language of ["en", "zh"]) {
+        const name = `${language}-${colorScheme}-${width}`;
+        const page = await opened(`${address}#lang=${language}`, { viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
+        await throughout(page);
+        await page.locator("#look .drop button").first().click();
+        await page.waitForSelector("#look canvas");
+        await page.locator("#look input[type=text] + *, #look .controls button").last().click();
+        await page.waitForSelector("#look .table.wide");
+        for (const part of PARTS) await page.locator(`#${part}`).screenshot({ path: join(folder, "pictures", `${part}-${name}.png`) });
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: nothing is wider than the screen`);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+        assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
+        const proof = await closed(page);
+        assert.match(proof, language === "en" ? /Wrong “no”: 0\./ : /误报“无”：0。/, name);
+        console.log(`${name}: fine`);
+      }
+    }
+  }
+}
+
+async function everyPart() {
+  const page = await opened(address, { locale: "en-US" });
+  // 1. A removed word is gone from the cuckoo filter, and not from the Bloom filter.
+  await click(page, "why", "Remove");
+  await click(page, "why", "Ask");
+  const answers = await page.locator("#why .answer").allTextContents();
+  assert.deepEqual(answers, ["kestrel: no", "kestrel: yes: wrong", "kestrel: no"]);
+  // 2. Steps lead forwards and backwards, and the link keeps them.
+  for (let step = 4; step < 6; step += 1) await click(page, "two", "Next ▶");
+  assert.match(await textOf(page, "two"), /Step 6 of 6.*from either side/s);
+  assert.equal(await page.locator("#two .slot.new").count(), 1);
+  await click(page, "two", "◀ Back");
+  assert.match(page.url(), /two\.step=4/);
+  await page.locator("#two").getByRole("button", { name: "primary bucket" }).first().hover();
+  assert.ok(await page.locator("#two .bucket.linked").count() === 1, "a word is linked to its cells");
+  // 3. A chain, move by move, with an arrow for each.
+  await page.locator("#evict").scrollIntoViewIfNeeded();
+  const moves = Number((await textOf(page, "evict")).match(/needed (\d+) moves/)[1]);
+  for (let step = 0; step <= moves; step += 1) await click(page, "evict", "Next ▶");
+  assert.equal(await page.locator("#evict .arrows > path").count(), moves);
+  assert.equal(await page.locator("#evict .slot.new").count(), 1);
+  const lost = await page.locator("#evict tbody tr").last().locator("td").allTextContents();
+  assert.ok(lost[0] === "0" && Number(lost[1]) > 0, `lost: ${lost}`);
+  // 4. A stranger that is taken for a bird, and measured rates near the law.
+  await click(page, "fp", "Search for such a stranger");
+  assert.match(await textOf(page, "fp"), /was never added, but the filter says yes/);
+  for (const bits of [8, 12, 16]) {
+    await page.locator("#fp input[type=range]").fill(String(bits));
+    const [, law, measured] = (await textOf(page, "fp")).match(/Law: ([\d.]+) %.*strangers, ([\d.]+) %/s);
+    assert.ok(Math.abs(Math.log(law / measured)) < 0.8, `${bits} bits: law ${law}, measured ${measured}`);
+  }
+  // 5. Who removes a stranger loses a bird; the ninth copy is counted.
+  for (let step = 1; step < 3; step += 1) await click(page, "del", "Next ▶");
+  assert.match(await textOf(page, "del"), /no\. It is gone, although nobody removed it/);
+  assert.match(await textOf(page, "del"), /500 evictions.*4 in slots, 5 counted in the overflow table/s);
+  await click(page, "del", "Add “cuckoo” once more");
+  assert.match(await textOf(page, "del"), /4 in slots, 6 counted/);
+  // 6. Segments have split, and the rate holds while the chain's climbs.
+  await throughout(page);
+  await page.locator("#grow input[type=range]").fill("16");
+  const [, chain, splitting] = (await textOf(page, "grow")).match(/chain ([\d.]+) %.*segments ([\d.]+) %/s);
+  assert.ok(chain > 0.3 && splitting <= 0.15, `chain ${chain}, splitting ${splitting}`);
+  assert.ok(await page.locator("#grow .segments span").count() >= 32);
+  // 7. The numbers of `coua plan`.
+  assert.match(await textOf(page, "size"), /163\.3 MiB, 13\.7 bits an item/);
+  // 8. A sample is shown, a damaged one is refused with the reason.
+  await click(page, "look", "Make a sample");
+  await click(page, "look", "Look it up");
+  await page.waitForFunction(() => document.querySelector("#look").textContent.includes("The snapshot has 9."));
+  await click(page, "look", "…and a damaged one");
+  await page.waitForFunction(() => /is damaged: the checksum/.test(document.querySelector("#look").textContent));
+  // The language changes in place; the keyboard reaches everything.
+  await page.locator("#language").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
+  assert.match(page.url(), /lang=zh/);
+  assert.match(await page.textContent("#two .place"), /第 5 步/);
+  const proof = await closed(page);
+  assert.match(proof, /其中 \d+ 个误报“无”是第 5 节中故意造成的/);
+  console.log("every part does what it says");
+}
+
+/** What the real program's files show, chosen by hand and served by `coua explore`. */
+async function files() {
+  const page = await opened(address, { locale: "en-US" });
+  await page.setInputFiles("#look input[type=file]", join(folder, "log.coua"));
+  await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits: 1 inserted, 0 removed"));
+  assert.match(await textOf(page, "look"), /ended after 1 records; .*lines\.txt: 8 bytes done/);
+  await page.locator("#look input[type=text]").fill("kestrel");
+  await click(page, "look", "Look it up");
+  await page.waitForFunction(() => document.querySelector("#look").textContent.includes("The log adds 1 and removes 0: 1 now."));
+  await page.setInputFiles("#look input[type=file]", join(folder, "large.coua"));
+  await page.waitForFunction(() => document.querySelector("#look .live").textContent.startsWith("large.coua"));
+  const line = await page.textContent("#look .live");
+  const ms = Number(line.match(/opened in ([\d,]+) ms/)[1].replace(",", ""));
+  assert.ok(ms < 2000 && statSync(join(folder, "large.coua")).size > 1.8e9, line);
+  await closed(page);
+  console.log(line);
+}
+
+async function served() {
+  const program = spawn(coua, ["explore", "--no-open", join(folder, "log.coua")]);
+  try {
+    const url = String(await new Promise((done) => program.stdout.once("data", done))).trim();
+    const page = await opened(url, { locale: "en-US" }, url);
+    await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits"));
+    assert.equal((await fetch(`${url}filter`)).status, 416);
+    assert.equal((await fetch(`${url}filter`, { headers: { Range: "bytes=1-4" } }).then((answer) => answer.text())), "COUA");
+    assert.equal((await fetch(`${url}../etc/passwd`)).status, 404);
+    await closed(page);
+    console.log("coua explore shows the file that it is given");
+  } finally {
+    program.kill();
+  }
+}
+
+/** The npm package in the browser, from a server that knows nothing of it. */
+async function packageInBrowser() {
+  const types = { js: "text/javascript", wasm: "application/wasm", html: "text/html" };
+  const server = createServer((request, answer) => {
+    const path = request.url === "/" ? null : join(folder, "package", request.url.slice(1));
+    const script = "import { CuckooFilter } from '/index.js'; const f = new CuckooFilter(); f.add('kestrel');" +
+      "document.body.dataset.ready = `${f.has('kestrel')} ${f.has('owl')} ${CuckooFilter.load(f.save()).size}`";
+    answer.setHeader("Content-Type", types[path?.split(".").pop() ?? "html"]);
+    answer.end(path ? readFileSync(path) : `<!doctype html><link rel=icon href=data:,><body><script type=module>${script}</script>`);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const url = `http://127.0.0.1:${server.address().port}/`;
+  const page = await opened(url, {}, url);
+  assert.equal(await page.getAttribute("body", "data-ready"), "true false 1");
+  assert.deepEqual(page.faults, []);
+  server.close();
+  console.log("the package works in the browser");
+}
+
+try {
+  await everyPart();
+  await files();
+  await served();
+  await packageInBrowser();
+  await everyLook();
+} finally {
+  await browser.close();
+}
