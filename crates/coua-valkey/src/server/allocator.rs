@@ -3,9 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 
-use valkey_module::raw;
-
-use super::server_function;
+use super::{raw, server_function};
 
 /// What the server's allocator aligns to by itself: as C's `malloc` does.
 const NATURAL: usize = 16;
@@ -33,10 +31,9 @@ unsafe fn address_before(aligned: *mut u8) -> *mut usize {
 
 impl ServerMemory {
     fn take(bytes: usize) -> *mut c_void {
-        // SAFETY: function pointers of the server, set once before any thread is started; they take
-        // any size.
+        // SAFETY: they take any size.
         unsafe {
-            match (raw::RedisModule_TryAlloc, raw::RedisModule_Alloc) {
+            match (raw::RedisModule_TryAlloc.get(), raw::RedisModule_Alloc.get()) {
                 (Some(take), _) | (None, Some(take)) => take(bytes.max(1)),
                 (None, None) => std::ptr::null_mut(),
             }
@@ -58,9 +55,7 @@ impl ServerMemory {
     }
 
     fn has_server() -> bool {
-        // SAFETY: read of a pointer that is set once, before any thread is started.
-        let free = unsafe { raw::RedisModule_Free };
-        free.is_some()
+        raw::RedisModule_Free.get().is_some()
     }
 }
 
@@ -109,7 +104,7 @@ unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the pointer came from `alloc` with the same layout, which chose the same branch.
         unsafe {
-            let Some(free) = raw::RedisModule_Free else {
+            let Some(free) = raw::RedisModule_Free.get() else {
                 return System.dealloc(pointer, layout);
             };
             if layout.align() <= NATURAL {

@@ -1,14 +1,11 @@
 //! One call of a command: its words, and the server that it runs in.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::slice;
-use std::sync::OnceLock;
-
-use valkey_module::raw;
 
 use smallvec::SmallVec;
 
-use super::server_function;
+use super::{raw, server_function};
 use crate::peer::Limits;
 use crate::refusal::Refusal;
 use crate::settings;
@@ -72,23 +69,12 @@ impl<'a> Call<'a> {
     /// refused.
     pub(crate) fn is_repetition(&self) -> bool {
         let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & repeated.cast_signed() != 0 || self.must_be_obeyed()
+        self.flags() & repeated != 0 || self.must_be_obeyed()
     }
 
     /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
     fn must_be_obeyed(&self) -> bool {
-        static MUST_OBEY: OnceLock<Option<MustObey>> = OnceLock::new();
-        let must_obey = MUST_OBEY.get_or_init(|| {
-            let mut function: Option<MustObey> = None;
-            // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
-            unsafe {
-                server_function!(RedisModule_GetApi)(
-                    c"ValkeyModule_MustObeyClient".as_ptr(),
-                    (&raw mut function).cast(),
-                );
-            }
-            function
-        });
+        let must_obey = raw::ValkeyModule_MustObeyClient.get();
         // SAFETY: the context is valid while the command runs.
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
@@ -108,7 +94,7 @@ impl<'a> Call<'a> {
 
     /// Whether the client speaks RESP3.
     pub(crate) fn is_resp3(&self) -> bool {
-        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3.cast_signed() != 0
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
     /// Sends the call as it is to replicas and the append-only file.
@@ -125,7 +111,7 @@ impl<'a> Call<'a> {
             .map(|word| match word {
                 Word::Same(number) => self.strings[*number],
                 Word::Text(text) => {
-                    let create = server_function_of_string();
+                    let create = server_function!(RedisModule_CreateString);
                     // SAFETY: the text's bytes are copied.
                     let string = unsafe { create(self.context, text.as_ptr().cast(), text.len()) };
                     made.push(string);
@@ -154,27 +140,11 @@ impl<'a> Call<'a> {
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // SAFETY: read of a pointer that is set once, before any command is registered; the function writes as
-    // many bytes as there are.
-    unsafe {
-        if let Some(fill) = raw::RedisModule_GetRandomBytes {
-            fill(bytes.as_mut_ptr(), N);
-        }
+    if let Some(fill) = raw::RedisModule_GetRandomBytes.get() {
+        // SAFETY: it writes as many bytes as there are.
+        unsafe { fill(bytes.as_mut_ptr(), N) };
     }
     bytes
-}
-
-type MustObey = unsafe extern "C" fn(*mut raw::RedisModuleCtx) -> c_int;
-
-type CreateString = unsafe extern "C" fn(
-    *mut raw::RedisModuleCtx,
-    *const c_char,
-    usize,
-) -> *mut raw::RedisModuleString;
-
-fn server_function_of_string() -> CreateString {
-    // SAFETY: read of a pointer that is set once, before any command is registered.
-    unsafe { server_function!(RedisModule_CreateString) }
 }
 
 /// # Safety

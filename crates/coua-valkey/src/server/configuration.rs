@@ -5,11 +5,9 @@ use std::ops::RangeInclusive;
 use std::ptr::from_ref;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
-use valkey_module::raw;
-
 use super::call::bytes_of;
 use super::catch::caught;
-use super::{FAILED, OK, server_function};
+use super::{FAILED, OK, raw, server_function};
 
 /// What a setting counts.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,8 @@
 
 use std::ffi::{CStr, c_int};
 
-use valkey_module::raw;
-
 use super::catch::caught;
-use super::{OK, server_function};
+use super::{OK, raw, server_function};
 
 /// What the module tells: names and numbers.
 pub(crate) type InfoSection = fn() -> Vec<(&'static CStr, u64)>;

@@ -3,10 +3,8 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 
-use valkey_module::raw;
-
 use super::native::NativeType;
-use super::{Call, OK, server_function};
+use super::{Call, OK, raw, server_function};
 use crate::refusal::Refusal;
 
 /// A key that is open while a command runs. Its value, if there is one, is a `T`.
@@ -20,12 +18,12 @@ pub(crate) struct Key<'a, T> {
 impl Call<'_> {
     /// Opens the key that is the word with this number, to read.
     pub(crate) fn key<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
-        self.open(word, raw::REDISMODULE_READ.cast_signed())
+        self.open(word, raw::REDISMODULE_READ)
     }
 
     /// Opens the key that is the word with this number, to change.
     pub(crate) fn key_to_change<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
-        self.open(word, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed())
+        self.open(word, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)
     }
 
     fn open<T: NativeType>(&self, word: usize, mode: c_int) -> Result<Key<'_, T>, Refusal> {
@@ -33,7 +31,7 @@ impl Call<'_> {
         // SAFETY: context and name are valid while the command runs; a key opened for reading may be
         // null if it is missing.
         let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
-        let key = Key { context: self.context, raw: raw.cast(), name, value: PhantomData };
+        let key = Key { context: self.context, raw, name, value: PhantomData };
         if key.is_of_other_type() { Err(Refusal::WrongType) } else { Ok(key) }
     }
 }
@@ -42,7 +40,7 @@ impl<T: NativeType> Key<'_, T> {
     fn is_empty(&self) -> bool {
         // SAFETY: an open key, or null, which the function knows.
         let kind = unsafe { server_function!(RedisModule_KeyType)(self.raw) };
-        kind as isize == raw::REDISMODULE_KEYTYPE_EMPTY
+        kind == raw::REDISMODULE_KEYTYPE_EMPTY
     }
 
     fn is_of_other_type(&self) -> bool {
@@ -101,7 +99,7 @@ impl<T: NativeType> Key<'_, T> {
             server_function!(RedisModule_SignalModifiedKey)(self.context, self.name);
             server_function!(RedisModule_NotifyKeyspaceEvent)(
                 self.context,
-                raw::REDISMODULE_NOTIFY_MODULE as c_int,
+                raw::REDISMODULE_NOTIFY_MODULE,
                 event.as_ptr(),
                 self.name,
             );

@@ -3,11 +3,9 @@
 use std::ffi::{CStr, c_int};
 use std::panic;
 
-use valkey_module::raw;
-
 use super::call::{bytes_of, log};
 use super::catch::caught;
-use super::{FAILED, OK, command, info, server_function};
+use super::{FAILED, OK, command, info, raw, server_function};
 
 /// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
 /// all, and keeps them.
@@ -30,7 +28,7 @@ impl Loader {
     pub(crate) fn category(&self, name: &CStr) {
         // SAFETY: the function came with Redis 7.4 and Valkey 8; a C string, which the server copies.
         unsafe {
-            if let Some(add) = raw::RedisModule_AddACLCategory
+            if let Some(add) = raw::RedisModule_AddACLCategory.get()
                 && add(self.context, name.as_ptr()) != OK
             {
                 log(self.context, c"notice", "a category of access control is there already");
@@ -56,15 +54,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 ) -> c_int {
     // Nothing is allocated before this: the allocator would not be the server's.
     // SAFETY: the context is the server's.
-    let initialized = unsafe {
-        raw::Export_RedisModule_Init(
-            context,
-            NAME.as_ptr(),
-            crate::module::VERSION,
-            raw::REDISMODULE_APIVER_1.cast_signed(),
-        )
-    };
-    if initialized != OK {
+    let initialized = unsafe { raw::initialize(context, NAME, crate::module::VERSION) };
+    if !initialized {
         // The server has given its functions then, and refused the name.
         let why = "the module is not loaded: a module named coua is there already";
         caught((), || log(context, c"warning", why));
@@ -88,18 +79,10 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 
 /// The option that lets slots of a cluster be moved while they are in use, if the server has it: Valkey
 /// since 9. It moves keys as an append-only file does. Redis may mean something else by the same bit.
-fn slot_migration() -> u32 {
-    let mut options: Option<unsafe extern "C" fn() -> c_int> = None;
-    // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
-    unsafe {
-        server_function!(RedisModule_GetApi)(
-            c"ValkeyModule_GetModuleOptionsAll".as_ptr(),
-            (&raw mut options).cast(),
-        );
-        options.map_or(0, |options| {
-            options().cast_unsigned() & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
-        })
-    }
+fn slot_migration() -> c_int {
+    // SAFETY: a function without arguments.
+    let known = raw::ValkeyModule_GetModuleOptionsAll.get().map_or(0, |all| unsafe { all() });
+    known & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
 }
 
 fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), String> {
@@ -114,7 +97,7 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
             // A replica may answer from its old data while it loads new: values share nothing.
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
             | slot_migration();
-        server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
+        server_function!(RedisModule_SetModuleOptions)(context, options);
     }
     coua::avoid_huge_pages();
     let loader = Loader { context };

@@ -20,6 +20,7 @@ mod io;
 mod key;
 mod load;
 mod native;
+mod raw;
 mod respond;
 
 pub(crate) use call::{Call, Word, random_bytes};
@@ -31,21 +32,20 @@ pub(crate) use key::Key;
 pub(crate) use load::{Family, Loader};
 pub(crate) use native::{NativeType, TypeSlot};
 
-use valkey_module::raw;
-
 /// A function of the server's interface, which is there once the module is initialized.
 ///
 /// All functions called through this exist in Redis since 7.0 and in Valkey; those that do not
 /// are asked for with `if let`.
 macro_rules! server_function {
     ($name:ident) => {
-        valkey_module::raw::$name
+        crate::server::raw::$name
+            .get()
             .expect(concat!("servers since version 7 have ", stringify!($name)))
     };
 }
 pub(crate) use server_function;
 
 /// What the server's functions mean by success.
-const OK: std::ffi::c_int = raw::REDISMODULE_OK as std::ffi::c_int;
+const OK: std::ffi::c_int = raw::REDISMODULE_OK;
 /// And by failure.
-const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR as std::ffi::c_int;
+const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR;

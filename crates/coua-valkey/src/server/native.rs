@@ -4,13 +4,11 @@ use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use valkey_module::raw;
-
 use super::call::{bytes_of, log};
 use super::catch::caught;
 use super::io::{self, AppendOnly, RdbReader};
 use super::load::Loader;
-use super::{FAILED, OK, server_function};
+use super::{FAILED, OK, raw, server_function};
 use crate::refusal::LoadRefusal;
 
 /// Where the server's name for a type is kept, and how many values of it there are.
@@ -91,7 +89,7 @@ impl Loader {
 
 fn create_type<T: NativeType>(context: *mut raw::RedisModuleCtx) -> bool {
     let mut methods = raw::RedisModuleTypeMethods {
-        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        version: raw::REDISMODULE_TYPE_METHOD_VERSION,
         rdb_load: Some(load::<T>),
         rdb_save: Some(save::<T>),
         aof_rewrite: Some(rewrite::<T>),

@@ -2,9 +2,7 @@
 
 use std::ffi::{CStr, CString, c_int, c_long};
 
-use valkey_module::raw;
-
-use super::{Call, server_function};
+use super::{Call, raw, server_function};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 
