@@ -47,6 +47,12 @@ pub(crate) static CONFIGURATION: Configuration = Configuration {
         &BF_EXPANSION_FACTOR,
     ],
     rates: &[&BF_ERROR_RATE],
+    // The arguments of RedisBloom.
+    other_names: &[
+        ("ERROR_RATE", c"bf-error-rate"),
+        ("INITIAL_SIZE", c"bf-initial-size"),
+        ("CF_MAX_EXPANSIONS", c"cf-max-expansions"),
+    ],
 };
 
 /// The limit of memory per key, if there is one.

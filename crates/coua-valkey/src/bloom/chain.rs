@@ -12,6 +12,7 @@ use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
 use super::spare::{MOST_EXPANSION, Spare};
+use crate::peer::BloomPart;
 use crate::refusal::Refusal;
 use crate::value::first_change;
 use crate::value::insertion::Outcome;
@@ -44,17 +45,20 @@ pub(crate) struct OwnBloom {
     pub(super) changes: u64,
 }
 
+/// The part of the whole rate that the link with this number is allowed.
+fn share_of(blueprint: &Blueprint, number: u32) -> f64 {
+    match blueprint.expansion {
+        None => blueprint.rate,
+        Some(_) => blueprint.rate * TIGHTENING.powi(number.saturating_add(1).cast_signed()),
+    }
+}
+
 /// Capacity and plan of the link with this number, from 0.
 pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, BloomPlan), Refusal> {
     let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let (capacity, rate) = match blueprint.expansion {
-        None => (blueprint.capacity, blueprint.rate),
-        Some(expansion) => {
-            let share = TIGHTENING.powi(number.saturating_add(1).cast_signed());
-            let growth = u64::from(expansion).saturating_pow(number);
-            (blueprint.capacity.saturating_mul(growth), blueprint.rate * share)
-        }
-    };
+    let growth = blueprint.expansion.map_or(1, |by| u64::from(by).saturating_pow(number));
+    let capacity = blueprint.capacity.saturating_mul(growth);
+    let rate = share_of(blueprint, number);
     if number >= MOST_LINKS {
         return Err(Refusal::MaximumExpansions);
     }
@@ -211,6 +215,19 @@ impl OwnBloom {
     /// Items that were inserted.
     pub(super) fn len(&self) -> u64 {
         self.links.iter().map(|link| link.len).sum()
+    }
+
+    /// The filters of the chain, the first one first.
+    pub(super) fn parts(&self) -> Vec<BloomPart> {
+        let part = |(number, link): (usize, &Link)| BloomPart {
+            bytes: link.filter.memory_bytes() as u64,
+            bits: link.filter.bits(),
+            hashes: link.filter.probes(),
+            capacity: link.capacity,
+            items: link.len,
+            rate: share_of(&self.blueprint, number as u32),
+        };
+        self.links.iter().enumerate().map(part).collect()
     }
 
     /// Items that the filters now there hold.

@@ -53,6 +53,8 @@ pub(crate) trait Command {
     const NAME: &'static CStr;
     /// How many words it has; negative: as many at least.
     const ARITY: c_int;
+    /// The words after its name, as `COMMAND DOCS` tells them: see [`arguments`](super::arguments).
+    const WORDS: &'static CStr;
     /// What it does, in words.
     const SUMMARY: &'static CStr;
     /// What it does to its key, the first word after the name.

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int};
 use std::mem::{size_of, zeroed};
 
+use super::arguments::Arguments;
 use super::command::{Access, Command};
 use super::{OK, raw, server_function};
 
@@ -47,6 +48,8 @@ pub(super) fn describe<C: Command>(command: *mut raw::RedisModuleCommand) -> boo
     info.since = SINCE.as_ptr();
     info.arity = C::ARITY;
     info.key_specs = keys.as_mut_ptr();
+    let mut arguments = Arguments::of(C::WORDS);
+    info.args = arguments.as_mut_ptr();
     // SAFETY: a command of this module, and a description that the server copies.
     unsafe { server_function!(RedisModule_SetCommandInfo)(command, &raw const info) == OK }
 }

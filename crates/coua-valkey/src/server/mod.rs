@@ -10,6 +10,7 @@
 #![expect(unsafe_code, reason = "calls C functions, and is called by them")]
 
 mod allocator;
+mod arguments;
 mod call;
 mod catch;
 mod command;

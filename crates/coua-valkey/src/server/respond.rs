@@ -45,6 +45,15 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
                     send(call, reply);
                 }
             }
+            Reply::Field(name, value) => {
+                if call.is_resp3() {
+                    server_function!(RedisModule_ReplyWithMap)(context, 1);
+                    simple(context, name);
+                } else {
+                    array(context, 1);
+                }
+                send(call, value);
+            }
             Reply::Map(fields) => {
                 server_function!(RedisModule_ReplyWithMap)(context, length_of(fields));
                 for (name, value) in fields {

@@ -1,9 +1,10 @@
 //! SCANDUMP and LOADCHUNK, for both kinds of filters.
 
-use super::chunks::{Position, chunk_behind};
-use super::{ImportedFilter as _, Incomplete, Kind, OwnFilter as _, Value};
+use super::chunks::{CHUNK, Position, chunk_behind};
+use super::image::begins_image;
+use super::{ImportedFilter, Incomplete, Kind, OwnFilter as _, Value};
 use crate::parse::integer;
-use crate::peer::LoadError;
+use crate::peer::{Chunk, ChunkError, LoadError};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
@@ -37,6 +38,17 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::Ok)
 }
 
+/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
+pub(super) fn piece_of(
+    filter: &impl ImportedFilter,
+    position: i64,
+) -> Result<Option<Chunk<'_>>, ChunkError> {
+    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
+        let taken = bytes.len().min(CHUNK);
+        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
+    }))
+}
+
 impl<K: Kind> Value<K> {
     /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
     pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
@@ -49,7 +61,7 @@ impl<K: Kind> Value<K> {
             },
             Self::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
             Self::Imported(imported) => {
-                let chunk = imported.chunk(position).map_err(|_| Refusal::Position)?;
+                let chunk = piece_of(imported, position).map_err(|_| Refusal::Position)?;
                 Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
             }
             Self::Incomplete(_) => Err(Refusal::Incomplete),
@@ -67,7 +79,8 @@ impl<K: Kind> Value<K> {
             });
         }
         if position != HEADER {
-            return Err(Refusal::NotFound);
+            // Damaged, or a later chunk of a filter that is not there.
+            return Err(if begins_image(chunk) { Refusal::Header } else { Refusal::NotFound });
         }
         let imported =
             K::Imported::of_header(chunk, &limits(limit)).map_err(|error| match error {

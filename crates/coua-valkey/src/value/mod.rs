@@ -219,7 +219,7 @@ impl<K: Kind> NativeType for Value<K> {
             Self::Imported(imported) => {
                 out.call(K::LOAD_COMMAND, 1, &imported.header());
                 let mut position = 1;
-                while let Ok(Some(chunk)) = imported.chunk(position) {
+                while let Ok(Some(chunk)) = dump::piece_of(imported, position) {
                     out.call(K::LOAD_COMMAND, chunk.next, chunk.bytes);
                     position = chunk.next;
                 }

@@ -14,6 +14,7 @@ on_both!(
     module_list,
     section_of_info,
     access_control,
+    documented_words,
 );
 
 fn settings(kind: Kind) {
@@ -54,9 +55,16 @@ fn settings_of_the_command_line(kind: Kind) {
 }
 
 fn arguments_of_the_module(kind: Kind) {
-    let server = Server::with(kind, &["cf-bucket-size", "4", "bf-error-rate", "0.25"]);
+    // Those of RedisBloom have names of their own.
+    let theirs = ["ERROR_RATE", "0.25", "initial_size", "300", "CF_MAX_EXPANSIONS", "3"];
+    let server = Server::with(kind, &[&["cf-bucket-size", "4"], theirs.as_slice()].concat());
     let mut client = server.client();
-    for (name, value) in [("cf-bucket-size", "4"), ("bf-error-rate", "0.25")] {
+    for (name, value) in [
+        ("cf-bucket-size", "4"),
+        ("bf-error-rate", "0.25"),
+        ("bf-initial-size", "300"),
+        ("cf-max-expansions", "3"),
+    ] {
         let found = client.good(&format!("CONFIG GET coua.{name}"));
         assert_eq!(found.elements()[1].bytes(), value.as_bytes(), "{name}");
     }
@@ -124,6 +132,47 @@ fn section_of_info(kind: Kind) {
         let lines: Vec<_> = info.lines().filter(|line| line.starts_with("coua_")).collect();
         assert!(!lines.is_empty(), "INFO {section} says nothing of the module:\n{info}");
     }
+}
+
+/// What consoles complete commands by.
+fn documented_words(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let words = |client: &mut Client, command: &str| {
+        let docs = client.good(&format!("COMMAND DOCS {command}"));
+        let fields = docs.elements()[1].elements();
+        let place = fields.chunks(2).find(|pair| pair[0].bytes() == b"arguments");
+        let arguments = place.unwrap_or_else(|| panic!("{command}: {docs}"))[1].elements();
+        let field = |argument: &Value, name: &[u8]| {
+            let mut pairs = argument.elements().chunks(2);
+            let found = pairs.find(|pair| pair[0].bytes() == name);
+            found.map(|pair| pair[1].clone())
+        };
+        let text = |value: &Value| match value {
+            Value::Bulk(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            other => other.to_string(),
+        };
+        let described = arguments.iter().map(|argument| {
+            let parts = [b"token".as_slice(), b"name", b"type", b"flags"];
+            let parts = parts.iter().filter_map(|part| field(argument, part));
+            parts.map(|part| text(&part)).collect::<Vec<_>>().join(" ")
+        });
+        described.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words(&mut client, "CF.INSERT"),
+        [
+            "key key",
+            "CAPACITY capacity integer [+optional]",
+            "alternatives oneof [+optional]",
+            "SEED seed string [+optional]",
+            "NOCREATE nocreate pure-token [+optional]",
+            "ITEMS items pure-token",
+            "item string [+multiple]",
+        ]
+    );
+    assert_eq!(words(&mut client, "CF.MERGE"), ["destination key", "source key [+multiple]"]);
+    assert_eq!(words(&mut client, "BF.EXISTS"), ["key key", "item string"]);
 }
 
 /// Where the server has categories of modules, the commands are in theirs.

@@ -20,6 +20,7 @@ pub(super) struct Insert;
 impl Command for Add {
     const NAME: &'static CStr = c"bf.add";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
@@ -31,6 +32,7 @@ impl Command for Add {
 impl Command for AddMany {
     const NAME: &'static CStr = c"bf.madd";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Adds items to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
@@ -42,6 +44,9 @@ impl Command for AddMany {
 impl Command for Insert {
     const NAME: &'static CStr = c"bf.insert";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] \
+        [NOCREATE] [NONSCALING] [VALIDATESCALETO items:integer] [SEED seed] ITEMS item...";
     const SUMMARY: &'static CStr = c"Adds items to a Bloom filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 

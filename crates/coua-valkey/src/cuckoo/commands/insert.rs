@@ -24,6 +24,7 @@ pub(super) struct InsertNew;
 impl Command for Add {
     const NAME: &'static CStr = c"cf.add";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter, once more if it is there";
     const ACCESS: Access = Access::Grow;
 
@@ -35,6 +36,7 @@ impl Command for Add {
 impl Command for AddNew {
     const NAME: &'static CStr = c"cf.addnx";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter unless it is there";
     const ACCESS: Access = Access::Grow;
 
@@ -46,6 +48,7 @@ impl Command for AddNew {
 impl Command for AddMany {
     const NAME: &'static CStr = c"cf.madd";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter";
     const ACCESS: Access = Access::Grow;
 
@@ -58,6 +61,9 @@ impl Command for AddMany {
 impl Command for Insert {
     const NAME: &'static CStr = c"cf.insert";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
+        seed] [NOCREATE] ITEMS item...";
     const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
@@ -70,6 +76,9 @@ impl Command for Insert {
 impl Command for InsertNew {
     const NAME: &'static CStr = c"cf.insertnx";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
+        seed] [NOCREATE] ITEMS item...";
     const SUMMARY: &'static CStr =
         c"Adds items that are absent to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;

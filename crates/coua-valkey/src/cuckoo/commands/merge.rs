@@ -14,6 +14,7 @@ pub(super) struct Merge;
 impl Command for Merge {
     const NAME: &'static CStr = c"cf.merge";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"destination:key source:key...";
     const SUMMARY: &'static CStr = c"Adds all items of cuckoo filters to another one";
     const ACCESS: Access = Access::Grow;
     const HAS_SOURCES: bool = true;

@@ -15,6 +15,7 @@ pub(super) struct DeleteMany;
 impl Command for Delete {
     const NAME: &'static CStr = c"cf.del";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Takes a copy of an item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 
@@ -30,6 +31,7 @@ impl Command for Delete {
 impl Command for DeleteMany {
     const NAME: &'static CStr = c"cf.mdel";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Takes a copy of each item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 

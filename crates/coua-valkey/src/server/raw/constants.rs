@@ -38,6 +38,9 @@ constants! {
     REDISMODULE_CONFIG_DEFAULT: c_uint = 0;
     REDISMODULE_CONFIG_MEMORY: c_uint = 1 << 7;
 
+    REDISMODULE_CMD_ARG_OPTIONAL: c_int = 1 << 0;
+    REDISMODULE_CMD_ARG_MULTIPLE: c_int = 1 << 1;
+
     REDISMODULE_CMD_KEY_RO: u64 = 1 << 0;
     REDISMODULE_CMD_KEY_RW: u64 = 1 << 1;
     REDISMODULE_CMD_KEY_ACCESS: u64 = 1 << 4;
@@ -48,5 +51,11 @@ constants! {
 pub(in crate::server) const VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 /// Members of enumerations of the header, counted from 0.
+pub(in crate::server) const REDISMODULE_ARG_TYPE_STRING: c_uint = 0;
+pub(in crate::server) const REDISMODULE_ARG_TYPE_INTEGER: c_uint = 1;
+pub(in crate::server) const REDISMODULE_ARG_TYPE_DOUBLE: c_uint = 2;
+pub(in crate::server) const REDISMODULE_ARG_TYPE_KEY: c_uint = 3;
+pub(in crate::server) const REDISMODULE_ARG_TYPE_PURE_TOKEN: c_uint = 6;
+pub(in crate::server) const REDISMODULE_ARG_TYPE_ONEOF: c_uint = 7;
 pub(in crate::server) const REDISMODULE_KSPEC_BS_INDEX: c_uint = 2;
 pub(in crate::server) const REDISMODULE_KSPEC_FK_RANGE: c_uint = 2;
