@@ -264,8 +264,8 @@ mod tests {
 
     fn filter(items: u32) -> OwnCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
-        let mut own =
-            Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap().build().unwrap();
+        let blueprint = Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap();
+        let mut own = OwnCuckoo::of(blueprint).unwrap();
         let keys: Vec<[u8; 4]> = (0..items).map(u32::to_le_bytes).collect();
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
         own.insert(&keys, Copies::Add, None);

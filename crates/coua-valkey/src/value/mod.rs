@@ -12,6 +12,8 @@ pub(crate) mod insertion;
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use charge::Charge;
 use chunks::FRONT;
@@ -36,7 +38,14 @@ const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 /// What a filter begins to count its changes from: another number each time that one is made or read, so
 /// that a dump does not go on in another filter than it began in.
 pub(crate) fn first_change() -> u64 {
-    u64::from_le_bytes(random_bytes())
+    /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    static RANDOM: OnceLock<u64> = OnceLock::new();
+    static FILTERS: AtomicU64 = AtomicU64::new(0);
+    let number = FILTERS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP);
+    let random = RANDOM.get_or_init(|| u64::from_le_bytes(random_bytes()));
+    // Positions show the lowest bits, and the highest of a product are the most varied.
+    number.wrapping_add(*random).rotate_left(16)
 }
 
 /// A filter of this module as the value of a key.

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_int};
 
+use coua::CuckooFilter;
+
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::own::OwnCuckoo;
 use crate::peer::PeerCuckoo;
@@ -35,7 +37,7 @@ impl Command for Info {
         // fail on any other.
         let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(fields.into())) };
         let mut all = Vec::from(fields);
-        all.extend(further_fields(key.value()));
+        all.extend(further_fields(key.value())?);
         if wanted.eq_ignore_ascii_case(b"FULL") {
             return Ok(Reply::Map(all));
         }
@@ -86,26 +88,26 @@ struct Numbers {
 impl Numbers {
     fn of(value: &CuckooValue) -> Result<Self, Refusal> {
         match value {
-            CuckooValue::Own(own) => Ok(Self::of_own(own)),
+            CuckooValue::Own(own) => Self::of_own(own),
             CuckooValue::Imported(imported) => Ok(Self::of_imported(imported)),
             CuckooValue::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
 
-    fn of_own(own: &OwnCuckoo) -> Self {
+    fn of_own(own: &OwnCuckoo) -> Result<Self, Refusal> {
         let hints = own.hints();
         let bucket_size = u64::from(hints.bucket_size);
-        Self {
+        Ok(Self {
             size: own.memory_bytes(),
             // As many slots as there are, in buckets of the size that was asked for.
-            buckets: own.filter().slots().div_ceil(bucket_size),
+            buckets: own.with_filter(CuckooFilter::slots)?.div_ceil(bucket_size),
             filters: 1,
-            items: own.filter().len(),
+            items: own.len(),
             deletes: own.deleted(),
             bucket_size,
             expansion: u64::from(hints.expansion),
             max_iterations: u64::from(hints.max_iterations),
-        }
+        })
     }
 
     fn of_imported(imported: &PeerCuckoo) -> Self {
@@ -137,14 +139,15 @@ impl Numbers {
 }
 
 /// What only filters of this module tell.
-fn further_fields(value: Option<&CuckooValue>) -> Vec<Field> {
-    let Some(CuckooValue::Own(own)) = value else { return Vec::new() };
-    let filter = own.filter();
-    let per_item = own.memory_bytes() as f64 / filter.len().max(1) as f64;
-    vec![
-        (c"Error rate", Reply::Real(filter.false_positive_rate())),
-        (c"Hash bits", Reply::Real(filter.hash_bits())),
-        (c"Load", Reply::Real(filter.load())),
-        (c"Bytes per item", Reply::Real(per_item)),
-    ]
+fn further_fields(value: Option<&CuckooValue>) -> Result<Vec<Field>, Refusal> {
+    let Some(CuckooValue::Own(own)) = value else { return Ok(Vec::new()) };
+    let per_item = own.memory_bytes() as f64 / own.len().max(1) as f64;
+    own.with_filter(|filter| {
+        vec![
+            (c"Error rate", Reply::Real(filter.false_positive_rate())),
+            (c"Hash bits", Reply::Real(filter.hash_bits())),
+            (c"Load", Reply::Real(filter.load())),
+            (c"Bytes per item", Reply::Real(per_item)),
+        ]
+    })
 }

@@ -50,7 +50,7 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
         let key = call.key::<CuckooValue>(word)?;
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;
         match &mut union {
-            None => union = Some(own.try_clone().map_err(|_| Refusal::NoMemory)?),
+            None => union = Some(own.try_clone()?),
             Some(union) => union.merge(own, limit)?,
         }
     }
