@@ -93,6 +93,10 @@ impl OwnFilter for OwnCuckoo {
         self.memory_bytes()
     }
 
+    fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes()
+    }
+
     fn pieces(&self) -> usize {
         match self.form() {
             Form::Few(_) => 1,

@@ -7,6 +7,7 @@ use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError};
 use super::blueprint::{Blueprint, Hints};
 use super::few::Few;
 use crate::refusal::Refusal;
+use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::insertion::Outcome;
 use crate::value::{Charge, first_change};
 
@@ -64,6 +65,17 @@ impl Table {
 
     fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes() as u64 + Self::BESIDE
+    }
+
+    /// Bytes that the allocator has given for it. What the filter points to counts as a single block.
+    fn allocated_bytes(&self) -> u64 {
+        const CACHE_LINE: u64 = 64;
+        /// The filter has some short lists beside its slots, which it does not count.
+        const LISTS: u64 = 192;
+        let inside = self.filter.memory_bytes() - size_of::<CuckooFilter>();
+        let mapped = self.filter.mapped_bytes();
+        let blocks = aligned_block_bytes((inside - mapped) as u64, CACHE_LINE);
+        block_bytes(size_of::<Self>() as u64) + LISTS + blocks + mapped as u64
     }
 
     /// The limit of memory that is to be kept from now on: it may change from one command to the next.
@@ -189,6 +201,14 @@ impl OwnCuckoo {
         match &self.form {
             Form::Few(few) => size_of::<Self>() as u64 + few.list_bytes(),
             Form::Table(table) => table.memory_bytes(),
+        }
+    }
+
+    /// Bytes that the allocator has given for what it points to.
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        match &self.form {
+            Form::Few(few) => block_bytes(few.list_bytes()),
+            Form::Table(table) => table.allocated_bytes(),
         }
     }
 

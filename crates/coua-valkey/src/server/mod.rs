@@ -24,6 +24,7 @@ mod native;
 mod raw;
 mod respond;
 
+pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
 pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};

@@ -22,7 +22,7 @@ pub(crate) use creation::Creates;
 
 use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};
-use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, random_bytes};
+use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes, random_bytes};
 use crate::settings::{key_memory_limit, limits};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
@@ -74,10 +74,8 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     /// Bytes of memory, the same in a copy.
     fn memory_bytes(&self) -> u64;
 
-    /// Bytes of memory beside those, for what is to come.
-    fn spare_bytes(&self) -> u64 {
-        0
-    }
+    /// Bytes that the allocator has given for them, without the value's own.
+    fn allocated_bytes(&self) -> u64;
 
     /// How many pieces of memory it consists of.
     fn pieces(&self) -> usize;
@@ -153,12 +151,17 @@ impl<K: Kind> Value<K> {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes that the allocator has given for it, with what the server has for every value of a module.
     pub(crate) fn bytes(&self) -> u64 {
+        const OF_SERVER: u64 = 2 * 16;
+        OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()
+    }
+
+    fn contents_bytes(&self) -> u64 {
         match self {
-            Self::Own(own) => own.memory_bytes() + own.spare_bytes(),
+            Self::Own(own) => own.allocated_bytes(),
             Self::Imported(imported) => imported.memory_bytes(),
-            Self::Incomplete(incomplete) => size_of::<Self>() as u64 + incomplete.len(),
+            Self::Incomplete(incomplete) => incomplete.len(),
         }
     }
 
