@@ -88,7 +88,7 @@ where
         for position in [end + 2, end + 1] {
             match &mut value {
                 Some(value) => drop(value.load_chunk(position, chunk, LIMIT)),
-                None => value = Value::begun(position, chunk, LIMIT).ok(),
+                None => value = Value::begun(position, chunk, LIMIT, || None).ok(),
             }
         }
     }

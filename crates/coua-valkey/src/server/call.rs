@@ -86,6 +86,31 @@ impl<'a> Call<'a> {
         settings::key_memory_limit().filter(|_| !self.is_repetition())
     }
 
+    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has. Nothing is
+    /// told where nothing may be refused.
+    pub(crate) fn memory_left(&self) -> Option<u64> {
+        if self.is_repetition() {
+            return None;
+        }
+        // SAFETY: the context is valid while the command runs; what the server tells is freed once.
+        let [most, machine, used] = unsafe {
+            let memory =
+                server_function!(RedisModule_GetServerInfo)(self.context, c"memory".as_ptr());
+            let fields = [c"maxmemory", c"total_system_memory", c"used_memory"].map(|name| {
+                let mut error = 0;
+                server_function!(RedisModule_ServerInfoGetFieldUnsigned)(
+                    memory,
+                    name.as_ptr(),
+                    &raw mut error,
+                )
+            });
+            server_function!(RedisModule_FreeServerInfo)(self.context, memory);
+            fields
+        };
+        let most = if most > 0 { most } else { machine };
+        Some(most).filter(|&most| most > 0).map(|most| most.saturating_sub(used))
+    }
+
     /// The limits of filters of the other module in this call.
     pub(crate) fn limits(&self) -> Limits {
         let limits = settings::limits(self.key_memory_limit());

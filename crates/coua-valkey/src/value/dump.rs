@@ -29,7 +29,7 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     let limit = call.key_memory_limit();
     match key.value_mut() {
         None => {
-            key.set(Value::<K>::begun(position, chunk, limit)?)?;
+            key.set(Value::<K>::begun(position, chunk, limit, || call.memory_left())?)?;
         }
         Some(value) => value.load_chunk(position, chunk, limit)?,
     }
@@ -69,7 +69,15 @@ impl<K: Kind> Value<K> {
     }
 
     /// The value that begins with this chunk.
-    pub(crate) fn begun(position: i64, chunk: &[u8], limit: Option<u64>) -> Result<Self, Refusal> {
+    ///
+    /// `memory_left` tells how much the server may still take: a header of the other module stands for memory
+    /// that no chunk has justified yet.
+    pub(crate) fn begun(
+        position: i64,
+        chunk: &[u8],
+        limit: Option<u64>,
+        memory_left: impl FnOnce() -> Option<u64>,
+    ) -> Result<Self, Refusal> {
         if K::Own::is_begun(chunk) {
             let position = Position::decode(position).ok_or(Refusal::Position)?;
             let mut incomplete = Incomplete::default();
@@ -82,13 +90,16 @@ impl<K: Kind> Value<K> {
             // Damaged, or a later chunk of a filter that is not there.
             return Err(if begins_image(chunk) { Refusal::Header } else { Refusal::NotFound });
         }
-        let imported =
-            K::Imported::of_header(chunk, &limits(limit)).map_err(|error| match error {
-                LoadError::TooLarge(large) => Refusal::KeyMemory { limit: large.limit },
-                LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
-                LoadError::Length { .. } => Refusal::Header,
-                _ => Refusal::NotCreated,
-            })?;
+        let mut limits = limits(limit);
+        limits.bytes = limits.bytes.min(memory_left().unwrap_or(u64::MAX));
+        let imported = K::Imported::of_header(chunk, &limits).map_err(|error| match error {
+            LoadError::TooLarge(large) if Some(large.limit) == limit => {
+                Refusal::KeyMemory { limit: large.limit }
+            }
+            LoadError::TooLarge(_) | LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
+            LoadError::Length { .. } => Refusal::Header,
+            _ => Refusal::NotCreated,
+        })?;
         Ok(Self::Imported(imported))
     }
 

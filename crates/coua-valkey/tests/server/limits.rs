@@ -21,6 +21,7 @@ on_both!(
     what_a_server_accepted_can_be_restored,
     what_may_be_created_may_be_loaded,
     a_server_without_memory,
+    nothing_is_created_beyond_the_servers_memory,
 );
 
 fn memory_is_what_it_is(kind: Kind) {
@@ -349,4 +350,29 @@ fn a_server_without_memory(kind: Kind) {
     {
         client.good(command);
     }
+}
+
+/// A few bytes do not take what the server may not have, or what the machine has not got.
+fn nothing_is_created_beyond_the_servers_memory(kind: Kind) {
+    let header = |buckets: u64, filters: u64| {
+        let fields = [1, buckets, 0, filters].map(u64::to_le_bytes).concat();
+        [fields.as_slice(), &[1, 0, 20, 0, 1, 0]].concat()
+    };
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for limit in ["100mb", "0"] {
+        client.good(&format!("CONFIG SET maxmemory {limit}"));
+        let before = used(&mut client);
+        let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &header(1 << 32, 31)]);
+        assert_eq!(reply.to_string(), "-ERR Insufficient memory to create filter", "{limit}");
+        assert!(used(&mut client) - before < 1 << 20);
+    }
+    client.good("CONFIG SET maxmemory 100mb");
+    for command in ["CF.RESERVE f 1000000000", "BF.RESERVE f 0.001 1000000000"] {
+        let reply = client.run(command).to_string();
+        assert_eq!(reply, "-ERR Insufficient memory to create filter", "{command}");
+    }
+    let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &header(1 << 20, 31)]);
+    assert_eq!(reply.to_string(), "+OK");
+    client.good("SET s x");
 }

@@ -92,6 +92,11 @@ functions! {
     RedisModule_SetModuleOptions: fn(*mut RedisModuleCtx, c_int);
     RedisModule_GetContextFlags: fn(*mut RedisModuleCtx) -> c_int;
     RedisModule_GetRandomBytes: fn(*mut c_uchar, usize);
+    RedisModule_GetServerInfo: fn(*mut RedisModuleCtx, *const c_char) -> *mut RedisModuleServerInfoData;
+    RedisModule_FreeServerInfo: fn(*mut RedisModuleCtx, *mut RedisModuleServerInfoData);
+    RedisModule_ServerInfoGetFieldUnsigned: fn(
+        *mut RedisModuleServerInfoData, *const c_char, *mut c_int
+    ) -> c_ulonglong;
     RedisModule_Log: fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
 
     // Its commands.

@@ -16,7 +16,7 @@ macro_rules! opaque {
 
 opaque! {
     RedisModuleCallReply RedisModuleCommand RedisModuleCtx RedisModuleDefragCtx RedisModuleDigest
-    RedisModuleIO RedisModuleInfoCtx RedisModuleKey RedisModuleString RedisModuleType
+    RedisModuleIO RedisModuleInfoCtx RedisModuleKey RedisModuleServerInfoData RedisModuleString RedisModuleType
 }
 
 /// Declares functions of the module that the server calls.
