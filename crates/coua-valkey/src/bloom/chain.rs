@@ -11,11 +11,11 @@ use coua::sizing::bloom::BloomPlan;
 use coua::{BloomBuildError, BloomFilter, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
-use crate::peer::BloomPart;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
 use crate::value::insertion::Outcome;
+use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
 const TIGHTENING: f64 = 0.5;

@@ -6,11 +6,11 @@ use super::imported;
 use super::own::{Copies, OwnCuckoo};
 use super::request::Request;
 use crate::parse::Options;
-use crate::peer::{Limits, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
 use crate::value::insertion::Outcome;
 use crate::value::{Creates, Kind, Value};
+use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Cuckoo filters.
 pub(crate) struct Cuckoo;

@@ -6,9 +6,7 @@ use std::slice;
 use smallvec::SmallVec;
 
 use super::{raw, server_function};
-use crate::peer::Limits;
 use crate::refusal::Refusal;
-use crate::settings;
 
 /// As many words need no memory of their own: those of commands on one item.
 const FEW: usize = 4;
@@ -79,13 +77,6 @@ impl<'a> Call<'a> {
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// The limit of memory per key that this call must keep: none if it repeats what was decided
-    /// before.
-    pub(crate) fn key_memory_limit(&self) -> Option<u64> {
-        // Asked in this order: most servers have no limit, and the second question costs.
-        settings::key_memory_limit().filter(|_| !self.is_repetition())
-    }
-
     /// Memory that the server may still take, up to `maxmemory` or else to what the machine has. Nothing is
     /// told where nothing may be refused.
     pub(crate) fn memory_left(&self) -> Option<u64> {
@@ -109,12 +100,6 @@ impl<'a> Call<'a> {
         };
         let most = if most > 0 { most } else { machine };
         Some(most).filter(|&most| most > 0).map(|most| most.saturating_sub(used))
-    }
-
-    /// The limits of filters of the other module in this call.
-    pub(crate) fn limits(&self) -> Limits {
-        let limits = settings::limits(self.key_memory_limit());
-        if self.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
     }
 
     /// Whether the client speaks RESP3.

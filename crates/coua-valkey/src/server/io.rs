@@ -7,8 +7,8 @@ use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
 use super::{raw, server_function};
-use crate::peer::{Source, Unreadable};
 use crate::pieces::Pieces;
+use coua_redisbloom::{Source, Unreadable};
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;

@@ -1,10 +1,12 @@
 //! The module is loaded.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::panic;
 
 use super::call::{bytes_of, log};
 use super::catch::caught;
+use super::configuration::Configuration;
+use super::info::InfoSection;
 use super::{FAILED, OK, command, info, raw, server_function};
 
 /// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
@@ -37,24 +39,35 @@ impl Loader {
     }
 }
 
-/// The module's name, which is global on a server.
-const NAME: &CStr = c"coua";
+/// A module: what the server is told when it is loaded.
+pub(crate) struct ModuleSpec {
+    /// Its name, which is global on a server.
+    pub(crate) name: &'static CStr,
+    /// What `MODULE LIST` tells.
+    pub(crate) version: c_int,
+    /// Its commands.
+    pub(crate) families: &'static [Family],
+    /// Its settings.
+    pub(crate) configuration: &'static Configuration,
+    /// What it tells in the answer to `INFO`.
+    pub(crate) info: InfoSection,
+}
 
-/// Called by the server, first of all.
+/// Loads a module.
 ///
 /// # Safety
 ///
-/// Only the server calls it.
-#[unsafe(no_mangle)]
-#[expect(unreachable_pub, reason = "the server looks for it by its name")]
-pub unsafe extern "C" fn RedisModule_OnLoad(
-    context: *mut raw::RedisModuleCtx,
-    words: *mut *mut raw::RedisModuleString,
+/// The arguments are those with which the server has called `RedisModule_OnLoad`.
+pub(crate) unsafe fn load_module(
+    spec: &'static ModuleSpec,
+    context: *mut c_void,
+    words: *mut *mut c_void,
     count: c_int,
 ) -> c_int {
+    let context: *mut raw::RedisModuleCtx = context.cast();
     // Nothing is allocated before this: the allocator would not be the server's.
     // SAFETY: the context is the server's.
-    let initialized = unsafe { raw::initialize(context, NAME, crate::module::VERSION) };
+    let initialized = unsafe { raw::initialize(context, spec.name, spec.version) };
     if !initialized {
         // The server has given its functions then, and refused the name.
         let why = "the module is not loaded: a module named coua is there already";
@@ -65,8 +78,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         let count = usize::try_from(count).unwrap_or(0);
         // SAFETY: as many strings of the server as it says, which live during this call.
         let arguments: Vec<&[u8]> =
-            (0..count).map(|number| unsafe { bytes_of(*words.add(number)) }).collect();
-        load(context, &arguments)
+            (0..count).map(|number| unsafe { bytes_of((*words.add(number)).cast()) }).collect();
+        load(spec, context, &arguments)
     });
     match loaded {
         Ok(()) => OK,
@@ -85,7 +98,11 @@ fn slot_migration() -> c_int {
     known & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
 }
 
-fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), String> {
+fn load(
+    spec: &'static ModuleSpec,
+    context: *mut raw::RedisModuleCtx,
+    arguments: &[&[u8]],
+) -> Result<(), String> {
     panic::set_hook(Box::new(|panic| {
         // The server's own crash report follows if the panic is in the server's way.
         log(std::ptr::null_mut(), c"warning", &format!("a defect of the module coua: {panic}"));
@@ -101,7 +118,7 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
     }
     coua::avoid_huge_pages();
     let loader = Loader { context };
-    for family in crate::module::FAMILIES {
+    for family in spec.families {
         if command::exists(context, family.probe) {
             let name = family.name;
             log(
@@ -113,8 +130,8 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
         }
         (family.add)(&loader)?;
     }
-    crate::settings::CONFIGURATION.register(context, arguments)?;
-    if info::register(context) {
+    spec.configuration.register(context, arguments)?;
+    if info::register(context, spec.info) {
         Ok(())
     } else {
         Err("its section of INFO cannot be registered".to_owned())

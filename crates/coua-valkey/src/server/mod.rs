@@ -28,10 +28,9 @@ pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
 pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
-pub(crate) use info::InfoSection;
 pub(crate) use io::{AppendOnly, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use load::{Family, Loader};
+pub(crate) use load::{Family, Loader, ModuleSpec, load_module};
 pub(crate) use native::{NativeType, TypeSlot};
 
 /// A function of the server's interface, which is there once the module is initialized.

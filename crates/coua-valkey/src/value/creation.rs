@@ -7,6 +7,7 @@ use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Call, Key, Word, random_bytes};
+use crate::settings::key_memory_limit_of;
 
 /// Of filters from this size on the server is asked whether it has memory for them: it takes a while to tell.
 const LARGE: u64 = 1 << 20;
@@ -59,7 +60,7 @@ pub(super) fn create<K: Creates>(
     key: &mut Key<'_, Value<K>>,
     request: &K::Request,
 ) -> Result<(), Refusal> {
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let (own, text) = K::build(request, random_bytes(), limit)?;
     if let Some(limit) = limit.filter(|&limit| own.memory_bytes() > limit) {
         return Err(Refusal::KeyMemory { limit });

@@ -4,11 +4,11 @@ use super::chunks::{CHUNK, Position, chunk_behind};
 use super::image::begins_image;
 use super::{ImportedFilter, Incomplete, Kind, OwnFilter as _, Value};
 use crate::parse::integer;
-use crate::peer::{Chunk, ChunkError, LoadError};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
-use crate::settings::limits;
+use crate::settings::{key_memory_limit_of, limits};
+use coua_redisbloom::{Chunk, ChunkError, LoadError};
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;
@@ -26,7 +26,7 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     let &[_, _, position, chunk] = call.words() else { return Err(Refusal::Arity) };
     let position = integer(position).filter(|&position| position > 0).ok_or(Refusal::Position)?;
     let mut key = call.key_to_change::<Value<K>>(1)?;
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     match key.value_mut() {
         None => {
             key.set(Value::<K>::begun(position, chunk, limit, || call.memory_left())?)?;

@@ -20,10 +20,10 @@ use chunks::FRONT;
 pub(crate) use chunks::Incomplete;
 pub(crate) use creation::Creates;
 
-use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};
 use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes, random_bytes};
 use crate::settings::{key_memory_limit, limits};
+use coua_redisbloom::{self as peer, Chunk, ChunkError, Limits};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
 /// from 0 on; 1023 is the last that there is.
@@ -157,6 +157,15 @@ impl<K: Kind> Value<K> {
         OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()
     }
 
+    /// How many pieces of memory it consists of: more when it has grown.
+    pub(crate) fn pieces(&self) -> usize {
+        match self {
+            Self::Own(own) => own.pieces(),
+            Self::Imported(imported) => imported.pieces(),
+            Self::Incomplete(_) => 1,
+        }
+    }
+
     fn contents_bytes(&self) -> u64 {
         match self {
             Self::Own(own) => own.allocated_bytes(),
@@ -245,13 +254,8 @@ impl<K: Kind> NativeType for Value<K> {
     }
 
     fn free_effort(&self) -> usize {
-        let pieces = match self {
-            Self::Own(own) => own.pieces(),
-            Self::Imported(imported) => imported.pieces(),
-            Self::Incomplete(_) => 1,
-        };
         // A large piece has many pages to give back.
-        pieces.max(self.bytes() as usize / BYTES_PER_EFFORT)
+        self.pieces().max(self.bytes() as usize / BYTES_PER_EFFORT)
     }
 
     fn copy(&self) -> Option<Self> {

@@ -132,6 +132,47 @@ fn section_of_info(kind: Kind) {
         let lines: Vec<_> = info.lines().filter(|line| line.starts_with("coua_")).collect();
         assert!(!lines.is_empty(), "INFO {section} says nothing of the module:\n{info}");
     }
+    client.good("FLUSHALL SYNC");
+    let told = |client: &mut Client| {
+        let info = client.good("INFO coua");
+        let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+        let number = |name: &str| {
+            let name = format!("coua_{name}:");
+            let found = info.lines().find_map(|line| line.strip_prefix(&name));
+            found.unwrap_or_else(|| panic!("{name} in {info}")).parse::<i64>().unwrap()
+        };
+        let cuckoo = [number("cuckoo_filters"), number("cuckoo_bytes")];
+        let bloom = [number("bloom_filters"), number("bloom_bytes")];
+        let counts = ["items_inserted", "items_removed", "items_refused", "growths"].map(number);
+        (cuckoo, bloom, counts)
+    };
+    let before = told(&mut client);
+    assert_eq!((before.0, before.1), ([0, 0], [0, 0]));
+    client.good("CF.RESERVE fixed 8 EXPANSION 0");
+    for command in ["CF.MADD fixed", "CF.MADD grows", "BF.MADD bloom"] {
+        client.good(&zoo::with_items(command, 0..50_000));
+    }
+    client.good("CF.DEL grows 1");
+    client.good("COPY grows copied");
+    let usage = |client: &mut Client, keys: [&str; 3]| -> i64 {
+        let usage = |key: &&str| client.run(&format!("MEMORY USAGE {key}"));
+        let usage = keys.iter().map(usage).collect::<Vec<_>>();
+        usage.iter().map(|reply| if let Value::Integer(bytes) = reply { *bytes } else { 0 }).sum()
+    };
+    let after = told(&mut client);
+    // The server adds the keys.
+    let cuckoo = usage(&mut client, ["fixed", "grows", "copied"]);
+    assert!((after.0[1]..after.0[1] + 300).contains(&cuckoo), "{cuckoo} {after:?}");
+    let bloom = usage(&mut client, ["bloom", "none", "none"]);
+    assert!((after.1[1]..after.1[1] + 100).contains(&bloom), "{bloom} {after:?}");
+    assert_eq!((after.0[0], after.1[0]), (3, 1));
+    let [inserted, removed, refused, growths] =
+        [0, 1, 2, 3].map(|place| after.2[place] - before.2[place]);
+    assert!((99_000..150_000).contains(&inserted) && removed == 1, "{after:?}");
+    assert!(refused > 49_000 && growths >= 2, "{after:?}");
+    client.good("FLUSHALL SYNC");
+    let end = told(&mut client);
+    assert_eq!((end.0, end.1), ([0, 0], [0, 0]));
 }
 
 /// What consoles complete commands by.

@@ -6,6 +6,7 @@ use crate::bloom::value::Bloom;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
@@ -65,8 +66,8 @@ fn truth(outcome: Outcome) -> Reply {
 
 fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Vec<Outcome>, Refusal> {
     let rest = Rest { command: AddMany::NAME, words: &[] };
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let insert =
-        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || call.limits());
+        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || limits_of(call));
     insertion.run(call, insert, c"bloom.add", &rest)
 }

@@ -7,6 +7,7 @@ use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
@@ -115,9 +116,9 @@ fn run(
 ) -> Result<Vec<Outcome>, Refusal> {
     let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
     let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]]| {
-        value.insert(items, copies, limit, || call.limits())
+        value.insert(items, copies, limit, || limits_of(call))
     };
     insertion.run(call, insert, c"cuckoo.add", &rest)
 }

@@ -7,6 +7,7 @@ use crate::cuckoo::own::OwnCuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::key_memory_limit_of;
 
 /// `CF.MERGE destination source [source ...]`
 pub(super) struct Merge;
@@ -23,7 +24,7 @@ impl Command for Merge {
         if call.words().len() < 3 {
             return Err(Refusal::Arity);
         }
-        let limit = call.key_memory_limit();
+        let limit = key_memory_limit_of(call);
         let merged = merged(call, limit)?;
         if let Some(limit) = limit.filter(|&limit| merged.memory_bytes() > limit) {
             return Err(Refusal::KeyMemory { limit });

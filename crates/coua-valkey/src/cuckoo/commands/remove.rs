@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
+use crate::counters;
 use crate::cuckoo::CuckooValue;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -49,6 +50,7 @@ fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
     if count == 0 {
         return Ok(removed);
     }
+    counters::REMOVED.add(count as u64);
     key.has_changed(c"cuckoo.del");
     if count == removed.len() {
         call.replicate_as_called();
