@@ -133,6 +133,28 @@ impl Table {
         }
     }
 
+    /// Whether removals have left so little that memory should be given back, and that takes no longer than a
+    /// command may. A filter that was never full keeps the room it was made with.
+    fn is_mostly_empty(&self, deleted: u64) -> bool {
+        /// Nanoseconds of a compaction, and those that it may take.
+        const PER_SLOT: u64 = 2;
+        const PER_ITEM: u64 = 12;
+        const MOST: u64 = 4_000_000;
+        let (slots, items) = (self.filter.slots(), self.filter.len());
+        let time = slots.saturating_mul(PER_SLOT).saturating_add(items.saturating_mul(PER_ITEM));
+        // Copies of few items fill a filter at a quarter of its slots.
+        let was_full = deleted >= slots / 8;
+        self.hints.expansion > 0 && was_full && items <= slots / 4 && time <= MOST
+    }
+
+    /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction that did not
+    /// succeed, because of equal items, is tried again only then.
+    fn has_halved(&self, removed: u64) -> bool {
+        let (slots, now) = (self.filter.slots(), self.filter.len());
+        let before = now.saturating_add(removed);
+        (2..u64::BITS).map(|halvings| slots >> halvings).any(|it| now <= it && it < before)
+    }
+
     fn refusal_of(&self, full: Full, limit: Option<u64>) -> Refusal {
         match limit.filter(|_| full.reason == FullReason::MemoryLimit) {
             Some(limit) => Refusal::KeyMemory { limit },
@@ -314,8 +336,25 @@ impl OwnCuckoo {
             // A dump may state any number.
             self.deleted = self.deleted.saturating_add(count);
             self.has_changed();
+            self.give_back(count);
         }
         removed
+    }
+
+    /// Gives memory back after removals, where that is due. All servers find the same, as it follows from what is
+    /// saved and from the command.
+    fn give_back(&mut self, removed: u64) {
+        if let Form::Table(table) = &mut self.form
+            && table.is_mostly_empty(self.deleted)
+            && table.has_halved(removed)
+        {
+            let before = table.filter.slots();
+            table.filter.compact();
+            if table.filter.slots() != before {
+                self.deleted = 0;
+                self.has_changed();
+            }
+        }
     }
 
     /// Gives memory back, and forgets how many items were removed; tells whether anything changed.

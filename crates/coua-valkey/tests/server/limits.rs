@@ -14,6 +14,7 @@ on_both!(
     small_filters_are_small,
     a_bloom_filter_grows_when_it_must,
     memory_comes_back,
+    memory_comes_back_while_items_are_removed,
     large_filters_are_freed_in_the_background,
     limit_of_memory,
     limit_of_memory_of_what_is_loaded,
@@ -141,6 +142,35 @@ fn memory_comes_back(kind: Kind) {
         assert!(Instant::now() < until, "the memory of a deleted filter does not come back");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Without a word of anybody, and on a replica alike; but not what a filter was made with.
+fn memory_comes_back_while_items_are_removed(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE grown 1024");
+    client.good("CF.RESERVE copies 50000");
+    client.good("CF.RESERVE reserved 50000");
+    for _ in 0..4 {
+        zoo::insert(&mut client, "copies", 0..50_000);
+    }
+    zoo::insert(&mut client, "grown", 0..200_000);
+    zoo::insert(&mut client, "reserved", 0..100);
+    let sizes = ["grown", "copies", "reserved"];
+    let sizes =
+        |client: &mut Client| sizes.map(|it| client.call(&["CF.INFO", it, "Size"]).integer());
+    let before = sizes(&mut client);
+    for start in (1_000..200_000).step_by(1_000) {
+        client.good(&zoo::with_items("CF.MDEL grown", start..start + 1_000));
+        for _ in 0..4 {
+            client.good(&zoo::with_items("CF.MDEL copies", start - 1_000..start));
+        }
+    }
+    client.good(&zoo::with_items("CF.MDEL reserved", 10..100));
+    let after = sizes(&mut client);
+    assert!(after[0] * 20 < before[0] && after[1] * 20 < before[1], "{before:?} {after:?}");
+    assert_eq!(after[2], before[2]);
+    assert_eq!(zoo::present(&mut client, "grown", 0..1_000), 1_000);
 }
 
 fn large_filters_are_freed_in_the_background(kind: Kind) {
