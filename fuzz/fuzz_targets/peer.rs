@@ -6,16 +6,8 @@
 
 #![no_main]
 
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the module as the server part has it; not all of it is needed here"
-)]
-#[path = "../../crates/coua-valkey/src/peer/mod.rs"]
-mod peer;
-
 use libfuzzer_sys::{Corpus, fuzz_target};
-use peer::{Limits, PeerBloom, PeerCuckoo, Sink, Source, Unreadable};
+use coua_redisbloom::{Limits, PeerBloom, PeerCuckoo, Sink, Source, Unreadable};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
 

@@ -18,10 +18,10 @@ macro_rules! sources {
 
 sources! {
     bloom = "../../crates/coua-valkey/src/bloom/mod.rs",
+    counters = "../../crates/coua-valkey/src/counters.rs",
     cuckoo = "../../crates/coua-valkey/src/cuckoo/mod.rs",
     module = "../../crates/coua-valkey/src/module.rs",
     parse = "../../crates/coua-valkey/src/parse.rs",
-    peer = "../../crates/coua-valkey/src/peer/mod.rs",
     pieces = "../../crates/coua-valkey/src/pieces.rs",
     refusal = "../../crates/coua-valkey/src/refusal.rs",
     reply = "../../crates/coua-valkey/src/reply.rs",
@@ -34,7 +34,7 @@ use bloom::value::Bloom;
 use cuckoo::own::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use peer::Limits;
+use coua_redisbloom::Limits;
 use server::NativeType as _;
 use value::image::{checksum, u32_at};
 use value::{Creates, Value};
@@ -88,7 +88,7 @@ where
         for position in [end + 2, end + 1] {
             match &mut value {
                 Some(value) => drop(value.load_chunk(position, chunk, LIMIT)),
-                None => value = Value::begun(position, chunk, LIMIT).ok(),
+                None => value = Value::begun(position, chunk, LIMIT, || None).ok(),
             }
         }
     }

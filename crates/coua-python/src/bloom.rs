@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
+use coua::HashAlgorithm;
 use coua::bloom::BloomFilter as Plain;
 use coua::sizing::bloom::BloomPlan;
-use coua::HashAlgorithm;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -99,9 +99,7 @@ impl BloomFilter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.in_chunks(keys, null, |hashes| {
-            self.filter.contains_batch(hashes)
-        })
+        self.in_chunks(keys, null, |hashes| self.filter.contains_batch(hashes))
     }
 
     /// Adds the keys of another filter of the same size, probes and seed.

@@ -5,10 +5,10 @@
 //! `docs/valkey.md` describes the commands.
 
 mod bloom;
+mod counters;
 mod cuckoo;
 mod module;
 mod parse;
-pub mod peer;
 mod pieces;
 mod refusal;
 mod reply;

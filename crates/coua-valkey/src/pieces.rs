@@ -12,7 +12,7 @@ pub(crate) struct Pieces<P> {
 impl<P: FnMut(&[u8])> Pieces<P> {
     /// Pieces of `size` bytes.
     pub(crate) fn new(size: usize, put: P) -> Self {
-        Self { size, piece: Vec::with_capacity(size), put }
+        Self { size, piece: Vec::new(), put }
     }
 
     /// Hands over the rest, if there is one.

@@ -27,6 +27,8 @@ pub(crate) enum Reply {
     Truths(Vec<bool>),
     /// A list.
     Array(Vec<Reply>),
+    /// A name and a value: a list of the value alone where the protocol has no maps.
+    Field(&'static CStr, Box<Reply>),
     /// Names and values: a flat list where the protocol has no maps.
     Map(Vec<(&'static CStr, Reply)>),
 }

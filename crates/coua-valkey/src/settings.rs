@@ -1,8 +1,8 @@
 //! The settings of the module. Names and defaults are those of the module that this one stands in
 //! for, where it has them.
 
-use crate::peer::Limits;
-use crate::server::{Configuration, RateSetting, Setting, Unit};
+use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
+use coua_redisbloom::Limits;
 
 /// The largest capacity that a filter may be created with: 2^30 items. It may grow beyond.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
@@ -47,11 +47,29 @@ pub(crate) static CONFIGURATION: Configuration = Configuration {
         &BF_EXPANSION_FACTOR,
     ],
     rates: &[&BF_ERROR_RATE],
+    // The arguments of RedisBloom.
+    other_names: &[
+        ("ERROR_RATE", c"bf-error-rate"),
+        ("INITIAL_SIZE", c"bf-initial-size"),
+        ("CF_MAX_EXPANSIONS", c"cf-max-expansions"),
+    ],
 };
 
 /// The limit of memory per key, if there is one.
 pub(crate) fn key_memory_limit() -> Option<u64> {
     u64::try_from(KEY_MEMORY_LIMIT.value()).ok().filter(|&limit| limit > 0)
+}
+
+/// The limit of memory per key that a call must keep: none if it repeats what was decided before.
+pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
+    // Asked in this order: most servers have no limit, and the second question costs.
+    key_memory_limit().filter(|_| !call.is_repetition())
+}
+
+/// The limits of filters of the other module in a call.
+pub(crate) fn limits_of(call: &Call<'_>) -> Limits {
+    let limits = limits(key_memory_limit_of(call));
+    if call.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
 }
 
 /// The limits of filters of the other module: what is decided here, or everywhere the same where it

@@ -139,7 +139,7 @@ impl Filter {
         let Address { name, shards, .. } = &self.exchange.address;
         let beyond = key(name, shards.unwrap_or(0));
         let single = shards.map(|_| name);
-        let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key));
+        let info = |key: &String| order(key, redis::cmd("CF.INFO").arg(key).arg("FULL"));
         let orders = self.shards.keys().iter().chain([&beyond]).chain(single).map(info).collect();
         let mut found = Vec::new();
         for order in self.run(orders)? {

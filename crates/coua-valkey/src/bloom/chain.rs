@@ -12,10 +12,11 @@ use coua::sizing::bloom::BloomPlan;
 use coua::{Key, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
-use super::spare::{MOST_EXPANSION, Spare};
 use crate::refusal::Refusal;
+use crate::server::block_bytes;
 use crate::value::first_change;
 use crate::value::insertion::Outcome;
+use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
 const TIGHTENING: f64 = 0.5;
@@ -39,23 +40,24 @@ pub(crate) struct Link {
 pub(crate) struct OwnBloom {
     pub(super) blueprint: Blueprint,
     pub(super) links: Vec<Link>,
-    /// The next filter; not saved.
-    pub(super) spare: Option<Spare>,
     /// Goes up with every change, modulo 2^64; not saved.
     pub(super) changes: u64,
+}
+
+/// The part of the whole rate that the link with this number is allowed.
+fn share_of(blueprint: &Blueprint, number: u32) -> f64 {
+    match blueprint.expansion {
+        None => blueprint.rate,
+        Some(_) => blueprint.rate * TIGHTENING.powi(number.saturating_add(1).cast_signed()),
+    }
 }
 
 /// Capacity and plan of the link with this number, from 0.
 pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, BloomPlan), Refusal> {
     let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let (capacity, rate) = match blueprint.expansion {
-        None => (blueprint.capacity, blueprint.rate),
-        Some(expansion) => {
-            let share = TIGHTENING.powi(number.saturating_add(1).cast_signed());
-            let growth = u64::from(expansion).saturating_pow(number);
-            (blueprint.capacity.saturating_mul(growth), blueprint.rate * share)
-        }
-    };
+    let growth = blueprint.expansion.map_or(1, |by| u64::from(by).saturating_pow(number));
+    let capacity = blueprint.capacity.saturating_mul(growth);
+    let rate = share_of(blueprint, number);
     if number >= MOST_LINKS {
         return Err(Refusal::MaximumExpansions);
     }
@@ -76,7 +78,7 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
 impl OwnBloom {
     /// An empty chain.
     pub(super) fn new(blueprint: Blueprint, limit: Option<u64>) -> Result<Self, Refusal> {
-        let mut chain = Self { blueprint, links: Vec::new(), spare: None, changes: first_change() };
+        let mut chain = Self { blueprint, links: Vec::new(), changes: first_change() };
         chain.grow(limit).map_err(|refusal| match refusal {
             Refusal::NoMemory => Refusal::NoMemoryToCreate,
             refusal => refusal,
@@ -89,12 +91,8 @@ impl OwnBloom {
     }
 
     fn grow(&mut self, limit: Option<u64>) -> Result<(), Refusal> {
-        let spare = self.spare.take();
         let (capacity, plan) = self.next_plan(limit)?;
-        let link = match spare {
-            Some(spare) => spare.link,
-            None => self.link_of(capacity, plan)?,
-        };
+        let link = self.link_of(capacity, plan)?;
         self.links.push(link);
         Ok(())
     }
@@ -116,24 +114,6 @@ impl OwnBloom {
             error => Refusal::Impossible(error.to_string()),
         })?;
         Ok(Link { filter, capacity, len: 0 })
-    }
-
-    /// Makes the next filter ready by the share of as many items. Where there can be none it is told when
-    /// it is needed.
-    fn prepare(&mut self, items: u64, limit: Option<u64>) {
-        let grows_evenly = self.blueprint.expansion.is_some_and(|by| by <= MOST_EXPANSION);
-        if !grows_evenly || !self.links.last().is_some_and(Spare::is_due) {
-            return;
-        }
-        if self.spare.is_none()
-            && let Ok((capacity, plan)) = self.next_plan(limit)
-            && let Ok(link) = self.link_of(capacity, plan)
-        {
-            self.spare = Some(Spare::new(link));
-        }
-        if let (Some(spare), Some(last)) = (&mut self.spare, self.links.last()) {
-            spare.touch_for(items, last);
-        }
     }
 
     /// Whether the item seems to be there.
@@ -180,10 +160,8 @@ impl OwnBloom {
                 outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
             }
         }
-        let inserted = outcomes.iter().filter(|&outcome| *outcome == Outcome::Inserted).count();
-        if inserted > 0 {
+        if outcomes.contains(&Outcome::Inserted) {
             self.changes = self.changes.wrapping_add(1);
-            self.prepare(inserted as u64, limit);
         }
         outcomes
     }
@@ -210,20 +188,35 @@ impl OwnBloom {
         self.links.iter().map(|link| link.len).sum()
     }
 
+    /// The filters of the chain, the first one first.
+    pub(super) fn parts(&self) -> Vec<BloomPart> {
+        let part = |(number, link): (usize, &Link)| BloomPart {
+            bytes: link.filter.memory_bytes() as u64,
+            bits: link.filter.bits(),
+            hashes: link.filter.probes(),
+            capacity: link.capacity,
+            items: link.len,
+            rate: share_of(&self.blueprint, number as u32),
+        };
+        self.links.iter().enumerate().map(part).collect()
+    }
+
     /// Items that the filters now there hold.
     pub(super) fn capacity(&self) -> u64 {
         self.links.iter().fold(0, |sum, link| sum.saturating_add(link.capacity))
     }
 
-    /// Bytes of memory, without the next filter: the same in a copy of the chain.
+    /// Bytes of memory, the same in a copy.
     pub(super) fn memory_bytes(&self) -> u64 {
         let bits: usize = self.links.iter().map(|link| link.filter.memory_bytes()).sum();
         (size_of::<Self>() + self.links.len() * size_of::<Link>() + bits) as u64
     }
 
-    /// Bytes of the next filter.
-    pub(super) fn spare_bytes(&self) -> u64 {
-        self.spare.as_ref().map_or(0, |spare| spare.link.filter.memory_bytes() as u64)
+    /// Bytes that the allocator has given for what it points to.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        let list = block_bytes((self.links.capacity() * size_of::<Link>()) as u64);
+        let bits = self.links.iter().map(|link| block_bytes(link.filter.memory_bytes() as u64));
+        list + bits.sum::<u64>()
     }
 
     /// Refused unless the chain can grow to as many items, within its limit of memory.
@@ -324,16 +317,18 @@ mod tests {
         assert!(effort(chain(1_000, 0.01, None)) < 8);
     }
 
+    /// Not a moment earlier: the next filter is larger than all before it.
     #[test]
-    fn memory_usage_counts_the_next_filter_and_the_size_does_not() {
+    fn the_next_filter_takes_memory_when_it_is_needed() {
         let mut chain = chain(100_000, 0.01, Some(2));
-        chain.insert(&items(&keys(0..90_000)), None);
-        let copy = chain.try_clone().unwrap();
-        let (size, spare) = (chain.memory_bytes(), chain.spare.as_ref().unwrap());
-        let whole = size + spare.link.filter.memory_bytes() as u64;
-        assert_eq!(copy.memory_bytes(), size);
-        assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(chain)) as u64, whole);
-        assert_eq!(NativeType::memory_bytes(&Value::<Bloom>::Own(copy)) as u64, size);
+        let empty = chain.allocated_bytes();
+        let keys_in = keys(0..200_000);
+        for key in &keys_in {
+            let is_full = chain.len() >= 100_000;
+            assert!(is_full || chain.allocated_bytes() == empty, "{} items", chain.len());
+            chain.insert(&[key], None);
+        }
+        assert_eq!(chain.links.len(), 2);
     }
 
     /// The rates of its filters halve until a hash of 64 bits allows no smaller one.

@@ -68,7 +68,7 @@ impl OwnFilter for OwnBloom {
             }
             links.push(Link { filter: row.read(hasher, input)?, capacity, len: row.len });
         }
-        Ok(Self { blueprint: front.blueprint, links, spare: None, changes: first_change() })
+        Ok(Self { blueprint: front.blueprint, links, changes: first_change() })
     }
 
     fn image_length(begun: &[u8]) -> Option<u64> {
@@ -89,8 +89,8 @@ impl OwnFilter for OwnBloom {
         self.memory_bytes()
     }
 
-    fn spare_bytes(&self) -> u64 {
-        self.spare_bytes()
+    fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes()
     }
 
     fn pieces(&self) -> usize {
@@ -102,12 +102,7 @@ impl OwnFilter for OwnBloom {
         Vec::<u8>::new().try_reserve_exact(self.memory_bytes() as usize).ok()?;
         let copy = |link: &Link| Link { filter: link.filter.clone(), ..*link };
         let links = self.links.iter().map(copy).collect();
-        Some(Self {
-            blueprint: self.blueprint.clone(),
-            links,
-            spare: None,
-            changes: first_change(),
-        })
+        Some(Self { blueprint: self.blueprint.clone(), links, changes: first_change() })
     }
 }
 

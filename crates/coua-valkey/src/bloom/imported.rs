@@ -1,8 +1,8 @@
 //! A Bloom filter of the other module, in its own layout: how it is filled.
 
-use crate::peer::{InsertError, Limits, PeerBloom};
 use crate::refusal::Refusal;
 use crate::value::insertion::Outcome;
+use coua_redisbloom::{InsertError, Limits, PeerBloom};
 
 /// Inserts items that are absent, in order, and tells what became of each.
 pub(super) fn insert(filter: &mut PeerBloom, items: &[&[u8]], limits: &Limits) -> Vec<Outcome> {

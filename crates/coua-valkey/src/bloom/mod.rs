@@ -5,7 +5,6 @@ pub(crate) mod commands;
 mod image;
 mod imported;
 pub(crate) mod request;
-mod spare;
 pub(crate) mod value;
 
 pub(crate) use value::BloomValue;

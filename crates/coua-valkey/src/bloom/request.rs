@@ -45,6 +45,11 @@ impl Request {
         while let Some(option) = options.keyword(&["EXPANSION", "NONSCALING", "SEED"])? {
             request.take(option, &mut options)?;
         }
+        // Words that BF.INSERT takes, as in the module that this one stands in for.
+        let grows = request.expansion.is_some_and(|expansion| expansion > 0);
+        if grows && request.non_scaling.is_some() {
+            return Err(Refusal::NonScalingExpansion);
+        }
         Ok(request)
     }
 
@@ -61,7 +66,7 @@ impl Request {
             "EXPANSION" => {
                 let expansion = integer(options.value()?);
                 let expansion = expansion.and_then(|number| u32::try_from(number).ok());
-                let expansion = expansion.filter(|number| (1..=MOST_EXPANSION).contains(number));
+                let expansion = expansion.filter(|&number| number <= MOST_EXPANSION);
                 once(&mut self.expansion, option, expansion.ok_or(Refusal::BloomExpansion)?)
             }
             "SEED" => once(&mut self.hash_key, option, options.hash_key()?),
@@ -82,12 +87,9 @@ impl Request {
     pub(super) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
         let capacity = settings::BF_INITIAL_SIZE.value().unsigned_abs();
         let by_default = u32::try_from(settings::BF_EXPANSION_FACTOR.value()).unwrap_or(0);
-        let expansion = match (self.expansion, self.non_scaling) {
-            (Some(_), Some(())) => return Err(Refusal::NonScalingExpansion),
-            (None, Some(())) => None,
-            (Some(expansion), None) => Some(expansion),
-            (None, None) => Some(by_default).filter(|&expansion| expansion > 0),
-        };
+        let expansion = self.expansion.unwrap_or(by_default);
+        // An expansion of 0 is another word for NONSCALING, which an EXPANSION beside it does not lift.
+        let expansion = Some(expansion).filter(|&by| by > 0 && self.non_scaling.is_none());
         if expansion.is_none() && self.scale_to.is_some() {
             return Err(Refusal::Contradiction("NONSCALING", "VALIDATESCALETO"));
         }
@@ -155,7 +157,7 @@ mod tests {
             ("1 100", Refusal::BloomRateRange),
             ("0.01 x", Refusal::BloomCapacity),
             ("0.01 0", Refusal::BloomCapacityRange),
-            ("0.01 100 EXPANSION 0", Refusal::BloomExpansion),
+            ("0.01 100 EXPANSION 32769", Refusal::BloomExpansion),
             ("0.01 100 EXPANSION 2 NONSCALING", Refusal::NonScalingExpansion),
             ("0.01 100 FOO", Refusal::unknown(b"FOO")),
             ("0.01 100 EXPANSION", Refusal::Arity),

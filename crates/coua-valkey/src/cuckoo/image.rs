@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  magic `CouaKey1`
-//!      8      4  kind: 1 = cuckoo filter
+//!      8      4  kind: 1 = cuckoo filter, 3 = cuckoo filter with few items
 //!     12      4  hash algorithm: 2 = SipHash-1-3
 //!     16     16  key of the hash
 //!     32      4  BUCKETSIZE
@@ -12,7 +12,12 @@
 //!     44      4  0
 //!     48      8  items removed
 //!     56      8  XXH3-64 of the 56 bytes before
-//!     64         the filter, as docs/format.md says
+//!     64         kind 1: the filter, as docs/format.md says
+//!     64      8  kind 3: capacity
+//!     72      4          bits of a hash that a table remembers
+//!     76      4          items, n: 0 .. 64
+//!     80     8n          the hash of each item, in the order in which they came
+//!  80+8n      8          XXH3-64 of all after byte 64
 //! ```
 //!
 //! Numbers are little endian.
@@ -21,7 +26,9 @@ use std::io::{self, Read, Write};
 
 use coua::{CuckooFilter, HashAlgorithm, Load};
 
-use super::own::{Hints, OwnCuckoo};
+use super::blueprint::{Blueprint, Hints, Precision};
+use super::few::{self, Few};
+use super::own::{Form, OwnCuckoo};
 use crate::refusal::LoadRefusal;
 use crate::value::OwnFilter;
 use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
@@ -31,12 +38,25 @@ const HEAD: usize = 64;
 /// Where a filter's file says how long it is (docs/format.md, section 1).
 const LENGTH_AT: usize = 128;
 const CUCKOO: u32 = 1;
+const FEW: u32 = 3;
+/// Bytes between the head and the hashes of few items, and after them.
+const FEW_FRONT: usize = 16;
+const FEW_SUM: usize = 8;
 
 impl OwnFilter for OwnCuckoo {
     fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
-        let head = Head::of(self)?.encode();
-        out.write_all(head.get(start as usize..).unwrap_or_default())?;
-        self.filter().write_from(start.saturating_sub(HEAD as u64), out)
+        let mut front = Head::of(self)?.encode();
+        match self.form() {
+            Form::Few(few) => {
+                front.extend(few_bytes(few)?);
+                let rest = usize::try_from(start).ok().and_then(|start| front.get(start..));
+                out.write_all(rest.ok_or(io::ErrorKind::InvalidInput)?)
+            }
+            Form::Table(table) => {
+                out.write_all(front.get(start as usize..).unwrap_or_default())?;
+                table.filter.write_from(start.saturating_sub(HEAD as u64), out)
+            }
+        }
     }
 
     fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal> {
@@ -44,13 +64,19 @@ impl OwnFilter for OwnCuckoo {
         bytes[..8].copy_from_slice(&magic);
         input.read_exact(&mut bytes[8..])?;
         let head = Head::decode(&bytes)?;
+        if head.kind == FEW {
+            return Ok(Self::of_few(read_few(&head, input)?, head.deleted));
+        }
         let filter = Load::new().key(head.hash_key).reader::<CuckooFilter>(input)?;
-        let mut own = Self::new(filter, head.hints);
-        own.deleted = head.deleted;
-        Ok(own)
+        Ok(Self::of_table(filter, head.hints, head.deleted))
     }
 
     fn image_length(begun: &[u8]) -> Option<u64> {
+        if u32_at(begun, 8) == FEW {
+            let front = begun.get(HEAD..HEAD + FEW_FRONT)?;
+            let bytes = FEW_FRONT + few_len(front).ok()? * size_of::<u64>() + FEW_SUM;
+            return Some((HEAD + bytes) as u64);
+        }
         let field = begun.get(HEAD + LENGTH_AT..)?.first_chunk()?;
         Some(u64::from_le_bytes(*field).saturating_add(HEAD as u64))
     }
@@ -67,8 +93,15 @@ impl OwnFilter for OwnCuckoo {
         self.memory_bytes()
     }
 
+    fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes()
+    }
+
     fn pieces(&self) -> usize {
-        self.filter().segments()
+        match self.form() {
+            Form::Few(_) => 1,
+            Form::Table(table) => table.filter.segments(),
+        }
     }
 
     fn try_clone(&self) -> Option<Self> {
@@ -78,6 +111,7 @@ impl OwnFilter for OwnCuckoo {
 
 /// The bytes before the filter.
 struct Head {
+    kind: u32,
     hash_key: [u8; 16],
     hints: Hints,
     deleted: u64,
@@ -85,17 +119,21 @@ struct Head {
 
 impl Head {
     fn of(own: &OwnCuckoo) -> io::Result<Self> {
-        let HashAlgorithm::SipHash13 { key } = own.filter().hasher().algorithm() else {
-            return Err(io::Error::other("filters of this module have a keyed hash"));
+        let (kind, hash_key) = match own.form() {
+            Form::Few(few) => (FEW, few.blueprint.hash_key),
+            Form::Table(table) => match table.filter.hasher().algorithm() {
+                HashAlgorithm::SipHash13 { key } => (CUCKOO, key),
+                _ => return Err(io::Error::other("filters of this module have a keyed hash")),
+            },
         };
-        Ok(Self { hash_key: key, hints: own.hints(), deleted: own.deleted() })
+        Ok(Self { kind, hash_key, hints: own.hints(), deleted: own.deleted() })
     }
 
     fn encode(&self) -> Vec<u8> {
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
         let mut head = Vec::with_capacity(HEAD);
         head.extend_from_slice(&MAGIC);
-        head.extend([CUCKOO, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
+        head.extend([self.kind, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.hash_key);
         let fields = [bucket_size, max_iterations, expansion, 0];
         head.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
@@ -113,8 +151,9 @@ impl Head {
             return Err(LoadRefusal::Field("checksum"));
         }
         let number = |at| u32_at(fields, at);
-        if number(8) != CUCKOO || number(12) != SIPHASH_1_3 {
-            return Err(LoadRefusal::Kind(number(8)));
+        let kind = number(8);
+        if ![CUCKOO, FEW].contains(&kind) || number(12) != SIPHASH_1_3 {
+            return Err(LoadRefusal::Kind(kind));
         }
         let hints =
             Hints { bucket_size: number(32), max_iterations: number(36), expansion: number(40) };
@@ -127,8 +166,50 @@ impl Head {
         }
         let hash_key = fields[16..32].first_chunk().copied().unwrap_or_default();
         let deleted = u64_at(fields, 48);
-        Ok(Self { hash_key, hints, deleted })
+        Ok(Self { kind, hash_key, hints, deleted })
     }
+}
+
+/// What stands after the head of a filter with few items.
+fn few_bytes(few: &Few) -> io::Result<Vec<u8>> {
+    let Precision::HashBits(bits) = few.blueprint.precision else {
+        return Err(io::Error::other("a filter that grows remembers whole bits"));
+    };
+    let mut bytes = few.blueprint.capacity.to_le_bytes().to_vec();
+    let counts = [bits, few.hashes().len() as u32];
+    bytes.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
+    bytes.extend(few.hashes().iter().flat_map(|hash| hash.to_le_bytes()));
+    bytes.extend(checksum(&bytes).to_le_bytes());
+    Ok(bytes)
+}
+
+/// The number of hashes, which the rest depends on.
+fn few_len(front: &[u8]) -> Result<usize, LoadRefusal> {
+    let len = u32_at(front, 12) as usize;
+    if len <= few::MOST { Ok(len) } else { Err(LoadRefusal::Field("number of items")) }
+}
+
+fn read_few(head: &Head, input: &mut dyn Read) -> Result<Few, LoadRefusal> {
+    let mut bytes = vec![0; FEW_FRONT];
+    input.read_exact(&mut bytes)?;
+    let end = FEW_FRONT + few_len(&bytes)? * size_of::<u64>();
+    bytes.resize(end + FEW_SUM, 0);
+    input.read_exact(&mut bytes[FEW_FRONT..])?;
+    if checksum(&bytes[..end]) != u64_at(&bytes, end) {
+        return Err(LoadRefusal::Field("checksum"));
+    }
+    let blueprint = Blueprint {
+        capacity: u64_at(&bytes, 0),
+        hints: head.hints,
+        precision: Precision::HashBits(u32_at(&bytes, 8)),
+        hash_key: head.hash_key,
+    };
+    let is_too_small = blueprint.capacity < 2 * u64::from(head.hints.bucket_size);
+    if is_too_small || !Few::suits(&blueprint) {
+        return Err(LoadRefusal::Field("capacity or number of hash bits"));
+    }
+    let hashes = (FEW_FRONT..end).step_by(size_of::<u64>()).map(|at| u64_at(&bytes, at));
+    Ok(Few::new(blueprint, hashes.collect()))
 }
 
 #[cfg(test)]
@@ -137,10 +218,19 @@ mod tests {
     use crate::cuckoo::own::Copies;
     use crate::cuckoo::request::Request;
 
+    /// Images of both kinds, with the same items.
+    fn images() -> [Vec<u8>; 2] {
+        ["0", "1"].map(image_of)
+    }
+
     fn image() -> Vec<u8> {
-        let words: [&[u8]; 3] = [b"16", b"EXPANSION", b"0"];
+        image_of("0")
+    }
+
+    fn image_of(expansion: &str) -> Vec<u8> {
+        let words: [&[u8]; 3] = [b"16", b"EXPANSION", expansion.as_bytes()];
         let blueprint = Request::of_reserve(&words).unwrap().complete([5; 16]).unwrap();
-        let mut own = blueprint.build().unwrap();
+        let mut own = OwnCuckoo::of(blueprint).unwrap();
         own.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], Copies::Add, None);
         own.remove(&[b"a"]);
         let mut bytes = Vec::new();
@@ -155,36 +245,39 @@ mod tests {
 
     #[test]
     fn an_image_is_read_as_it_was_written() {
-        let bytes = image();
-        let own = read(&bytes).unwrap();
-        assert_eq!((own.filter().count("b"), own.deleted()), (6, 1));
-        let mut again = Vec::new();
-        own.write(&mut again).unwrap();
-        assert!(again == bytes);
-        assert_eq!(OwnCuckoo::image_length(&bytes), Some(bytes.len() as u64));
+        for bytes in images() {
+            let own = read(&bytes).unwrap();
+            assert_eq!((own.count_all(&[b"b"]), own.deleted()), (vec![6], 1));
+            let mut again = Vec::new();
+            own.write(&mut again).unwrap();
+            assert!(again == bytes);
+            assert_eq!(OwnCuckoo::image_length(&bytes), Some(bytes.len() as u64));
+        }
     }
 
     #[test]
     fn an_image_can_be_written_from_any_byte_on() {
-        let bytes = image();
-        let own = read(&bytes).unwrap();
-        for start in 0..=bytes.len() {
-            let mut rest = Vec::new();
-            own.write_from(start as u64, &mut rest).unwrap();
-            assert!(rest == bytes[start..], "from {start}");
+        for bytes in images() {
+            let own = read(&bytes).unwrap();
+            for start in 0..=bytes.len() {
+                let mut rest = Vec::new();
+                own.write_from(start as u64, &mut rest).unwrap();
+                assert!(rest == bytes[start..], "from {start}");
+            }
+            let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
+            assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
         }
-        let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
-        assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
     fn every_flipped_byte_and_every_cut_is_found() {
-        let bytes = image();
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x55;
-            assert!(read(&damaged).is_err(), "byte {at}");
-            assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+        for bytes in images() {
+            for at in 0..bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 0x55;
+                assert!(read(&damaged).is_err(), "byte {at}");
+                assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+            }
         }
     }
 
@@ -199,9 +292,21 @@ mod tests {
     }
 
     #[test]
+    fn few_items_with_impossible_numbers_are_refused_though_their_checksum_fits() {
+        for (at, value) in [(64, 1u32), (64, 5_000), (72, 7), (72, 65), (76, 5), (76, 65)] {
+            let mut forged = image_of("1");
+            forged[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            let end = forged.len() - FEW_SUM;
+            let sum = checksum(&forged[HEAD..end]).to_le_bytes();
+            forged[end..].copy_from_slice(&sum);
+            assert!(read(&forged).is_err(), "{value} at {at}");
+        }
+    }
+
+    #[test]
     fn a_head_with_impossible_options_is_refused_though_its_checksum_fits() {
         for (at, value) in
-            [(8, 3u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]
+            [(8, 2u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]
         {
             let mut forged = image();
             forged[at..at + 4].copy_from_slice(&value.to_le_bytes());

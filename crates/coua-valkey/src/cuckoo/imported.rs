@@ -1,9 +1,9 @@
 //! A cuckoo filter of the other module, in its own layout: how it is filled.
 
 use super::own::Copies;
-use crate::peer::{Limits, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::value::insertion::Outcome;
+use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Inserts items in order, and tells what became of each.
 pub(super) fn insert(

@@ -1,6 +1,8 @@
 //! CF.*: cuckoo filters.
 
+mod blueprint;
 pub(crate) mod commands;
+mod few;
 mod image;
 mod imported;
 pub(crate) mod own;

@@ -1,10 +1,7 @@
-//! What a new cuckoo filter is to be: from the words of a command to the library's builder, and to
-//! the words with which replicas build the same.
+//! What the words of a command say about a new cuckoo filter.
 
-use coua::{BuildError, CuckooFilter, KeyHasher, WhenFull};
-
-use super::own::{Hints, OwnCuckoo};
-use crate::parse::{Options, Range, integer, once, real, word_of_key};
+use super::blueprint::{Blueprint, Hints, Precision};
+use crate::parse::{Options, Range, integer, once, real};
 use crate::refusal::Refusal;
 use crate::settings;
 
@@ -36,24 +33,6 @@ pub(crate) struct Request {
     rate: Option<f64>,
     hash_bits: Option<i64>,
     hash_key: Option<[u8; 16]>,
-}
-
-/// How exact a filter is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Precision {
-    /// A filter of fixed size has this false-positive rate when it is full.
-    Rate(f64),
-    /// Bits of every key's hash that are remembered.
-    HashBits(u32),
-}
-
-/// A filter, described to the last bit.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Blueprint {
-    capacity: u64,
-    hints: Hints,
-    precision: Precision,
-    hash_key: [u8; 16],
 }
 
 impl Request {
@@ -147,52 +126,10 @@ fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, 
     Ok(Precision::HashBits((bits as u32).clamp(8, 64)))
 }
 
-impl Blueprint {
-    /// Builds the filter.
-    pub(crate) fn build(&self) -> Result<OwnCuckoo, Refusal> {
-        let builder = CuckooFilter::builder()
-            .capacity(self.capacity)
-            .hasher(KeyHasher::siphash13(self.hash_key));
-        let builder = match self.precision {
-            Precision::Rate(rate) => builder.rate(rate),
-            Precision::HashBits(bits) => builder.hash_bits(bits),
-        };
-        let when_full = if self.hints.expansion == 0 { WhenFull::Refuse } else { WhenFull::Grow };
-        match builder.when_full(when_full).build() {
-            Ok(filter) => Ok(OwnCuckoo::new(filter, self.hints)),
-            Err(BuildError::OutOfMemory(_)) => Err(Refusal::NoMemoryToCreate),
-            Err(error) => Err(Refusal::Impossible(error.to_string())),
-        }
-    }
-
-    /// The words behind the key with which CF.RESERVE builds the same filter anywhere.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let (precision, value) = match self.precision {
-            Precision::Rate(rate) => ("ERROR", rate.to_string()),
-            Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
-        };
-        let Hints { bucket_size, max_iterations, expansion } = self.hints;
-        [
-            self.capacity.to_string(),
-            "BUCKETSIZE".to_owned(),
-            bucket_size.to_string(),
-            "MAXITERATIONS".to_owned(),
-            max_iterations.to_string(),
-            "EXPANSION".to_owned(),
-            expansion.to_string(),
-            precision.to_owned(),
-            value,
-            "SEED".to_owned(),
-            word_of_key(self.hash_key),
-        ]
-        .into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::own::Copies;
+    use crate::cuckoo::own::{Copies, OwnCuckoo};
     use crate::value::insertion::Outcome;
 
     const SEED: [u8; 16] = *b"sixteen letters!";
@@ -252,14 +189,14 @@ mod tests {
             ("1000000 BUCKETSIZE 1", 0.0078, 10_000_000.0),
         ] {
             let filter = of(text).unwrap().build().unwrap();
-            let rate = items / filter.filter().hash_bits().exp2();
+            let rate = items / filter.hash_bits().exp2();
             assert!(rate <= most, "{text}: {rate}");
         }
     }
 
     #[test]
     fn expansion_zero_never_grows() {
-        let mut own = of("1000 EXPANSION 0").unwrap().build().unwrap();
+        let mut own = OwnCuckoo::of(of("1000 EXPANSION 0").unwrap()).unwrap();
         let before = own.memory_bytes();
         let keys: Vec<[u8; 4]> = (0..5_000u32).map(u32::to_le_bytes).collect();
         let items: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();

@@ -6,11 +6,11 @@ use super::imported;
 use super::own::{Copies, OwnCuckoo};
 use super::request::Request;
 use crate::parse::Options;
-use crate::peer::{Limits, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
 use crate::value::insertion::Outcome;
 use crate::value::{Creates, Kind, Value};
+use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Cuckoo filters.
 pub(crate) struct Cuckoo;
@@ -52,7 +52,8 @@ impl Creates for Cuckoo {
         _limit: Option<u64>,
     ) -> Result<(OwnCuckoo, Vec<String>), Refusal> {
         let blueprint = request.complete(random)?;
-        Ok((blueprint.build()?, blueprint.words()))
+        let words = blueprint.words();
+        Ok((OwnCuckoo::of(blueprint)?, words))
     }
 }
 
@@ -63,7 +64,7 @@ impl CuckooValue {
     /// Whether the item is there.
     pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
         match self {
-            Self::Own(own) => Ok(own.filter().contains(item)),
+            Self::Own(own) => Ok(own.contains(item)),
             Self::Imported(imported) => Ok(imported.contains(item)),
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
@@ -72,10 +73,7 @@ impl CuckooValue {
     /// Which items are there.
     pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
         match self {
-            Self::Own(own) => {
-                let present = own.filter().contains_batch(items);
-                Ok(present)
-            }
+            Self::Own(own) => Ok(own.contains_all(items)),
             Self::Imported(imported) => {
                 Ok(items.iter().map(|item| imported.contains(item)).collect())
             }
@@ -86,10 +84,7 @@ impl CuckooValue {
     /// How often each item is there.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, Refusal> {
         match self {
-            Self::Own(own) => {
-                let counts = own.filter().count_batch(items);
-                Ok(counts)
-            }
+            Self::Own(own) => Ok(own.count_all(items)),
             Self::Imported(imported) => Ok(items.iter().map(|item| imported.count(item)).collect()),
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }

@@ -3,12 +3,29 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 
-use valkey_module::raw;
-
-use super::server_function;
+use super::raw;
 
 /// What the server's allocator aligns to by itself: as C's `malloc` does.
 const NATURAL: usize = 16;
+
+/// Bytes that the server's allocator takes for a block of the module's, as jemalloc rounds sizes up: four steps
+/// for each power of two. What it adds to a fresh block is pages that nobody touches.
+pub(crate) fn block_bytes(bytes: u64) -> u64 {
+    const EVEN: u64 = 128;
+    if bytes <= EVEN {
+        return bytes.next_multiple_of(NATURAL as u64);
+    }
+    if bytes >= FRESH as u64 {
+        return bytes;
+    }
+    let step = 1 << ((bytes - 1).ilog2() - 2);
+    bytes.next_multiple_of(step)
+}
+
+/// The same for a block with a larger alignment than the allocator's own.
+pub(crate) fn aligned_block_bytes(bytes: u64, alignment: u64) -> u64 {
+    if bytes == 0 { 0 } else { block_bytes(bytes + alignment + size_of::<usize>() as u64) }
+}
 
 /// Takes memory from the server and may fail, where the server's usual call ends the process.
 ///
@@ -22,6 +39,9 @@ static MEMORY: ServerMemory = ServerMemory;
 /// From this size on memory that shall be zero is fresh memory of the system, rather than written.
 const FRESH: usize = 1 << 20;
 
+/// Bytes that the system gives and takes as a whole, or several times as many.
+const PAGE: usize = 64 << 10;
+
 /// # Safety
 ///
 /// `aligned` lies in a block, at least the size of an address after its start.
@@ -31,36 +51,51 @@ unsafe fn address_before(aligned: *mut u8) -> *mut usize {
     unsafe { aligned.cast::<usize>().sub(1) }
 }
 
+/// Makes a block zero. Whole pages are given back to the system, which has zeros for them.
+///
+/// # Safety
+///
+/// The block is the caller's, and in memory that belongs to the process alone, as that of allocators does.
+unsafe fn clear(block: *mut u8, bytes: usize) {
+    let before = block.align_offset(PAGE).min(bytes);
+    let whole = (bytes - before) / PAGE * PAGE;
+    // SAFETY: both lie in the block.
+    unsafe {
+        let pages = block.add(before);
+        let given = cfg!(target_os = "linux")
+            && libc::madvise(pages.cast(), whole, libc::MADV_DONTNEED) == 0;
+        if !given {
+            pages.write_bytes(0, whole);
+        }
+        block.write_bytes(0, before);
+        pages.add(whole).write_bytes(0, bytes - before - whole);
+    }
+}
+
 impl ServerMemory {
     fn take(bytes: usize) -> *mut c_void {
-        // SAFETY: function pointers of the server, set once before any thread is started; they take
-        // any size.
+        // SAFETY: they take any size.
         unsafe {
-            match (raw::RedisModule_TryAlloc, raw::RedisModule_Alloc) {
+            match (raw::RedisModule_TryAlloc.get(), raw::RedisModule_Alloc.get()) {
                 (Some(take), _) | (None, Some(take)) => take(bytes.max(1)),
                 (None, None) => std::ptr::null_mut(),
             }
         }
     }
 
-    /// Zeroed memory, of which the pages are cleared when they are touched first. Only on some servers
-    /// may such a call fail: so it is tried before whether as much can be had.
+    /// Zeroed memory, of which the system clears each page when it is touched first. A command that makes a
+    /// filter grow does not wait for all of it.
     fn take_fresh(bytes: usize) -> *mut c_void {
-        let tried = Self::take(bytes);
-        if tried.is_null() {
-            return tried;
+        let block = Self::take(bytes);
+        if !block.is_null() {
+            // SAFETY: as many bytes were allocated, and nobody else knows them.
+            unsafe { clear(block.cast(), bytes) };
         }
-        // SAFETY: functions of the server as in `take`; what was tried is freed once, unused.
-        unsafe {
-            server_function!(RedisModule_Free)(tried);
-            server_function!(RedisModule_Calloc)(1, bytes)
-        }
+        block
     }
 
     fn has_server() -> bool {
-        // SAFETY: read of a pointer that is set once, before any thread is started.
-        let free = unsafe { raw::RedisModule_Free };
-        free.is_some()
+        raw::RedisModule_Free.get().is_some()
     }
 }
 
@@ -109,7 +144,7 @@ unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the pointer came from `alloc` with the same layout, which chose the same branch.
         unsafe {
-            let Some(free) = raw::RedisModule_Free else {
+            let Some(free) = raw::RedisModule_Free.get() else {
                 return System.dealloc(pointer, layout);
             };
             if layout.align() <= NATURAL {
@@ -117,6 +152,35 @@ unsafe impl GlobalAlloc for ServerMemory {
             } else {
                 free(address_before(pointer).read() as *mut c_void);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_cleared_to_its_ends_and_no_further() {
+        for (start, bytes) in
+            [(0, 1 << 20), (1, 300_000), (4_096, 65_536), (100, 10), (65_535, 65_538)]
+        {
+            let mut memory = vec![7u8; 2 << 20];
+            let block = memory[start..].as_mut_ptr();
+            // SAFETY: a part of the vector.
+            unsafe { clear(block, bytes) };
+            assert!(memory[..start].iter().all(|&byte| byte == 7));
+            assert!(memory[start..start + bytes].iter().all(|&byte| byte == 0));
+            assert!(memory[start + bytes..].iter().all(|&byte| byte == 7));
+        }
+    }
+
+    #[test]
+    fn blocks_are_rounded_up_in_four_steps_for_each_power_of_two() {
+        for (bytes, block) in
+            [(0, 0), (1, 16), (120, 128), (129, 160), (300, 320), (513, 640), (1 << 20, 1 << 20)]
+        {
+            assert_eq!(block_bytes(bytes), block);
         }
     }
 }

@@ -1,17 +1,13 @@
 //! One call of a command: its words, and the server that it runs in.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::slice;
-use std::sync::OnceLock;
-
-use valkey_module::raw;
+use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::server_function;
-use crate::peer::Limits;
+use super::{raw, server_function};
 use crate::refusal::Refusal;
-use crate::settings;
 
 /// As many words need no memory of their own: those of commands on one item.
 const FEW: usize = 4;
@@ -72,43 +68,44 @@ impl<'a> Call<'a> {
     /// refused.
     pub(crate) fn is_repetition(&self) -> bool {
         let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & repeated.cast_signed() != 0 || self.must_be_obeyed()
+        self.flags() & repeated != 0 || self.must_be_obeyed()
     }
 
     /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
     fn must_be_obeyed(&self) -> bool {
-        static MUST_OBEY: OnceLock<Option<MustObey>> = OnceLock::new();
-        let must_obey = MUST_OBEY.get_or_init(|| {
-            let mut function: Option<MustObey> = None;
-            // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
-            unsafe {
-                server_function!(RedisModule_GetApi)(
-                    c"ValkeyModule_MustObeyClient".as_ptr(),
-                    (&raw mut function).cast(),
-                );
-            }
-            function
-        });
+        let must_obey = raw::ValkeyModule_MustObeyClient.get();
         // SAFETY: the context is valid while the command runs.
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// The limit of memory per key that this call must keep: none if it repeats what was decided
-    /// before.
-    pub(crate) fn key_memory_limit(&self) -> Option<u64> {
-        // Asked in this order: most servers have no limit, and the second question costs.
-        settings::key_memory_limit().filter(|_| !self.is_repetition())
-    }
-
-    /// The limits of filters of the other module in this call.
-    pub(crate) fn limits(&self) -> Limits {
-        let limits = settings::limits(self.key_memory_limit());
-        if self.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
+    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has. Nothing is
+    /// told where nothing may be refused.
+    pub(crate) fn memory_left(&self) -> Option<u64> {
+        if self.is_repetition() {
+            return None;
+        }
+        // SAFETY: the context is valid while the command runs; what the server tells is freed once.
+        let [most, machine, used] = unsafe {
+            let memory =
+                server_function!(RedisModule_GetServerInfo)(self.context, c"memory".as_ptr());
+            let fields = [c"maxmemory", c"total_system_memory", c"used_memory"].map(|name| {
+                let mut error = 0;
+                server_function!(RedisModule_ServerInfoGetFieldUnsigned)(
+                    memory,
+                    name.as_ptr(),
+                    &raw mut error,
+                )
+            });
+            server_function!(RedisModule_FreeServerInfo)(self.context, memory);
+            fields
+        };
+        let most = if most > 0 { most } else { machine };
+        Some(most).filter(|&most| most > 0).map(|most| most.saturating_sub(used))
     }
 
     /// Whether the client speaks RESP3.
     pub(crate) fn is_resp3(&self) -> bool {
-        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3.cast_signed() != 0
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
     /// Sends the call as it is to replicas and the append-only file.
@@ -125,7 +122,7 @@ impl<'a> Call<'a> {
             .map(|word| match word {
                 Word::Same(number) => self.strings[*number],
                 Word::Text(text) => {
-                    let create = server_function_of_string();
+                    let create = server_function!(RedisModule_CreateString);
                     // SAFETY: the text's bytes are copied.
                     let string = unsafe { create(self.context, text.as_ptr().cast(), text.len()) };
                     made.push(string);
@@ -152,29 +149,23 @@ impl<'a> Call<'a> {
 }
 
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
+///
+/// The server takes a microsecond for each call: so it is asked for many at once. None is given out twice.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // SAFETY: read of a pointer that is set once, before any command is registered; the function writes as
-    // many bytes as there are.
-    unsafe {
-        if let Some(fill) = raw::RedisModule_GetRandomBytes {
-            fill(bytes.as_mut_ptr(), N);
+    static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    const MANY: usize = 1024;
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    if left.len() < N {
+        left.resize(MANY.max(N), 0);
+        if let Some(fill) = raw::RedisModule_GetRandomBytes.get() {
+            // SAFETY: it writes as many bytes as there are.
+            unsafe { fill(left.as_mut_ptr(), left.len()) };
         }
     }
+    let rest = left.len() - N;
+    let bytes = left[rest..].first_chunk().copied().unwrap_or([0; N]);
+    left.truncate(rest);
     bytes
-}
-
-type MustObey = unsafe extern "C" fn(*mut raw::RedisModuleCtx) -> c_int;
-
-type CreateString = unsafe extern "C" fn(
-    *mut raw::RedisModuleCtx,
-    *const c_char,
-    usize,
-) -> *mut raw::RedisModuleString;
-
-fn server_function_of_string() -> CreateString {
-    // SAFETY: read of a pointer that is set once, before any command is registered.
-    unsafe { server_function!(RedisModule_CreateString) }
 }
 
 /// # Safety

@@ -2,13 +2,11 @@
 
 use std::ffi::{CStr, CString, c_int};
 
-use valkey_module::raw;
-
 use super::call::{Call, log};
 use super::catch::caught;
 use super::description::describe;
 use super::load::Loader;
-use super::{FAILED, OK, respond, server_function};
+use super::{FAILED, OK, raw, respond, server_function};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 
@@ -55,6 +53,8 @@ pub(crate) trait Command {
     const NAME: &'static CStr;
     /// How many words it has; negative: as many at least.
     const ARITY: c_int;
+    /// The words after its name, as `COMMAND DOCS` tells them: see [`arguments`](super::arguments).
+    const WORDS: &'static CStr;
     /// What it does, in words.
     const SUMMARY: &'static CStr;
     /// What it does to its key, the first word after the name.
@@ -87,8 +87,7 @@ pub(super) fn exists(context: *mut raw::RedisModuleCtx, name: &CStr) -> bool {
     unsafe {
         let first = server_function!(RedisModule_CallReplyArrayElement)(reply, 0);
         let found = !first.is_null()
-            && server_function!(RedisModule_CallReplyType)(first) as isize
-                == raw::REDISMODULE_REPLY_ARRAY;
+            && server_function!(RedisModule_CallReplyType)(first) == raw::REDISMODULE_REPLY_ARRAY;
         server_function!(RedisModule_FreeCallReply)(reply);
         found
     }
@@ -132,7 +131,7 @@ fn register<C: Command>(
     // there are no categories of modules.
     unsafe {
         if let (Some(assign), Some(_)) =
-            (raw::RedisModule_SetCommandACLCategories, raw::RedisModule_AddACLCategory)
+            (raw::RedisModule_SetCommandACLCategories.get(), raw::RedisModule_AddACLCategory.get())
             && assign(command, categories.as_ptr()) != OK
         {
             log(context, c"notice", "a command could not be put into its categories");

@@ -5,11 +5,9 @@ use std::ops::RangeInclusive;
 use std::ptr::from_ref;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
-use valkey_module::raw;
-
 use super::call::bytes_of;
 use super::catch::caught;
-use super::{FAILED, OK, server_function};
+use super::{FAILED, OK, raw, server_function};
 
 /// What a setting counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,6 +107,8 @@ pub(crate) struct Configuration {
     pub(crate) numbers: &'static [&'static Setting],
     /// Probabilities.
     pub(crate) rates: &'static [&'static RateSetting],
+    /// Other names that a setting has among the arguments of the module, and its own.
+    pub(crate) other_names: &'static [(&'static str, &'static CStr)],
 }
 
 impl Configuration {
@@ -120,32 +120,43 @@ impl Configuration {
         arguments: &[&[u8]],
     ) -> Result<(), String> {
         let mut pairs = arguments.chunks_exact(2);
-        for setting in self.numbers {
-            register_number(context, setting, argument(arguments, setting.name)?)?;
-        }
-        for setting in self.rates {
-            register_rate(context, setting, argument(arguments, setting.name)?)?;
-        }
-        let known = |name: &[u8]| {
-            self.numbers.iter().any(|setting| setting.name.to_bytes() == name)
-                || self.rates.iter().any(|setting| setting.name.to_bytes() == name)
-        };
-        if let Some(pair) = pairs.find(|pair| !known(pair[0])) {
-            return Err(format!("unknown setting '{}'", pair[0].escape_ascii()));
+        let given: Vec<_> = pairs.by_ref().map(|pair| (self.name_of(pair[0]), pair[1])).collect();
+        let names = self.numbers.iter().map(|setting| setting.name);
+        let names: Vec<_> = names.chain(self.rates.iter().map(|setting| setting.name)).collect();
+        if let Some((name, _)) = given.iter().find(|(name, _)| !names.iter().any(|it| is(it, name)))
+        {
+            return Err(format!("unknown setting '{}'", name.escape_ascii()));
         }
         if let [name] = pairs.remainder() {
             return Err(format!("setting '{}' has no value", name.escape_ascii()));
+        }
+        for setting in self.numbers {
+            register_number(context, setting, argument(&given, setting.name)?)?;
+        }
+        for setting in self.rates {
+            register_rate(context, setting, argument(&given, setting.name)?)?;
         }
         // SAFETY: called once, while the module is loaded.
         let loaded = unsafe { server_function!(RedisModule_LoadConfigs)(context) };
         if loaded == OK { Ok(()) } else { Err("the server refused a setting".to_owned()) }
     }
+
+    /// The setting's own name.
+    fn name_of<'a>(&self, word: &'a [u8]) -> &'a [u8] {
+        let other =
+            self.other_names.iter().find(|(it, _)| word.eq_ignore_ascii_case(it.as_bytes()));
+        other.map_or(word, |(_, name)| name.to_bytes())
+    }
 }
 
-/// The value that stands behind the name.
-fn argument<'a>(arguments: &[&'a [u8]], name: &CStr) -> Result<Option<&'a str>, String> {
-    let found = arguments.chunks_exact(2).find(|pair| pair[0] == name.to_bytes());
-    let text = found.map(|pair| std::str::from_utf8(pair[1])).transpose();
+fn is(name: &CStr, word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(name.to_bytes())
+}
+
+/// The value that is given to the setting of this name.
+fn argument<'a>(given: &[(&[u8], &'a [u8])], name: &CStr) -> Result<Option<&'a str>, String> {
+    let found = given.iter().find(|(word, _)| is(name, word));
+    let text = found.map(|(_, value)| std::str::from_utf8(value)).transpose();
     text.map_err(|_| format!("setting {} is not text", name.to_string_lossy()))
 }
 

@@ -3,10 +3,9 @@
 use std::ffi::{CStr, c_int};
 use std::mem::{size_of, zeroed};
 
-use valkey_module::raw;
-
+use super::arguments::Arguments;
 use super::command::{Access, Command};
-use super::{OK, server_function};
+use super::{OK, raw, server_function};
 
 /// All parts are of the first version of the interface.
 static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {
@@ -49,22 +48,20 @@ pub(super) fn describe<C: Command>(command: *mut raw::RedisModuleCommand) -> boo
     info.since = SINCE.as_ptr();
     info.arity = C::ARITY;
     info.key_specs = keys.as_mut_ptr();
+    let mut arguments = Arguments::of(C::WORDS);
+    info.args = arguments.as_mut_ptr();
     // SAFETY: a command of this module, and a description that the server copies.
     unsafe { server_function!(RedisModule_SetCommandInfo)(command, &raw const info) == OK }
 }
 
 /// Keys from word `first` on: one, or with `last` -1 all.
-fn key_spec(flags: u32, first: c_int, last: c_int) -> raw::RedisModuleCommandKeySpec {
+fn key_spec(flags: u64, first: c_int, last: c_int) -> raw::RedisModuleCommandKeySpec {
     // SAFETY: all zeros are a description in which nothing is given yet.
     let mut spec: raw::RedisModuleCommandKeySpec = unsafe { zeroed() };
-    spec.flags = u64::from(flags);
-    spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-    spec.bs.index.pos = first;
-    spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-    spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-        lastkey: last,
-        keystep: 1,
-        limit: 0,
-    };
+    spec.flags = flags;
+    spec.begin_search_type = raw::REDISMODULE_KSPEC_BS_INDEX;
+    spec.begin_search.index = first;
+    spec.find_keys_type = raw::REDISMODULE_KSPEC_FK_RANGE;
+    spec.range = raw::KeyRange { lastkey: last, keystep: 1, limit: 0 };
     spec
 }

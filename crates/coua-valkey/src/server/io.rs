@@ -6,11 +6,9 @@
 use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
-use valkey_module::raw;
-
-use super::server_function;
-use crate::peer::{Source, Unreadable};
+use super::{raw, server_function};
 use crate::pieces::Pieces;
+use coua_redisbloom::{Source, Unreadable};
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;
@@ -92,7 +90,7 @@ impl RdbReader {
             let context = server_function!(RedisModule_GetContextFromIO)(self.io);
             server_function!(RedisModule_GetContextFlags)(context)
         };
-        flags & bound.cast_signed() == 0
+        flags & bound == 0
     }
 
     fn check(&self) -> io::Result<()> {

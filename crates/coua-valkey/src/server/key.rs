@@ -3,29 +3,29 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 
-use valkey_module::raw;
-
 use super::native::NativeType;
-use super::{Call, OK, server_function};
+use super::{Call, OK, raw, server_function};
 use crate::refusal::Refusal;
 
 /// A key that is open while a command runs. Its value, if there is one, is a `T`.
-pub(crate) struct Key<'a, T> {
+pub(crate) struct Key<'a, T: NativeType> {
     context: *mut raw::RedisModuleCtx,
     raw: *mut raw::RedisModuleKey,
     name: *mut raw::RedisModuleString,
+    /// Bytes of the value before it was changed, if it was.
+    bytes_before: Option<usize>,
     value: PhantomData<(&'a (), T)>,
 }
 
 impl Call<'_> {
     /// Opens the key that is the word with this number, to read.
     pub(crate) fn key<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
-        self.open(word, raw::REDISMODULE_READ.cast_signed())
+        self.open(word, raw::REDISMODULE_READ)
     }
 
     /// Opens the key that is the word with this number, to change.
     pub(crate) fn key_to_change<T: NativeType>(&self, word: usize) -> Result<Key<'_, T>, Refusal> {
-        self.open(word, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed())
+        self.open(word, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE)
     }
 
     fn open<T: NativeType>(&self, word: usize, mode: c_int) -> Result<Key<'_, T>, Refusal> {
@@ -33,7 +33,7 @@ impl Call<'_> {
         // SAFETY: context and name are valid while the command runs; a key opened for reading may be
         // null if it is missing.
         let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
-        let key = Key { context: self.context, raw: raw.cast(), name, value: PhantomData };
+        let key = Key { context: self.context, raw, name, bytes_before: None, value: PhantomData };
         if key.is_of_other_type() { Err(Refusal::WrongType) } else { Ok(key) }
     }
 }
@@ -42,7 +42,7 @@ impl<T: NativeType> Key<'_, T> {
     fn is_empty(&self) -> bool {
         // SAFETY: an open key, or null, which the function knows.
         let kind = unsafe { server_function!(RedisModule_KeyType)(self.raw) };
-        kind as isize == raw::REDISMODULE_KEYTYPE_EMPTY
+        kind == raw::REDISMODULE_KEYTYPE_EMPTY
     }
 
     fn is_of_other_type(&self) -> bool {
@@ -68,6 +68,7 @@ impl<T: NativeType> Key<'_, T> {
 
     /// The value, to be changed.
     pub(crate) fn value_mut(&mut self) -> Option<&mut T> {
+        self.bytes_before = self.bytes_before.or(self.value().map(T::memory_bytes));
         // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of the
         // key makes this the only reference. (A command that opens a key twice reads one before it
         // changes the other.)
@@ -101,7 +102,7 @@ impl<T: NativeType> Key<'_, T> {
             server_function!(RedisModule_SignalModifiedKey)(self.context, self.name);
             server_function!(RedisModule_NotifyKeyspaceEvent)(
                 self.context,
-                raw::REDISMODULE_NOTIFY_MODULE as c_int,
+                raw::REDISMODULE_NOTIFY_MODULE,
                 event.as_ptr(),
                 self.name,
             );
@@ -109,8 +110,11 @@ impl<T: NativeType> Key<'_, T> {
     }
 }
 
-impl<T> Drop for Key<'_, T> {
+impl<T: NativeType> Drop for Key<'_, T> {
     fn drop(&mut self) {
+        if let (Some(before), Some(value)) = (self.bytes_before, self.value()) {
+            T::slot().has_resized(before, value.memory_bytes());
+        }
         // SAFETY: opened in `open`, closed only here; null is allowed.
         unsafe { server_function!(RedisModule_CloseKey)(self.raw) };
     }

@@ -1,13 +1,13 @@
 //! The module is loaded.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::panic;
-
-use valkey_module::raw;
 
 use super::call::{bytes_of, log};
 use super::catch::caught;
-use super::{FAILED, OK, command, info, server_function};
+use super::configuration::Configuration;
+use super::info::InfoSection;
+use super::{FAILED, OK, command, info, raw, server_function};
 
 /// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
 /// all, and keeps them.
@@ -30,7 +30,7 @@ impl Loader {
     pub(crate) fn category(&self, name: &CStr) {
         // SAFETY: the function came with Redis 7.4 and Valkey 8; a C string, which the server copies.
         unsafe {
-            if let Some(add) = raw::RedisModule_AddACLCategory
+            if let Some(add) = raw::RedisModule_AddACLCategory.get()
                 && add(self.context, name.as_ptr()) != OK
             {
                 log(self.context, c"notice", "a category of access control is there already");
@@ -39,32 +39,36 @@ impl Loader {
     }
 }
 
-/// The module's name, which is global on a server.
-const NAME: &CStr = c"coua";
+/// A module: what the server is told when it is loaded.
+pub(crate) struct ModuleSpec {
+    /// Its name, which is global on a server.
+    pub(crate) name: &'static CStr,
+    /// What `MODULE LIST` tells.
+    pub(crate) version: c_int,
+    /// Its commands.
+    pub(crate) families: &'static [Family],
+    /// Its settings.
+    pub(crate) configuration: &'static Configuration,
+    /// What it tells in the answer to `INFO`.
+    pub(crate) info: InfoSection,
+}
 
-/// Called by the server, first of all.
+/// Loads a module.
 ///
 /// # Safety
 ///
-/// Only the server calls it.
-#[unsafe(no_mangle)]
-#[expect(unreachable_pub, reason = "the server looks for it by its name")]
-pub unsafe extern "C" fn RedisModule_OnLoad(
-    context: *mut raw::RedisModuleCtx,
-    words: *mut *mut raw::RedisModuleString,
+/// The arguments are those with which the server has called `RedisModule_OnLoad`.
+pub(crate) unsafe fn load_module(
+    spec: &'static ModuleSpec,
+    context: *mut c_void,
+    words: *mut *mut c_void,
     count: c_int,
 ) -> c_int {
+    let context: *mut raw::RedisModuleCtx = context.cast();
     // Nothing is allocated before this: the allocator would not be the server's.
     // SAFETY: the context is the server's.
-    let initialized = unsafe {
-        raw::Export_RedisModule_Init(
-            context,
-            NAME.as_ptr(),
-            crate::module::VERSION,
-            raw::REDISMODULE_APIVER_1.cast_signed(),
-        )
-    };
-    if initialized != OK {
+    let initialized = unsafe { raw::initialize(context, spec.name, spec.version) };
+    if !initialized {
         // The server has given its functions then, and refused the name.
         let why = "the module is not loaded: a module named coua is there already";
         caught((), || log(context, c"warning", why));
@@ -74,8 +78,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         let count = usize::try_from(count).unwrap_or(0);
         // SAFETY: as many strings of the server as it says, which live during this call.
         let arguments: Vec<&[u8]> =
-            (0..count).map(|number| unsafe { bytes_of(*words.add(number)) }).collect();
-        load(context, &arguments)
+            (0..count).map(|number| unsafe { bytes_of((*words.add(number)).cast()) }).collect();
+        load(spec, context, &arguments)
     });
     match loaded {
         Ok(()) => OK,
@@ -88,21 +92,17 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 
 /// The option that lets slots of a cluster be moved while they are in use, if the server has it: Valkey
 /// since 9. It moves keys as an append-only file does. Redis may mean something else by the same bit.
-fn slot_migration() -> u32 {
-    let mut options: Option<unsafe extern "C" fn() -> c_int> = None;
-    // SAFETY: asks for a function by its name, which is only there, and of this type, in Valkey.
-    unsafe {
-        server_function!(RedisModule_GetApi)(
-            c"ValkeyModule_GetModuleOptionsAll".as_ptr(),
-            (&raw mut options).cast(),
-        );
-        options.map_or(0, |options| {
-            options().cast_unsigned() & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
-        })
-    }
+fn slot_migration() -> c_int {
+    // SAFETY: a function without arguments.
+    let known = raw::ValkeyModule_GetModuleOptionsAll.get().map_or(0, |all| unsafe { all() });
+    known & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
 }
 
-fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), String> {
+fn load(
+    spec: &'static ModuleSpec,
+    context: *mut raw::RedisModuleCtx,
+    arguments: &[&[u8]],
+) -> Result<(), String> {
     panic::set_hook(Box::new(|panic| {
         // The server's own crash report follows if the panic is in the server's way.
         log(std::ptr::null_mut(), c"warning", &format!("a defect of the module coua: {panic}"));
@@ -114,11 +114,11 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
             // A replica may answer from its old data while it loads new: values share nothing.
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
             | slot_migration();
-        server_function!(RedisModule_SetModuleOptions)(context, options.cast_signed());
+        server_function!(RedisModule_SetModuleOptions)(context, options);
     }
     coua::avoid_huge_pages();
     let loader = Loader { context };
-    for family in crate::module::FAMILIES {
+    for family in spec.families {
         if command::exists(context, family.probe) {
             let name = family.name;
             log(
@@ -130,8 +130,8 @@ fn load(context: *mut raw::RedisModuleCtx, arguments: &[&[u8]]) -> Result<(), St
         }
         (family.add)(&loader)?;
     }
-    crate::settings::CONFIGURATION.register(context, arguments)?;
-    if info::register(context) {
+    spec.configuration.register(context, arguments)?;
+    if info::register(context, spec.info) {
         Ok(())
     } else {
         Err("its section of INFO cannot be registered".to_owned())

@@ -10,6 +10,7 @@
 #![expect(unsafe_code, reason = "calls C functions, and is called by them")]
 
 mod allocator;
+mod arguments;
 mod call;
 mod catch;
 mod command;
@@ -20,18 +21,17 @@ mod io;
 mod key;
 mod load;
 mod native;
+mod raw;
 mod respond;
 
+pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
 pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
-pub(crate) use info::InfoSection;
 pub(crate) use io::{AppendOnly, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use load::{Family, Loader};
+pub(crate) use load::{Family, Loader, ModuleSpec, load_module};
 pub(crate) use native::{NativeType, TypeSlot};
-
-use valkey_module::raw;
 
 /// A function of the server's interface, which is there once the module is initialized.
 ///
@@ -39,13 +39,14 @@ use valkey_module::raw;
 /// are asked for with `if let`.
 macro_rules! server_function {
     ($name:ident) => {
-        valkey_module::raw::$name
+        crate::server::raw::$name
+            .get()
             .expect(concat!("servers since version 7 have ", stringify!($name)))
     };
 }
 pub(crate) use server_function;
 
 /// What the server's functions mean by success.
-const OK: std::ffi::c_int = raw::REDISMODULE_OK as std::ffi::c_int;
+const OK: std::ffi::c_int = raw::REDISMODULE_OK;
 /// And by failure.
-const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR as std::ffi::c_int;
+const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR;

@@ -4,25 +4,28 @@ use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use valkey_module::raw;
-
 use super::call::{bytes_of, log};
 use super::catch::caught;
 use super::io::{self, AppendOnly, RdbReader};
 use super::load::Loader;
-use super::{FAILED, OK, server_function};
+use super::{FAILED, OK, raw, server_function};
 use crate::refusal::LoadRefusal;
 
 /// Where the server's name for a type is kept, and how many values of it there are.
 pub(crate) struct TypeSlot {
     name: AtomicPtr<raw::RedisModuleType>,
     values: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl TypeSlot {
     /// For a type that the server does not know yet.
     pub(crate) const fn new() -> Self {
-        Self { name: AtomicPtr::new(std::ptr::null_mut()), values: AtomicU64::new(0) }
+        Self {
+            name: AtomicPtr::new(std::ptr::null_mut()),
+            values: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn pointer(&self) -> *mut raw::RedisModuleType {
@@ -34,9 +37,24 @@ impl TypeSlot {
         self.values.load(Ordering::Relaxed)
     }
 
+    /// Bytes of memory of all values.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A value that took `before` bytes takes `now`.
+    pub(super) fn has_resized(&self, before: usize, now: usize) {
+        if before != now {
+            // Modulo 2^64: the sum is right when all is told.
+            let difference = (now as u64).wrapping_sub(before as u64);
+            self.bytes.fetch_add(difference, Ordering::Relaxed);
+        }
+    }
+
     /// Gives a value to the server.
-    pub(super) fn give<T>(&self, value: T) -> *mut T {
+    pub(super) fn give<T: NativeType>(&self, value: T) -> *mut T {
         self.values.fetch_add(1, Ordering::Relaxed);
+        self.has_resized(0, value.memory_bytes());
         Box::into_raw(Box::new(value))
     }
 
@@ -45,10 +63,11 @@ impl TypeSlot {
     /// # Safety
     ///
     /// The pointer came from `give`, or was moved by `defrag`, and nobody uses it any more.
-    pub(super) unsafe fn take<T>(&self, value: *mut T) {
+    pub(super) unsafe fn take<T: NativeType>(&self, value: *mut T) {
         self.values.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as the caller promises.
-        drop(unsafe { Box::from_raw(value) });
+        let value = unsafe { Box::from_raw(value) };
+        self.has_resized(value.memory_bytes(), 0);
     }
 }
 
@@ -91,7 +110,7 @@ impl Loader {
 
 fn create_type<T: NativeType>(context: *mut raw::RedisModuleCtx) -> bool {
     let mut methods = raw::RedisModuleTypeMethods {
-        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        version: raw::REDISMODULE_TYPE_METHOD_VERSION,
         rdb_load: Some(load::<T>),
         rdb_save: Some(save::<T>),
         aof_rewrite: Some(rewrite::<T>),

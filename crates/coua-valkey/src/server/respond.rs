@@ -2,9 +2,7 @@
 
 use std::ffi::{CStr, CString, c_int, c_long};
 
-use valkey_module::raw;
-
-use super::{Call, server_function};
+use super::{Call, raw, server_function};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 
@@ -46,6 +44,15 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
                 for reply in replies {
                     send(call, reply);
                 }
+            }
+            Reply::Field(name, value) => {
+                if call.is_resp3() {
+                    server_function!(RedisModule_ReplyWithMap)(context, 1);
+                    simple(context, name);
+                } else {
+                    array(context, 1);
+                }
+                send(call, value);
             }
             Reply::Map(fields) => {
                 server_function!(RedisModule_ReplyWithMap)(context, length_of(fields));

@@ -12,8 +12,8 @@ use super::OwnFilter;
 use crate::pieces::Pieces;
 use crate::refusal::{LoadRefusal, Refusal};
 
-/// Bytes of a chunk.
-const CHUNK: usize = 16 << 20;
+/// Bytes of a chunk. Servers may be set to end connections with commands or answers above 1 MiB.
+pub(super) const CHUNK: usize = 512 << 10;
 /// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
 /// the first segment (docs/format.md, sections 1 and 2) are 4.2 kB more than the segments' own.
 pub(super) const FRONT: u64 = 16 << 10;
@@ -264,8 +264,8 @@ mod tests {
 
     fn filter(items: u32) -> OwnCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
-        let mut own =
-            Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap().build().unwrap();
+        let blueprint = Request::of_reserve(&words).unwrap().complete([7; 16]).unwrap();
+        let mut own = OwnCuckoo::of(blueprint).unwrap();
         let keys: Vec<[u8; 4]> = (0..items).map(u32::to_le_bytes).collect();
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
         own.insert(&keys, Copies::Add, None);

@@ -7,6 +7,10 @@ use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Call, Key, Word, random_bytes};
+use crate::settings::key_memory_limit_of;
+
+/// Of filters from this size on the server is asked whether it has memory for them: it takes a while to tell.
+const LARGE: u64 = 1 << 20;
 
 /// How filters of a kind are created.
 pub(crate) trait Creates: Kind {
@@ -56,10 +60,15 @@ pub(super) fn create<K: Creates>(
     key: &mut Key<'_, Value<K>>,
     request: &K::Request,
 ) -> Result<(), Refusal> {
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let (own, text) = K::build(request, random_bytes(), limit)?;
     if let Some(limit) = limit.filter(|&limit| own.memory_bytes() > limit) {
         return Err(Refusal::KeyMemory { limit });
+    }
+    // Memory that nobody has touched yet is given back at once.
+    let is_large = own.memory_bytes() >= LARGE;
+    if is_large && call.memory_left().is_some_and(|left| own.memory_bytes() > left) {
+        return Err(Refusal::NoMemoryToCreate);
     }
     key.set(Value::Own(own))?;
     let mut words = vec![Word::Same(1)];

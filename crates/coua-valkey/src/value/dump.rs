@@ -1,13 +1,14 @@
 //! SCANDUMP and LOADCHUNK, for both kinds of filters.
 
-use super::chunks::{Position, chunk_behind};
-use super::{ImportedFilter as _, Incomplete, Kind, OwnFilter as _, Value};
+use super::chunks::{CHUNK, Position, chunk_behind};
+use super::image::begins_image;
+use super::{ImportedFilter, Incomplete, Kind, OwnFilter as _, Value};
 use crate::parse::integer;
-use crate::peer::LoadError;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
-use crate::settings::limits;
+use crate::settings::{key_memory_limit_of, limits};
+use coua_redisbloom::{Chunk, ChunkError, LoadError};
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;
@@ -25,16 +26,27 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     let &[_, _, position, chunk] = call.words() else { return Err(Refusal::Arity) };
     let position = integer(position).filter(|&position| position > 0).ok_or(Refusal::Position)?;
     let mut key = call.key_to_change::<Value<K>>(1)?;
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     match key.value_mut() {
         None => {
-            key.set(Value::<K>::begun(position, chunk, limit)?)?;
+            key.set(Value::<K>::begun(position, chunk, limit, || call.memory_left())?)?;
         }
         Some(value) => value.load_chunk(position, chunk, limit)?,
     }
     key.has_changed(K::LOADED);
     call.replicate_as_called();
     Ok(Reply::Ok)
+}
+
+/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
+pub(super) fn piece_of(
+    filter: &impl ImportedFilter,
+    position: i64,
+) -> Result<Option<Chunk<'_>>, ChunkError> {
+    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
+        let taken = bytes.len().min(CHUNK);
+        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
+    }))
 }
 
 impl<K: Kind> Value<K> {
@@ -49,7 +61,7 @@ impl<K: Kind> Value<K> {
             },
             Self::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
             Self::Imported(imported) => {
-                let chunk = imported.chunk(position).map_err(|_| Refusal::Position)?;
+                let chunk = piece_of(imported, position).map_err(|_| Refusal::Position)?;
                 Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
             }
             Self::Incomplete(_) => Err(Refusal::Incomplete),
@@ -57,7 +69,15 @@ impl<K: Kind> Value<K> {
     }
 
     /// The value that begins with this chunk.
-    pub(crate) fn begun(position: i64, chunk: &[u8], limit: Option<u64>) -> Result<Self, Refusal> {
+    ///
+    /// `memory_left` tells how much the server may still take: a header of the other module stands for memory
+    /// that no chunk has justified yet.
+    pub(crate) fn begun(
+        position: i64,
+        chunk: &[u8],
+        limit: Option<u64>,
+        memory_left: impl FnOnce() -> Option<u64>,
+    ) -> Result<Self, Refusal> {
         if K::Own::is_begun(chunk) {
             let position = Position::decode(position).ok_or(Refusal::Position)?;
             let mut incomplete = Incomplete::default();
@@ -67,15 +87,19 @@ impl<K: Kind> Value<K> {
             });
         }
         if position != HEADER {
-            return Err(Refusal::NotFound);
+            // Damaged, or a later chunk of a filter that is not there.
+            return Err(if begins_image(chunk) { Refusal::Header } else { Refusal::NotFound });
         }
-        let imported =
-            K::Imported::of_header(chunk, &limits(limit)).map_err(|error| match error {
-                LoadError::TooLarge(large) => Refusal::KeyMemory { limit: large.limit },
-                LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
-                LoadError::Length { .. } => Refusal::Header,
-                _ => Refusal::NotCreated,
-            })?;
+        let mut limits = limits(limit);
+        limits.bytes = limits.bytes.min(memory_left().unwrap_or(u64::MAX));
+        let imported = K::Imported::of_header(chunk, &limits).map_err(|error| match error {
+            LoadError::TooLarge(large) if Some(large.limit) == limit => {
+                Refusal::KeyMemory { limit: large.limit }
+            }
+            LoadError::TooLarge(_) | LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
+            LoadError::Length { .. } => Refusal::Header,
+            _ => Refusal::NotCreated,
+        })?;
         Ok(Self::Imported(imported))
     }
 

@@ -4,6 +4,12 @@ use coua::KeyHasher;
 
 /// The first bytes of every image.
 pub(crate) const MAGIC: [u8; 8] = *b"CouaKey1";
+/// Whether these bytes look like the beginning of an image, though some of them may be damaged.
+pub(crate) fn begins_image(bytes: &[u8]) -> bool {
+    let alike = bytes.iter().zip(MAGIC).filter(|&(&found, expected)| found == expected);
+    alike.count() * 2 > MAGIC.len()
+}
+
 /// The hash of all filters of this module.
 pub(crate) const SIPHASH_1_3: u32 = 2;
 

@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 
 use super::ImportedFilter;
-use crate::peer::{Chunk, ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo};
 use crate::server::RdbReader;
+use coua_redisbloom::{Chunk, ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo};
 
 macro_rules! imported_filter {
     ($filter:ty, $pieces:ident) => {

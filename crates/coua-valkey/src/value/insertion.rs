@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use super::Value;
 use super::creation::{Creates, create};
+use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -96,8 +97,15 @@ impl<K: Creates> Insertion<K> {
             create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
         let value = key.value_mut().ok_or(Refusal::Defect)?;
+        let pieces = value.pieces();
         let outcomes = insert(value, &call.words()[self.first..])?;
+        if value.pieces() > pieces {
+            counters::GROWTHS.add(1);
+        }
         let inserted = self.replicate(call, &outcomes, rest);
+        counters::INSERTED.add(inserted as u64);
+        let refused = outcomes.iter().filter(|it| matches!(it, Outcome::Refused(_))).count();
+        counters::REFUSED.add(refused as u64);
         if inserted > 0 {
             key.has_changed(added);
         } else if is_new {

@@ -12,16 +12,18 @@ pub(crate) mod insertion;
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use charge::Charge;
 use chunks::FRONT;
 pub(crate) use chunks::Incomplete;
 pub(crate) use creation::Creates;
 
-use crate::peer::{self, Chunk, ChunkError, Limits};
 use crate::refusal::{LoadRefusal, Refusal};
-use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, random_bytes};
+use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes, random_bytes};
 use crate::settings::{key_memory_limit, limits};
+use coua_redisbloom::{self as peer, Chunk, ChunkError, Limits};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
 /// from 0 on; 1023 is the last that there is.
@@ -36,7 +38,14 @@ const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 /// What a filter begins to count its changes from: another number each time that one is made or read, so
 /// that a dump does not go on in another filter than it began in.
 pub(crate) fn first_change() -> u64 {
-    u64::from_le_bytes(random_bytes())
+    /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    static RANDOM: OnceLock<u64> = OnceLock::new();
+    static FILTERS: AtomicU64 = AtomicU64::new(0);
+    let number = FILTERS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP);
+    let random = RANDOM.get_or_init(|| u64::from_le_bytes(random_bytes()));
+    // Positions show the lowest bits, and the highest of a product are the most varied.
+    number.wrapping_add(*random).rotate_left(16)
 }
 
 /// A filter of this module as the value of a key.
@@ -65,10 +74,8 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     /// Bytes of memory, the same in a copy.
     fn memory_bytes(&self) -> u64;
 
-    /// Bytes of memory beside those, for what is to come.
-    fn spare_bytes(&self) -> u64 {
-        0
-    }
+    /// Bytes that the allocator has given for them, without the value's own.
+    fn allocated_bytes(&self) -> u64;
 
     /// How many pieces of memory it consists of.
     fn pieces(&self) -> usize;
@@ -144,12 +151,26 @@ impl<K: Kind> Value<K> {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes that the allocator has given for it, with what the server has for every value of a module.
     pub(crate) fn bytes(&self) -> u64 {
+        const OF_SERVER: u64 = 2 * 16;
+        OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()
+    }
+
+    /// How many pieces of memory it consists of: more when it has grown.
+    pub(crate) fn pieces(&self) -> usize {
         match self {
-            Self::Own(own) => own.memory_bytes() + own.spare_bytes(),
+            Self::Own(own) => own.pieces(),
+            Self::Imported(imported) => imported.pieces(),
+            Self::Incomplete(_) => 1,
+        }
+    }
+
+    fn contents_bytes(&self) -> u64 {
+        match self {
+            Self::Own(own) => own.allocated_bytes(),
             Self::Imported(imported) => imported.memory_bytes(),
-            Self::Incomplete(incomplete) => size_of::<Self>() as u64 + incomplete.len(),
+            Self::Incomplete(incomplete) => incomplete.len(),
         }
     }
 
@@ -219,7 +240,7 @@ impl<K: Kind> NativeType for Value<K> {
             Self::Imported(imported) => {
                 out.call(K::LOAD_COMMAND, 1, &imported.header());
                 let mut position = 1;
-                while let Ok(Some(chunk)) = imported.chunk(position) {
+                while let Ok(Some(chunk)) = dump::piece_of(imported, position) {
                     out.call(K::LOAD_COMMAND, chunk.next, chunk.bytes);
                     position = chunk.next;
                 }
@@ -233,13 +254,8 @@ impl<K: Kind> NativeType for Value<K> {
     }
 
     fn free_effort(&self) -> usize {
-        let pieces = match self {
-            Self::Own(own) => own.pieces(),
-            Self::Imported(imported) => imported.pieces(),
-            Self::Incomplete(_) => 1,
-        };
         // A large piece has many pages to give back.
-        pieces.max(self.bytes() as usize / BYTES_PER_EFFORT)
+        self.pieces().max(self.bytes() as usize / BYTES_PER_EFFORT)
     }
 
     fn copy(&self) -> Option<Self> {

@@ -48,6 +48,8 @@ fn reserve(kind: Kind) {
         BF.RESERVE a 0.01 1000 -> -ERR item exists
         BF.RESERVE b 0.001 1000 EXPANSION 4 -> +OK
         BF.RESERVE c 1e-6 1 NONSCALING -> +OK
+        BF.RESERVE e 0.01 100 EXPANSION 0 -> +OK
+        BF.INFO e EXPANSION -> [$-1] | {+Expansion rate _}
         bf.reserve d 0.5 1000 nonscaling -> +OK
         BF.INFO a -> [+Capacity :1000 +Size :* +Number of filters :1 +Number of items inserted :0 +Expansion rate :2] | {+Capacity :1000, +Size :*, +Number of filters :1, +Number of items inserted :0, +Expansion rate :2}
         BF.INFO b -> [*+Expansion rate :4] | {*+Expansion rate :4}
@@ -68,6 +70,10 @@ fn insert(kind: Kind) {
         BF.INFO b -> [+Capacity :500 *+Expansion rate :3] | {+Capacity :500, *+Expansion rate :3}
         BF.INSERT c NONSCALING CAPACITY 5 ITEMS x -> [:1] | [#t]
         BF.INFO c -> [+Capacity :5 *+Expansion rate $-1] | {+Capacity :5, *+Expansion rate _}
+        BF.INSERT o NONSCALING EXPANSION 4 ITEMS a -> [:1] | [#t]
+        BF.INFO o EXPANSION -> [$-1] | {+Expansion rate _}
+        BF.INSERT p EXPANSION 0 ITEMS a -> [:1] | [#t]
+        BF.INFO p EXPANSION -> [$-1] | {+Expansion rate _}
         BF.INSERT d ITEMS NOCREATE ITEMS ERROR -> [:1 :1 :1] | [#t #t #t]
         BF.INFO d -> [+Capacity :100 *+Expansion rate :2] | {+Capacity :100, *+Expansion rate :2}
         # A filter that could not reach so many items at its rate is not made.
@@ -82,11 +88,16 @@ fn information(kind: Kind) {
         "
         BF.RESERVE b 0.01 1000 -> +OK
         BF.MADD b x y -> [:1 :1] | [#t #t]
-        BF.INFO b CAPACITY -> *:1000*
-        BF.INFO b Size -> *:*
-        BF.INFO b FILTERS -> *:1*
-        BF.INFO b items -> *:2*
-        BF.INFO b EXPANSION -> *:2*
+        BF.INFO b CAPACITY -> [:1000] | {+Capacity :1000}
+        BF.INFO b Size -> [:*] | {+Size :*}
+        BF.INFO b FILTERS -> [:1] | {+Number of filters :1}
+        BF.INFO b items -> [:2] | {+Number of items inserted :2}
+        BF.INFO b EXPANSION -> [:2] | {+Expansion rate :2}
+        BF.RESERVE n 0.01 1000 NONSCALING -> +OK
+        BF.INFO n EXPANSION -> [$-1] | {+Expansion rate _}
+        BF.DEBUG b -> [\"size:2\" \"bytes:* bits:* hashes:8 hashwidth:64 capacity:1000 size:2 ratio:0.005\"]
+        BF.DEBUG n -> [\"size:0\" \"bytes:* bits:* hashes:7 hashwidth:64 capacity:1000 size:0 ratio:0.01\"]
+        BF.DEBUG none -> -ERR not found
         BF.INFO b nonsense -> -*
         BF.INFO none -> -ERR not found
         BF.INFO none CAPACITY -> -ERR not found
@@ -119,6 +130,7 @@ fn argument_counts(kind: Kind) {
         ("bf.mexists", &["", "b"]),
         ("bf.card", &["", "b x"]),
         ("bf.info", &["", "b items x"]),
+        ("bf.debug", &["", "b x"]),
         ("bf.scandump", &["", "b", "b 0 0"]),
         ("bf.loadchunk", &["", "b", "b 1", "b 1 data more"]),
     ];
@@ -149,7 +161,6 @@ fn numbers_and_words(kind: Kind) {
         BF.INSERT b EXPANSION x ITEMS a -> -Bad expansion
         BF.INSERT b nonsense ITEMS a -> -*nonsense*
         BF.INSERT b E 0.1 ITEMS a -> -*'E'*
-        BF.INSERT b EXPANSION 2 NONSCALING ITEMS a -> -Nonscaling filters cannot expand
         BF.INSERT b ERROR 0 ITEMS a -> -*
         BF.INSERT b CAPACITY 0 ITEMS a -> -*
         BF.SCANDUMP none 0 -> -ERR not found

@@ -14,12 +14,15 @@ on_both!(
     another_filter_while_dumped,
     not_changed_while_dumped,
     wrong_chunks,
+    a_damaged_first_chunk,
+    servers_with_narrow_limits,
     chunks_of_two_filters,
     loading_is_all_or_nothing
 );
 
-/// No chunk is larger: clients and proxies have limits.
-const MOST: usize = 16 << 20;
+/// No chunk is larger: servers may be set to refuse commands above 1 MiB, and to drop clients that have more to
+/// read.
+const MOST: usize = (1 << 20) - 1024;
 
 /// The position behind a chunk, and its bytes.
 pub(crate) type Chunk = (String, Vec<u8>);
@@ -209,6 +212,35 @@ fn wrong_chunks(kind: Kind) {
     assert_eq!(digest(&mut client, "loaded"), digest(&mut client, "one"));
     let (last, bytes) = chunks.last().unwrap();
     refused(&mut client, last, bytes);
+}
+
+/// It is no chunk of a filter that is missing.
+fn a_damaged_first_chunk(kind: Kind) {
+    let (server, [chunks, _]) = two_filters(kind);
+    let mut client = server.client();
+    let (position, chunk) = &chunks[0];
+    for at in [0, 7, 20, 60] {
+        let mut damaged = chunk.clone();
+        damaged[at] ^= 0x55;
+        let reply = load(&mut client, "loaded", &(position.clone(), damaged));
+        assert_eq!(reply.to_string(), "-Invalid header", "byte {at}");
+    }
+    assert_eq!(load(&mut client, "loaded", &chunks[1]).to_string(), "-ERR not found");
+}
+
+/// A server may drop clients with more than 1 MiB to read, and commands of more.
+fn servers_with_narrow_limits(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE f 4000000");
+    zoo::insert(&mut client, "f", 0..1_000);
+    client.good("CONFIG SET proto-max-bulk-len 1mb");
+    client.call(&["CONFIG", "SET", "client-output-buffer-limit", "normal 1mb 1mb 1"]);
+    let mut client = server.client();
+    for chunk in scan(&mut client, "f") {
+        assert_eq!(load(&mut client, "loaded", &chunk).to_string(), "+OK");
+    }
+    assert_eq!(digest(&mut client, "loaded"), digest(&mut client, "f"));
 }
 
 fn chunks_of_two_filters(kind: Kind) {

@@ -14,6 +14,7 @@ on_both!(
     module_list,
     section_of_info,
     access_control,
+    documented_words,
 );
 
 fn settings(kind: Kind) {
@@ -54,9 +55,16 @@ fn settings_of_the_command_line(kind: Kind) {
 }
 
 fn arguments_of_the_module(kind: Kind) {
-    let server = Server::with(kind, &["cf-bucket-size", "4", "bf-error-rate", "0.25"]);
+    // Those of RedisBloom have names of their own.
+    let theirs = ["ERROR_RATE", "0.25", "initial_size", "300", "CF_MAX_EXPANSIONS", "3"];
+    let server = Server::with(kind, &[&["cf-bucket-size", "4"], theirs.as_slice()].concat());
     let mut client = server.client();
-    for (name, value) in [("cf-bucket-size", "4"), ("bf-error-rate", "0.25")] {
+    for (name, value) in [
+        ("cf-bucket-size", "4"),
+        ("bf-error-rate", "0.25"),
+        ("bf-initial-size", "300"),
+        ("cf-max-expansions", "3"),
+    ] {
         let found = client.good(&format!("CONFIG GET coua.{name}"));
         assert_eq!(found.elements()[1].bytes(), value.as_bytes(), "{name}");
     }
@@ -124,6 +132,88 @@ fn section_of_info(kind: Kind) {
         let lines: Vec<_> = info.lines().filter(|line| line.starts_with("coua_")).collect();
         assert!(!lines.is_empty(), "INFO {section} says nothing of the module:\n{info}");
     }
+    client.good("FLUSHALL SYNC");
+    let told = |client: &mut Client| {
+        let info = client.good("INFO coua");
+        let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+        let number = |name: &str| {
+            let name = format!("coua_{name}:");
+            let found = info.lines().find_map(|line| line.strip_prefix(&name));
+            found.unwrap_or_else(|| panic!("{name} in {info}")).parse::<i64>().unwrap()
+        };
+        let cuckoo = [number("cuckoo_filters"), number("cuckoo_bytes")];
+        let bloom = [number("bloom_filters"), number("bloom_bytes")];
+        let counts = ["items_inserted", "items_removed", "items_refused", "growths"].map(number);
+        (cuckoo, bloom, counts)
+    };
+    let before = told(&mut client);
+    assert_eq!((before.0, before.1), ([0, 0], [0, 0]));
+    client.good("CF.RESERVE fixed 8 EXPANSION 0");
+    for command in ["CF.MADD fixed", "CF.MADD grows", "BF.MADD bloom"] {
+        client.good(&zoo::with_items(command, 0..50_000));
+    }
+    client.good("CF.DEL grows 1");
+    client.good("COPY grows copied");
+    let usage = |client: &mut Client, keys: [&str; 3]| -> i64 {
+        let usage = |key: &&str| client.run(&format!("MEMORY USAGE {key}"));
+        let usage = keys.iter().map(usage).collect::<Vec<_>>();
+        usage.iter().map(|reply| if let Value::Integer(bytes) = reply { *bytes } else { 0 }).sum()
+    };
+    let after = told(&mut client);
+    // The server adds the keys.
+    let cuckoo = usage(&mut client, ["fixed", "grows", "copied"]);
+    assert!((after.0[1]..after.0[1] + 300).contains(&cuckoo), "{cuckoo} {after:?}");
+    let bloom = usage(&mut client, ["bloom", "none", "none"]);
+    assert!((after.1[1]..after.1[1] + 100).contains(&bloom), "{bloom} {after:?}");
+    assert_eq!((after.0[0], after.1[0]), (3, 1));
+    let [inserted, removed, refused, growths] =
+        [0, 1, 2, 3].map(|place| after.2[place] - before.2[place]);
+    assert!((99_000..150_000).contains(&inserted) && removed == 1, "{after:?}");
+    assert!(refused > 49_000 && growths >= 2, "{after:?}");
+    client.good("FLUSHALL SYNC");
+    let end = told(&mut client);
+    assert_eq!((end.0, end.1), ([0, 0], [0, 0]));
+}
+
+/// What consoles complete commands by.
+fn documented_words(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let words = |client: &mut Client, command: &str| {
+        let docs = client.good(&format!("COMMAND DOCS {command}"));
+        let fields = docs.elements()[1].elements();
+        let place = fields.chunks(2).find(|pair| pair[0].bytes() == b"arguments");
+        let arguments = place.unwrap_or_else(|| panic!("{command}: {docs}"))[1].elements();
+        let field = |argument: &Value, name: &[u8]| {
+            let mut pairs = argument.elements().chunks(2);
+            let found = pairs.find(|pair| pair[0].bytes() == name);
+            found.map(|pair| pair[1].clone())
+        };
+        let text = |value: &Value| match value {
+            Value::Bulk(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            other => other.to_string(),
+        };
+        let described = arguments.iter().map(|argument| {
+            let parts = [b"token".as_slice(), b"name", b"type", b"flags"];
+            let parts = parts.iter().filter_map(|part| field(argument, part));
+            parts.map(|part| text(&part)).collect::<Vec<_>>().join(" ")
+        });
+        described.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words(&mut client, "CF.INSERT"),
+        [
+            "key key",
+            "CAPACITY capacity integer [+optional]",
+            "alternatives oneof [+optional]",
+            "SEED seed string [+optional]",
+            "NOCREATE nocreate pure-token [+optional]",
+            "ITEMS items pure-token",
+            "item string [+multiple]",
+        ]
+    );
+    assert_eq!(words(&mut client, "CF.MERGE"), ["destination key", "source key [+multiple]"]);
+    assert_eq!(words(&mut client, "BF.EXISTS"), ["key key", "item string"]);
 }
 
 /// Where the server has categories of modules, the commands are in theirs.

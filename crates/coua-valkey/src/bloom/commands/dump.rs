@@ -16,6 +16,7 @@ pub(super) struct LoadChunk;
 impl Command for ScanDump {
     const NAME: &'static CStr = c"bf.scandump";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key iterator:integer";
     const SUMMARY: &'static CStr = c"Answers the next chunk of a Bloom filter";
     const ACCESS: Access = Access::ReadAll;
 
@@ -29,6 +30,7 @@ impl Command for ScanDump {
 impl Command for LoadChunk {
     const NAME: &'static CStr = c"bf.loadchunk";
     const ARITY: c_int = 4;
+    const WORDS: &'static CStr = c"key iterator:integer data";
     const SUMMARY: &'static CStr = c"Loads a chunk of a Bloom filter";
     const ACCESS: Access = Access::Grow;
 

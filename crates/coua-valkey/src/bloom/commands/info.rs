@@ -1,4 +1,4 @@
-//! BF.CARD and BF.INFO.
+//! BF.CARD, BF.INFO and BF.DEBUG.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,10 +11,13 @@ use crate::server::{Access, Call, Command};
 pub(super) struct Cardinality;
 /// `BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]`
 pub(super) struct Info;
+/// `BF.DEBUG key`
+pub(super) struct Debug;
 
 impl Command for Cardinality {
     const NAME: &'static CStr = c"bf.card";
     const ARITY: c_int = 2;
+    const WORDS: &'static CStr = c"key";
     const SUMMARY: &'static CStr = c"Tells how many items were added to a Bloom filter";
     const ACCESS: Access = Access::Read;
 
@@ -31,6 +34,7 @@ impl Command for Cardinality {
 impl Command for Info {
     const NAME: &'static CStr = c"bf.info";
     const ARITY: c_int = -2;
+    const WORDS: &'static CStr = c"key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]";
     const SUMMARY: &'static CStr = c"Describes a Bloom filter";
     const ACCESS: Access = Access::Read;
 
@@ -48,8 +52,38 @@ impl Command for Info {
         };
         let place =
             fields.iter().position(|(word, ..)| wanted.eq_ignore_ascii_case(word.as_bytes()));
-        let (.., value) = fields.swap_remove(place.ok_or(Refusal::InformationValue)?);
-        Ok(Reply::Array(vec![value]))
+        let (_, name, value) = fields.swap_remove(place.ok_or(Refusal::InformationValue)?);
+        Ok(Reply::Field(name, Box::new(value)))
+    }
+}
+
+impl Command for Debug {
+    const NAME: &'static CStr = c"bf.debug";
+    const ARITY: c_int = 2;
+    const WORDS: &'static CStr = c"key";
+    const SUMMARY: &'static CStr = c"Describes each filter of a Bloom filter that has grown";
+    const ACCESS: Access = Access::Read;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        if call.words().len() != 2 {
+            return Err(Refusal::Arity);
+        }
+        let key = call.key::<BloomValue>(1)?;
+        let value = key.value().ok_or(Refusal::NotFound)?;
+        let parts = match value {
+            BloomValue::Own(own) => own.parts(),
+            BloomValue::Imported(imported) => imported.parts(),
+            BloomValue::Incomplete(_) => return Err(Refusal::Incomplete),
+        };
+        let mut lines = vec![format!("size:{}", value.len()?)];
+        lines.extend(parts.iter().map(|it| {
+            format!(
+                "bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{}",
+                it.bytes, it.bits, it.hashes, it.capacity, it.items, it.rate
+            )
+        }));
+        let replies = lines.into_iter().map(|line| Reply::Bytes(line.into_bytes()));
+        Ok(Reply::Array(replies.collect()))
     }
 }
 

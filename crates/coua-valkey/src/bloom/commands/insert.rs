@@ -6,6 +6,7 @@ use crate::bloom::value::Bloom;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
@@ -20,6 +21,7 @@ pub(super) struct Insert;
 impl Command for Add {
     const NAME: &'static CStr = c"bf.add";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
@@ -31,6 +33,7 @@ impl Command for Add {
 impl Command for AddMany {
     const NAME: &'static CStr = c"bf.madd";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Adds items to a Bloom filter";
     const ACCESS: Access = Access::Grow;
 
@@ -42,6 +45,9 @@ impl Command for AddMany {
 impl Command for Insert {
     const NAME: &'static CStr = c"bf.insert";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] \
+        [NOCREATE] [NONSCALING] [VALIDATESCALETO items:integer] [SEED seed] ITEMS item...";
     const SUMMARY: &'static CStr = c"Adds items to a Bloom filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
@@ -60,8 +66,8 @@ fn truth(outcome: Outcome) -> Reply {
 
 fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Vec<Outcome>, Refusal> {
     let rest = Rest { command: AddMany::NAME, words: &[] };
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let insert =
-        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || call.limits());
+        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || limits_of(call));
     insertion.run(call, insert, c"bloom.add", &rest)
 }

@@ -15,6 +15,7 @@ pub(super) struct ExistMany;
 impl Command for Exists {
     const NAME: &'static CStr = c"bf.exists";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Tells whether an item is in a Bloom filter";
     const ACCESS: Access = Access::Read;
 
@@ -29,6 +30,7 @@ impl Command for Exists {
 impl Command for ExistMany {
     const NAME: &'static CStr = c"bf.mexists";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Tells which items are in a Bloom filter";
     const ACCESS: Access = Access::Read;
 

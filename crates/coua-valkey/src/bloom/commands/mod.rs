@@ -28,6 +28,7 @@ fn add(loader: &Loader) -> Result<(), String> {
     loader.command::<look::ExistMany>(category)?;
     loader.command::<info::Cardinality>(category)?;
     loader.command::<info::Info>(category)?;
+    loader.command::<info::Debug>(category)?;
     loader.command::<dump::ScanDump>(category)?;
     loader.command::<dump::LoadChunk>(category)
 }

@@ -15,6 +15,9 @@ pub(super) struct Reserve;
 impl Command for Reserve {
     const NAME: &'static CStr = Bloom::RESERVE;
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key error_rate:double capacity:integer [EXPANSION expansion:integer] [NONSCALING] \
+        [SEED seed]";
     const SUMMARY: &'static CStr = c"Creates an empty Bloom filter";
     const ACCESS: Access = Access::Grow;
 

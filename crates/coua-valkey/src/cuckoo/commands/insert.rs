@@ -7,6 +7,7 @@ use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
 
@@ -24,6 +25,7 @@ pub(super) struct InsertNew;
 impl Command for Add {
     const NAME: &'static CStr = c"cf.add";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter, once more if it is there";
     const ACCESS: Access = Access::Grow;
 
@@ -35,6 +37,7 @@ impl Command for Add {
 impl Command for AddNew {
     const NAME: &'static CStr = c"cf.addnx";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Adds an item to a cuckoo filter unless it is there";
     const ACCESS: Access = Access::Grow;
 
@@ -46,6 +49,7 @@ impl Command for AddNew {
 impl Command for AddMany {
     const NAME: &'static CStr = c"cf.madd";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter";
     const ACCESS: Access = Access::Grow;
 
@@ -58,6 +62,9 @@ impl Command for AddMany {
 impl Command for Insert {
     const NAME: &'static CStr = c"cf.insert";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
+        seed] [NOCREATE] ITEMS item...";
     const SUMMARY: &'static CStr = c"Adds items to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
 
@@ -70,6 +77,9 @@ impl Command for Insert {
 impl Command for InsertNew {
     const NAME: &'static CStr = c"cf.insertnx";
     const ARITY: c_int = -4;
+    const WORDS: &'static CStr =
+        c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
+        seed] [NOCREATE] ITEMS item...";
     const SUMMARY: &'static CStr =
         c"Adds items that are absent to a cuckoo filter, and says how it is created";
     const ACCESS: Access = Access::Grow;
@@ -106,9 +116,9 @@ fn run(
 ) -> Result<Vec<Outcome>, Refusal> {
     let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
     let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
-    let limit = call.key_memory_limit();
+    let limit = key_memory_limit_of(call);
     let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]]| {
-        value.insert(items, copies, limit, || call.limits())
+        value.insert(items, copies, limit, || limits_of(call))
     };
     insertion.run(call, insert, c"cuckoo.add", &rest)
 }

@@ -19,6 +19,7 @@ pub(super) struct CountMany;
 impl Command for Exists {
     const NAME: &'static CStr = c"cf.exists";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Tells whether an item is in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
@@ -33,6 +34,7 @@ impl Command for Exists {
 impl Command for ExistMany {
     const NAME: &'static CStr = c"cf.mexists";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Tells which items are in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
@@ -47,6 +49,7 @@ impl Command for ExistMany {
 impl Command for Count {
     const NAME: &'static CStr = c"cf.count";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Tells how often an item is in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 
@@ -61,6 +64,7 @@ impl Command for Count {
 impl Command for CountMany {
     const NAME: &'static CStr = c"cf.mcount";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Tells how often items are in a cuckoo filter";
     const ACCESS: Access = Access::Read;
 

@@ -7,6 +7,7 @@ use crate::cuckoo::own::OwnCuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
+use crate::settings::key_memory_limit_of;
 
 /// `CF.MERGE destination source [source ...]`
 pub(super) struct Merge;
@@ -14,6 +15,7 @@ pub(super) struct Merge;
 impl Command for Merge {
     const NAME: &'static CStr = c"cf.merge";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"destination:key source:key...";
     const SUMMARY: &'static CStr = c"Adds all items of cuckoo filters to another one";
     const ACCESS: Access = Access::Grow;
     const HAS_SOURCES: bool = true;
@@ -22,7 +24,7 @@ impl Command for Merge {
         if call.words().len() < 3 {
             return Err(Refusal::Arity);
         }
-        let limit = call.key_memory_limit();
+        let limit = key_memory_limit_of(call);
         let merged = merged(call, limit)?;
         if let Some(limit) = limit.filter(|&limit| merged.memory_bytes() > limit) {
             return Err(Refusal::KeyMemory { limit });
@@ -49,7 +51,7 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
         let key = call.key::<CuckooValue>(word)?;
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;
         match &mut union {
-            None => union = Some(own.try_clone().map_err(|_| Refusal::NoMemory)?),
+            None => union = Some(own.try_clone()?),
             Some(union) => union.merge(own, limit)?,
         }
     }

@@ -1,7 +1,8 @@
 //! The commands, a file for each thing that is done to a filter.
 
+mod compact;
 mod dump;
-mod housekeeping;
+mod info;
 mod insert;
 mod look;
 mod merge;
@@ -37,6 +38,7 @@ fn add(loader: &Loader) -> Result<(), String> {
     loader.command::<dump::ScanDump>(category)?;
     loader.command::<dump::LoadChunk>(category)?;
     loader.command::<merge::Merge>(category)?;
-    loader.command::<housekeeping::Compact>(category)?;
-    loader.command::<housekeeping::Info>(category)
+    loader.command::<compact::Compact>(category)?;
+    loader.command::<info::Info>(category)?;
+    loader.command::<info::Debug>(category)
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
+use crate::counters;
 use crate::cuckoo::CuckooValue;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -15,6 +16,7 @@ pub(super) struct DeleteMany;
 impl Command for Delete {
     const NAME: &'static CStr = c"cf.del";
     const ARITY: c_int = 3;
+    const WORDS: &'static CStr = c"key item";
     const SUMMARY: &'static CStr = c"Takes a copy of an item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 
@@ -30,6 +32,7 @@ impl Command for Delete {
 impl Command for DeleteMany {
     const NAME: &'static CStr = c"cf.mdel";
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr = c"key item...";
     const SUMMARY: &'static CStr = c"Takes a copy of each item out of a cuckoo filter";
     const ACCESS: Access = Access::Shrink;
 
@@ -47,6 +50,7 @@ fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
     if count == 0 {
         return Ok(removed);
     }
+    counters::REMOVED.add(count as u64);
     key.has_changed(c"cuckoo.del");
     if count == removed.len() {
         call.replicate_as_called();

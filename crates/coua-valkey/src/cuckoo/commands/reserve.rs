@@ -16,6 +16,10 @@ pub(super) struct Reserve;
 impl Command for Reserve {
     const NAME: &'static CStr = Cuckoo::RESERVE;
     const ARITY: c_int = -3;
+    const WORDS: &'static CStr =
+        c"key capacity:integer [BUCKETSIZE size:integer] [MAXITERATIONS iterations:integer] \
+        [EXPANSION expansion:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
+        seed]";
     const SUMMARY: &'static CStr = c"Creates an empty cuckoo filter";
     const ACCESS: Access = Access::Grow;
 

@@ -11,6 +11,8 @@ mod options;
 mod rdb;
 mod sizing;
 
+pub use describe::BloomPart;
+
 use super::error::{InsertError, LoadError, number};
 use super::limits::Limits;
 use super::memory::{OutOfMemory, reserve};

@@ -3,7 +3,40 @@
 use super::PeerBloom;
 use super::link::Link;
 
+/// One filter of a chain of Bloom filters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BloomPart {
+    /// Bytes of its array of bits.
+    pub bytes: u64,
+    /// Its bits.
+    pub bits: u64,
+    /// Bits that an item sets.
+    pub hashes: u32,
+    /// Items that it takes.
+    pub capacity: u64,
+    /// Items that it was given.
+    pub items: u64,
+    /// Its false-positive rate when it is full.
+    pub rate: f64,
+}
+
 impl PeerBloom {
+    /// The filters of the chain, the first one first.
+    pub fn parts(&self) -> Vec<BloomPart> {
+        let part = |link: &Link| {
+            let numbers = link.numbers();
+            BloomPart {
+                bytes: numbers.bytes,
+                bits: numbers.bytes * 8,
+                hashes: numbers.hashes,
+                capacity: numbers.entries,
+                items: link.items(),
+                rate: numbers.error,
+            }
+        };
+        self.links.iter().map(part).collect()
+    }
+
     /// Items that set a bit when they were added.
     pub fn items(&self) -> u64 {
         self.items

@@ -1,12 +1,16 @@
-"""Every call that redis-py has for these filters, unchanged: cf() and bf(), sync and async, RESP2 and
-RESP3. `redis_py.rs` runs it: redis_py.py PORT"""
+"""Every call that redis-py, or valkey-py, has for these filters, unchanged: cf() and bf(), sync and async,
+RESP2 and RESP3: redis_py.py PORT redis|valkey"""
 
 import asyncio
+import importlib
 import inspect
 import sys
 
-import redis
-from redis.commands.bf.commands import BFCommands, CFCommands
+package = sys.argv[2]
+redis = importlib.import_module(package)
+connect = getattr(redis, package.capitalize())
+connect_asynchronously = getattr(importlib.import_module(f"{package}.asyncio"), package.capitalize())
+commands = importlib.import_module(f"{package}.commands.bf.commands")
 
 
 class Recorder:
@@ -33,7 +37,7 @@ def public(commands):
 async def refused(call, text):
     try:
         await call
-    except redis.ResponseError as error:
+    except redis.exceptions.ResponseError as error:
         assert text in str(error), error
     else:
         raise AssertionError(f"not refused: {text}")
@@ -118,20 +122,20 @@ async def run(client, flush):
         await reply
     await cuckoo(Recorder(client.cf(), called[0]))
     await bloom(Recorder(client.bf(), called[1]))
-    for commands, called in zip((CFCommands, BFCommands), called):
-        missing = public(commands) - called
+    for calls, called in zip((commands.CFCommands, commands.BFCommands), called):
+        missing = public(calls) - called
         assert not missing, f"not called: {missing}"
 
 
 def main():
     port = int(sys.argv[1])
     for protocol in 2, 3:
-        client = redis.Redis(port=port, protocol=protocol)
+        client = connect(port=port, protocol=protocol)
         asyncio.run(run(client, client.flushall))
         client.close()
 
         async def asynchronous():
-            client = redis.asyncio.Redis(port=port, protocol=protocol)
+            client = connect_asynchronously(port=port, protocol=protocol)
             await run(client, client.flushall)
             await client.aclose()
 

@@ -7,7 +7,6 @@ use super::memory::OutOfMemory;
 
 /// A dump is refused; nothing was made of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum LoadError {
     /// An encoding that is not known, and is not guessed at.
     Encoding {
@@ -132,7 +131,6 @@ pub(super) fn number(
 
 /// An insert is refused; not one answer of the filter changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum InsertError {
     /// There is no room, and the filter was made not to grow.
     Full {

@@ -25,7 +25,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use bloom::PeerBloom;
+pub use bloom::{BloomPart, PeerBloom};
 pub use chunks::{CHUNK_BYTES, Chunk, ChunkError};
 pub use cuckoo::PeerCuckoo;
 pub use error::{InsertError, LoadError, TooLarge, Unreadable};

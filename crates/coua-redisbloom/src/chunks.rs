@@ -20,7 +20,6 @@ pub struct Chunk<'a> {
 
 /// A piece is refused; the filter is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ChunkError {
     /// Not a position, or one that lies before the end of the piece.
     Position {

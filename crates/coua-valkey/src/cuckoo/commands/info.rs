@@ -1,0 +1,153 @@
+//! CF.INFO and CF.DEBUG.
+
+use std::ffi::{CStr, c_int};
+
+use coua::CuckooFilter;
+
+use crate::cuckoo::CuckooValue;
+use crate::cuckoo::own::OwnCuckoo;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::server::{Access, Call, Command};
+use coua_redisbloom::PeerCuckoo;
+
+/// `CF.INFO key [FULL | field]`
+pub(super) struct Info;
+/// `CF.DEBUG key`
+pub(super) struct Debug;
+
+type Field = (&'static CStr, Reply);
+
+impl Command for Info {
+    const NAME: &'static CStr = c"cf.info";
+    const ARITY: c_int = -2;
+    const WORDS: &'static CStr = c"key [FULL | field]";
+    const SUMMARY: &'static CStr = c"Describes a cuckoo filter";
+    const ACCESS: Access = Access::Read;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        let words = call.words();
+        if !(2..=3).contains(&words.len()) {
+            return Err(Refusal::Arity);
+        }
+        let key = call.key::<CuckooValue>(1)?;
+        let numbers = Numbers::of(key.value().ok_or(Refusal::NotFound)?)?;
+        let fields = numbers.fields();
+        // Without a word there are the eight fields of the module that this one stands in for: clients
+        // fail on any other.
+        let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(fields.into())) };
+        let mut all = Vec::from(fields);
+        all.extend(further_fields(key.value())?);
+        if wanted.eq_ignore_ascii_case(b"FULL") {
+            return Ok(Reply::Map(all));
+        }
+        let field = all.into_iter().find(|(name, _)| name.to_bytes().eq_ignore_ascii_case(wanted));
+        field.map(|(_, value)| value).ok_or_else(|| Refusal::unknown(wanted))
+    }
+}
+
+impl Command for Debug {
+    const NAME: &'static CStr = c"cf.debug";
+    const ARITY: c_int = 2;
+    const WORDS: &'static CStr = c"key";
+    const SUMMARY: &'static CStr = c"Describes a cuckoo filter in one line";
+    const ACCESS: Access = Access::Read;
+
+    fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
+        if call.words().len() != 2 {
+            return Err(Refusal::Arity);
+        }
+        let key = call.key::<CuckooValue>(1)?;
+        let it = Numbers::of(key.value().ok_or(Refusal::NotFound)?)?;
+        let line = format!(
+            "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
+            it.bucket_size,
+            it.buckets,
+            it.items,
+            it.deletes,
+            it.filters,
+            it.max_iterations,
+            it.expansion
+        );
+        Ok(Reply::Bytes(line.into_bytes()))
+    }
+}
+
+/// What the module that this one stands in for tells about a filter.
+struct Numbers {
+    size: u64,
+    buckets: u64,
+    filters: u64,
+    items: u64,
+    deletes: u64,
+    bucket_size: u64,
+    expansion: u64,
+    max_iterations: u64,
+}
+
+impl Numbers {
+    fn of(value: &CuckooValue) -> Result<Self, Refusal> {
+        match value {
+            CuckooValue::Own(own) => Self::of_own(own),
+            CuckooValue::Imported(imported) => Ok(Self::of_imported(imported)),
+            CuckooValue::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    fn of_own(own: &OwnCuckoo) -> Result<Self, Refusal> {
+        let hints = own.hints();
+        let bucket_size = u64::from(hints.bucket_size);
+        Ok(Self {
+            size: own.memory_bytes(),
+            // As many slots as there are, in buckets of the size that was asked for.
+            buckets: own.with_filter(CuckooFilter::slots)?.div_ceil(bucket_size),
+            filters: 1,
+            items: own.len(),
+            deletes: own.deleted(),
+            bucket_size,
+            expansion: u64::from(hints.expansion),
+            max_iterations: u64::from(hints.max_iterations),
+        })
+    }
+
+    fn of_imported(imported: &PeerCuckoo) -> Self {
+        Self {
+            size: imported.peer_size(),
+            buckets: imported.buckets(),
+            filters: u64::from(imported.sub_filters()),
+            items: imported.items(),
+            deletes: imported.deletes(),
+            bucket_size: u64::from(imported.bucket_size()),
+            expansion: u64::from(imported.expansion()),
+            max_iterations: u64::from(imported.max_iterations()),
+        }
+    }
+
+    fn fields(&self) -> [Field; 8] {
+        [
+            (c"Size", self.size),
+            (c"Number of buckets", self.buckets),
+            (c"Number of filters", self.filters),
+            (c"Number of items inserted", self.items),
+            (c"Number of items deleted", self.deletes),
+            (c"Bucket size", self.bucket_size),
+            (c"Expansion rate", self.expansion),
+            (c"Max iterations", self.max_iterations),
+        ]
+        .map(|(name, number)| (name, Reply::count(number)))
+    }
+}
+
+/// What only filters of this module tell.
+fn further_fields(value: Option<&CuckooValue>) -> Result<Vec<Field>, Refusal> {
+    let Some(CuckooValue::Own(own)) = value else { return Ok(Vec::new()) };
+    let per_item = own.memory_bytes() as f64 / own.len().max(1) as f64;
+    own.with_filter(|filter| {
+        vec![
+            (c"Error rate", Reply::Real(filter.false_positive_rate())),
+            (c"Hash bits", Reply::Real(filter.hash_bits())),
+            (c"Load", Reply::Real(filter.load())),
+            (c"Bytes per item", Reply::Real(per_item)),
+        ]
+    })
+}

@@ -1,0 +1,75 @@
+//! Clients that are not ours, as `clients/install` installs them.
+
+mod go_redis;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::server::{Kind, Server};
+
+on_both!(
+    every_call_needs_redis_py,
+    every_call_needs_valkey_py,
+    its_own_tests_needs_redis_py_suite,
+    every_call_needs_node_redis,
+);
+
+const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/clients");
+
+/// Where a client is installed.
+fn installed(client: &str) -> PathBuf {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/clients");
+    let folder = PathBuf::from(root).join(client);
+    let is_there = folder.join("installed").exists();
+    assert!(is_there, "{client} is missing; ./test installs it, or: {HERE}/install {client}");
+    folder
+}
+
+#[track_caller]
+fn check(command: &mut Command) {
+    let run = command.output().unwrap();
+    let [output, errors] = [&run.stdout, &run.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(run.status.success(), "{output}\n{errors}");
+}
+
+fn every_call_needs_redis_py(kind: Kind) {
+    let server = Server::start(kind);
+    let python = installed("redis-py").join("bin/python3");
+    let script = format!("{HERE}/redis_py.py");
+    check(Command::new(python).args([&script, &server.port().to_string(), "redis"]));
+}
+
+/// valkey-py is a copy of an earlier redis-py.
+fn every_call_needs_valkey_py(kind: Kind) {
+    let server = Server::start(kind);
+    let python = installed("valkey-py").join("bin/python3");
+    let script = format!("{HERE}/redis_py.py");
+    check(Command::new(python).args([&script, &server.port().to_string(), "valkey"]));
+}
+
+/// The tests of these filters that redis-py's authors have written. `test_bf_reserve` also makes sketches.
+fn its_own_tests_needs_redis_py_suite(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = installed("redis-py-suite");
+    for protocol in ["2", "3"] {
+        check(
+            Command::new(folder.join("bin/python3"))
+                .args(["-m", "pytest", "-q", "-p", "pytest_coua", "-p", "no:cacheprovider"])
+                .args(["tests/test_bloom.py", "tests/test_asyncio/test_bloom.py"])
+                .args(["-k", "(bf_ or cf_) and not test_bf_reserve", "--protocol", protocol])
+                .arg(format!("--redis-url=redis://localhost:{}/0", server.port()))
+                .arg(format!("--redis-mod-url=redis://localhost:{}/0", server.port()))
+                .env("PYTHONPATH", HERE)
+                .current_dir(folder.join("source")),
+        );
+    }
+}
+
+fn every_call_needs_node_redis(kind: Kind) {
+    let server = Server::start(kind);
+    let script = format!("{HERE}/node_redis.js");
+    let modules = installed("node-redis").join("node_modules");
+    check(
+        Command::new("node").args([&script, &server.port().to_string()]).env("NODE_PATH", modules),
+    );
+}
