@@ -94,6 +94,10 @@ async function everyPart() {
   for (let step = 0; step <= moves; step += 1) await click(page, "evict", "Next ▶");
   assert.equal(await page.locator("#evict .arrows > path").count(), moves);
   assert.equal(await page.locator("#evict .slot.new").count(), 1);
+  // The picture of the documents: docs/explore.png.
+  const box = await page.locator("#evict").boundingBox();
+  const clip = { x: box.x - 8, y: box.y + await page.evaluate(() => scrollY) + 8, width: box.width + 16, height: 560 };
+  await page.screenshot({ path: join(folder, "pictures", "explore.png"), fullPage: true, clip });
   const lost = await page.locator("#evict tbody tr").last().locator("td").allTextContents();
   assert.ok(lost[0] === "0" && Number(lost[1]) > 0, `lost: ${lost}`);
   // 4. A stranger that is taken for a bird, and measured rates near the law.
@@ -113,6 +117,7 @@ async function everyPart() {
   // 6. Segments have split, and the rate holds while the chain's climbs.
   await throughout(page);
   await page.locator("#grow input[type=range]").fill("16");
+  await page.waitForFunction(() => document.querySelector("#grow").textContent.includes("of 7 filters"));
   const [, chain, splitting] = (await textOf(page, "grow")).match(/chain ([\d.]+) %.*segments ([\d.]+) %/s);
   assert.ok(chain > 0.3 && splitting <= 0.15, `chain ${chain}, splitting ${splitting}`);
   assert.ok(await page.locator("#grow .segments span").count() >= 32);
