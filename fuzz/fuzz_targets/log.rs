@@ -172,7 +172,7 @@ impl Real {
         for round in 1..4 {
             store.advance(round * 300);
             store.insert_batch(&hashes(round)).expect("it grows");
-            let removed = store.remove_batch(&hashes(round)[..20]);
+            store.remove_batch(&hashes(round)[..20]);
             store.runs_mut().get_mut(number).expect("it was added").records = round;
             store.commit().expect("space");
             states.push((bytes_of(store.filter()), records(store.runs())));

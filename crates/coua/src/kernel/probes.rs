@@ -14,6 +14,10 @@ pub(crate) const WIDTH: usize = 16;
 
 /// A table whose segments all have one level.
 #[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", not(miri))),
+    expect(dead_code, reason = "vectors alone read the fields")
+)]
 pub(crate) struct UniformTable<'a> {
     pub(crate) table: &'a Table,
     pub(crate) directory: &'a Directory,
@@ -28,6 +32,10 @@ pub(crate) enum IfPresent {
 }
 
 /// Keys to be looked up.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", not(miri))),
+    expect(dead_code, reason = "vectors alone read the fields")
+)]
 pub(crate) struct Lookups<'a, F> {
     pub(crate) hashes: &'a [KeyHash],
     /// Whether some items are in no slot.

@@ -8,9 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-#[cfg(feature = "file")]
-use crate::snapshot::snapshot_end;
-use crate::snapshot::{LoadError, Part, SecretKey, sealed};
+use crate::snapshot::{LoadError, Part, SecretKey, sealed, snapshot_end};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
@@ -28,7 +26,6 @@ pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
 }
 
 /// The length of a file of generations, from the headers of its parts.
-#[cfg(feature = "file")]
 pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
