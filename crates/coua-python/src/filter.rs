@@ -134,7 +134,7 @@ impl Filter {
     }
 
     /// Works through a batch, and looks at the signals on the way. `work` gets a chunk of the keys, and puts
-    /// their answers behind those that are there.
+    /// their answers after those that are there.
     pub(crate) fn in_chunks<A: Send>(
         &self,
         py: Python<'_>,

@@ -56,7 +56,7 @@ impl Blueprint {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
 
-    /// The words behind the key with which CF.RESERVE builds the same filter anywhere.
+    /// The words after the key with which CF.RESERVE builds the same filter anywhere.
     pub(crate) fn words(&self) -> Vec<String> {
         let (precision, value) = match self.precision {
             Precision::Rate(rate) => ("ERROR", rate.to_string()),

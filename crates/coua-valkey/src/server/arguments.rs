@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Of the words behind the name of a command.
+    /// Of the words after the name of a command.
     pub(super) fn of(words: &CStr) -> Self {
         let spaced = words.to_string_lossy().replace('[', "[ ").replace(']', " ]");
         let mut arguments = Vec::new();

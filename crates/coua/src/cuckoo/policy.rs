@@ -40,7 +40,7 @@ const FREE_DEPTH: u32 = 16;
 pub(crate) const MAX_DEPTH: u32 = 28;
 
 /// The depth that no segment of a filter with so many segments exceeds. Keys that share a long prefix
-/// (made by somebody who knows the seed) end in `Full`, not in endless splitting.
+/// (made by somebody who knows the seed) end in `Full`, and not in splits without end.
 pub(crate) fn deepest(segments: usize) -> u32 {
     (segments.ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }
