@@ -1,30 +1,25 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use crate::cli::run::RunArgs;
-use crate::cli::value;
-use crate::clock::{Now, TimeFormat};
-use crate::input::reader::BlockReader;
-use crate::input::{Coding, Faults, Inputs, Survey};
+use super::value;
+use crate::clock::TimeFormat;
+use crate::input::{Coding, Faults, Inputs};
 use crate::key::csv::Column;
-use crate::key::header::{Headers, Mixing};
+use crate::key::hashing::OnMissing;
+use crate::key::header::Mixing;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
-use crate::output::own_files::OwnFiles;
-use crate::output::{Destinations, Opening};
 use crate::record::{Format, Separator};
-use crate::resume::{Job, JobSpec};
+use crate::resume::JobSpec;
+use crate::run::reading::Reading;
 use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
-use clap::{Args, ValueEnum};
-use coua::window::Generations;
+use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
-pub(crate) struct InputArgs {
+pub(super) struct InputArgs {
     /// Files to read, one after the other; `-`, or no file, is standard input
     ///
     /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
@@ -131,19 +126,6 @@ struct KeyArgs {
     shard: Option<Shard>,
 }
 
-/// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OnMissing {
-    /// Let it pass as if never seen before, and count it.
-    #[default]
-    Keep,
-    /// Leave it out, and count it.
-    Drop,
-    /// Stop with exit code 2.
-    Error,
-}
-
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Bytes(Vec<u8>);
@@ -156,9 +138,9 @@ impl Bytes {
 
 /// Where the times of records are, and how they are written.
 #[derive(Clone, Debug)]
-pub(crate) struct TimeSource<'a> {
-    pub(crate) field: &'a str,
-    pub(crate) format: TimeFormat,
+pub(super) struct TimeSource<'a> {
+    pub(super) field: &'a str,
+    pub(super) format: TimeFormat,
 }
 
 impl TimeSource<'_> {
@@ -168,68 +150,9 @@ impl TimeSource<'_> {
     }
 }
 
-/// The options above, checked.
-#[derive(Debug)]
-pub(crate) struct Reading {
-    pub(crate) inputs: Inputs,
-    pub(crate) format: Format,
-    pub(crate) keys: Keys,
-    pub(crate) on_missing: Option<OnMissing>,
-    /// Records of others are not there.
-    pub(crate) shard: Option<Shard>,
-    mixing: Mixing,
-    pub(crate) faults: Faults,
-}
-
-impl Reading {
-    /// Times of records are believed if they are not later than the present, or only by a generation of
-    /// `filter`: clocks differ.
-    pub(crate) fn believe_times(&mut self, now: Now, filter: &Generations) {
-        if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
-            times.believe(now, window.step());
-        }
-    }
-
-    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
-    /// same checks in the same order for all commands. `to` are its outputs.
-    pub(crate) fn survey(
-        &mut self,
-        run: &RunArgs,
-        to: Destinations<'_>,
-    ) -> Result<Survey, Failure> {
-        run.check()?;
-        to.check_open()?;
-        let inputs = self.inputs.survey(self.faults)?;
-        self.mixing = to.mixing();
-        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
-            let (stop, consumed) = (Stop::new(), Arc::default());
-            let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
-            let (inputs, format) = (self.inputs.clone(), self.format.clone());
-            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
-        }
-        Ok(inputs)
-    }
-
-    /// What is to know about the headers of CSV inputs, if they have such.
-    pub(crate) fn headers(&self) -> Option<Headers> {
-        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
-        Some(Headers::new(columns.clone(), self.mixing))
-    }
-
-    /// What an output of these records needs to know, beside the run's own files.
-    pub(crate) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
-        Opening { separator: &self.format.separator, inputs, own }
-    }
-}
-
 impl InputArgs {
-    /// Checks the options.
-    pub(crate) fn check(&self) -> Result<Reading, Failure> {
-        self.check_timed(None)
-    }
-
     /// Checks the options of records that may have times.
-    pub(crate) fn check_timed(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
+    pub(super) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
@@ -245,10 +168,9 @@ impl InputArgs {
         })
     }
 
-    /// A run that does what `spec` says with these inputs, of which the options are `reading`.
-    pub(crate) fn job(&self, spec: JobSpec, reading: &Reading) -> Job {
-        let spec = self.keys.describe(self.records.describe(spec));
-        Job { spec, inputs: reading.inputs.files(), format: reading.format.clone() }
+    /// Adds the options on which the result depends.
+    pub(super) fn describe(&self, spec: JobSpec) -> JobSpec {
+        self.keys.describe(self.records.describe(spec))
     }
 
     fn separator(&self, keys: &Keys) -> Separator {

@@ -1,18 +1,22 @@
 //! Options about how a command runs, not about what it does.
 
-use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
+use crate::run::Manner;
+use crate::target::file;
+use crate::terminal::figures::Format;
+use crate::terminal::message::Notes;
+use crate::terminal::progress::Shown;
 use clap::{Args, ValueEnum, value_parser};
+use coua_store::Wait;
 use std::num::NonZeroUsize;
 use std::thread;
 
-/// Threads where nothing is said: more pay only where keys are costly to find.
-const MOST_BY_DEFAULT: usize = 4;
+/// Threads where nothing is said, at most: more take memory, and pay only where keys are costly to find.
+const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// How to run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
-pub(crate) struct RunArgs {
+pub(super) struct RunArgs {
     /// Threads to use [default: one a processor, 4 at most]
     ///
     /// With 2, one reads and splits, the other asks the filter and writes, and keys are found and hashed by
@@ -38,33 +42,39 @@ pub(crate) struct RunArgs {
     /// `hash_bits` and `false_positive_rate` are null.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text")]
-    pub(crate) stats: Option<StatsFormat>,
+    pub(super) stats: Option<StatsFormat>,
+
+    /// Show progress also where standard error is no terminal
+    ///
+    /// On a terminal it is shown anyway, unless records go there.
+    #[arg(long)]
+    progress: bool,
 }
 
 /// Whether to tell people what they have not asked for.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
-pub(crate) struct Quiet {
+pub(super) struct Quiet {
     /// No progress, warnings or notes, only errors
     #[arg(short = 'q', long)]
-    pub(crate) quiet: bool,
+    pub(super) quiet: bool,
 }
 
 /// How to behave towards people and other processes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
-pub(crate) struct Manners {
+pub(super) struct Manners {
     #[command(flatten)]
-    pub(crate) quiet: Quiet,
+    pub(super) quiet: Quiet,
 
     /// Fail at once if another process is writing the filter file, instead of waiting for it
     #[arg(long)]
-    pub(crate) no_wait: bool,
+    pub(super) no_wait: bool,
 }
 
 /// How to print figures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StatsFormat {
+pub(super) enum StatsFormat {
     /// A table for people.
     Text,
     /// One JSON object on one line.
@@ -72,14 +82,41 @@ pub(crate) enum StatsFormat {
 }
 
 impl RunArgs {
-    /// Complains if nobody can see the figures: to be asked before anything is done.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.stats.is_some() { Stream::Error.check_open() } else { Ok(()) }
+    pub(super) fn manner(&self, notes: Notes) -> Manner {
+        let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
+        Manner {
+            threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
+            figures: self.stats.map(Format::from),
+            notes,
+            shown: if self.progress { Shown::Always } else { Shown::by_default(notes) },
+            wait: Wait::UntilFree,
+        }
+    }
+}
+
+impl From<StatsFormat> for Format {
+    fn from(format: StatsFormat) -> Self {
+        match format {
+            StatsFormat::Text => Self::Text,
+            StatsFormat::Json => Self::Json,
+        }
+    }
+}
+
+impl Quiet {
+    pub(super) fn notes(self) -> Notes {
+        if self.quiet { Notes::Silenced } else { Notes::Told }
+    }
+}
+
+impl Manners {
+    pub(super) fn wait(&self) -> Wait {
+        if self.no_wait { Wait::No } else { Wait::UntilFree }
     }
 
-    /// The number of threads.
-    pub(crate) fn threads(&self) -> usize {
-        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.map_or_else(|| processors().min(MOST_BY_DEFAULT), usize::from)
+    /// For the commands that work on whole files.
+    pub(super) fn for_files(&self) -> file::Manners {
+        file::Manners { notes: self.quiet.notes(), wait: self.wait() }
     }
 }

@@ -1,6 +1,7 @@
 //! A command on its way to a server and back.
 
-use super::link::{Link, Node, Trouble};
+use super::link::{Link, Trouble};
+use super::wire::Node;
 use redis::Value;
 
 /// A command on its way.

@@ -1,6 +1,6 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::cli::run::Quiet;
+use crate::terminal::message::{self, Notes};
 use crate::terminal::text::{grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// Shorter work needs no progress display.
 const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
+/// Where every drawing is a line.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// What a command counts, beside the records.
 #[derive(Clone, Copy, Debug)]
@@ -105,40 +107,78 @@ impl Counters {
     }
 }
 
+/// When progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// On a terminal, where it does not mix with records.
+    OnTerminal,
+    /// `--progress`: in any case; a line now and then where there is no terminal.
+    Always,
+    Never,
+}
+
+impl Shown {
+    /// If nothing is said about progress.
+    pub(crate) fn by_default(notes: Notes) -> Self {
+        if notes == Notes::Told { Self::OnTerminal } else { Self::Never }
+    }
+}
+
 /// The line on a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     counters: Arc<Counters>,
-    wanted: bool,
-    drawn: Option<(ProgressBar, Instant)>,
+    place: Place,
+    last: Option<Instant>,
+}
+
+/// Where progress is shown.
+#[derive(Debug)]
+enum Place {
+    Nowhere,
+    /// In one line, which is drawn anew.
+    Terminal(Option<ProgressBar>),
+    /// Line after line.
+    Lines,
 }
 
 impl Progress {
-    /// Nothing is shown unless standard error is a terminal, nor where it would mix with records.
-    pub(crate) fn new(counters: Arc<Counters>, quiet: Quiet) -> Self {
-        let wanted = !quiet.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
-        Self { counters, wanted, drawn: None }
+    pub(crate) fn new(counters: Arc<Counters>, shown: Shown) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let place = match shown {
+            Shown::Never => Place::Nowhere,
+            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => Place::Nowhere,
+            Shown::Always if !is_terminal => Place::Lines,
+            Shown::OnTerminal | Shown::Always => Place::Terminal(None),
+        };
+        Self { counters, place, last: None }
     }
 
-    /// Redraws, if it is time.
+    /// Shows how far the work is, if it is time for that.
     pub(crate) fn tick(&mut self) {
-        if !self.wanted {
+        let (since, between) = match (&self.place, self.last) {
+            (Place::Nowhere, _) => return,
+            (_, None) => (self.counters.started, PATIENCE),
+            (Place::Terminal(_), Some(last)) => (last, BETWEEN_DRAWINGS),
+            (Place::Lines, Some(last)) => (last, BETWEEN_LINES),
+        };
+        if since.elapsed() < between {
             return;
         }
-        match &mut self.drawn {
-            None if self.counters.started.elapsed() < PATIENCE => {}
-            None => self.drawn = Some((line_on_terminal(), Instant::now())),
-            Some((_, last)) if last.elapsed() < BETWEEN_DRAWINGS => {}
-            Some((line, last)) => {
-                *last = Instant::now();
-                line.set_message(self.counters.line());
+        self.last = Some(Instant::now());
+        match &mut self.place {
+            Place::Terminal(line) => {
+                line.get_or_insert_with(line_on_terminal).set_message(self.counters.line());
             }
+            Place::Lines | Place::Nowhere => message::say(self.counters.line()),
         }
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        if let Some((line, _)) = self.drawn.take() {
+        if let Place::Terminal(line) = &mut self.place
+            && let Some(line) = line.take()
+        {
             line.finish_and_clear();
         }
     }
