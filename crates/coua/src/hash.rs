@@ -16,7 +16,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The 64-bit hash of a key: all that a filter ever sees of it.
+/// The 64-bit hash of a key. A filter sees nothing else of it.
 ///
 /// Filters take the *most significant* bits as the place and the bits after them as the
 /// fingerprint, so a `KeyHash` made by hand must be uniform in all 64 bits.
@@ -25,7 +25,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct KeyHash(u64);
 
 impl KeyHash {
-    /// Takes 64 bits that are already a uniform hash of the key.
+    /// Makes a hash from 64 bits that are uniform already.
     #[inline]
     pub const fn from_u64(bits: u64) -> Self {
         Self(bits)

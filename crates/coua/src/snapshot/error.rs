@@ -20,14 +20,14 @@ pub enum LoadError {
         /// The version found.
         found: u16,
     },
-    /// The bytes end too early, or go on after the end.
+    /// The bytes end too early, or continue after the end.
     Length {
-        /// Bytes that the header announces (at least).
+        /// Bytes that the header announces, at least.
         expected: u64,
-        /// Bytes that are there.
+        /// Bytes found.
         found: u64,
     },
-    /// A checksum does not fit: the bytes were damaged.
+    /// A checksum does not match: the bytes were damaged.
     Checksum {
         /// The damaged part.
         part: Part,
@@ -43,7 +43,7 @@ pub enum LoadError {
     KeyNeeded,
     /// The secret hash key is not the one that the filter was built with.
     WrongKey,
-    /// There is no memory for the filter.
+    /// There is not enough memory for the filter.
     OutOfMemory(OutOfMemory),
 }
 

@@ -1,4 +1,4 @@
-//! Copies, unions, and memory that comes back.
+//! Copies, unions, and giving memory back.
 
 use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
@@ -10,11 +10,11 @@ impl Generations {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
 
-    /// A copy, unless memory lacks. O(bytes).
+    /// A copy in memory of its own. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if there is not as much memory again.
+    /// [`OutOfMemory`] if there is not enough memory for the copy.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
@@ -33,16 +33,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`WindowMergeError`] if they do not forget alike, or their filters cannot be merged; nothing has
-    /// changed then.
-    ///
-    /// ```
-    /// let (mut one, mut two) = (coua::window::Generations::default(), coua::window::Generations::default());
-    /// two.insert_unique("a")?;
-    /// one.merge(&two)?;
-    /// assert!(one.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`WindowMergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), WindowMergeError> {
         if self.window() != other.window() {
             return Err(WindowMergeError::Window);
