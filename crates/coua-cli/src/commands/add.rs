@@ -1,23 +1,23 @@
 //! `coua add`.
 
-use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::FilterArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::Now;
-use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
-use crate::input::block::Block;
-use crate::memory::Memory;
-use crate::message::Failure;
+use crate::output::own_files::OwnFiles;
 use crate::output::{Destinations, Settled};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Request, Task};
 use crate::resume::{Begun, Command, Ending, JobSpec, Recorder, Start};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::session::Session;
+use crate::target::file::{FilterFile, Kept};
+use crate::target::memory::Memory;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::{Full, Insertion};
 use serde::{Deserialize, Serialize};
 

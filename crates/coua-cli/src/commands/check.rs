@@ -1,23 +1,23 @@
 //! `coua check`.
 
-use crate::args::run::{Quiet, RunArgs};
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::commands::lookup::Lookup;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
 use crate::input::Faults;
-use crate::input::block::{Block, Header, Why};
-use crate::message::Failure;
+use crate::output::own_files::OwnFiles;
 use crate::output::{Destination, Destinations, Outputs};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
-use crate::progress::Counted;
+use crate::record::block::{Block, Header, Why};
 use crate::remote::{self, Address, Task};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::session::Session;
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::Insertion;
 use coua::window::Generations;
 use std::mem;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let to = args.printing.destinations();
     let inputs = reading.survey(&args.run, to)?;
-    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    let view = file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
     let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
     let quiet = Quiet { quiet: args.printing.quiet };

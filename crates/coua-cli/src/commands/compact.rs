@@ -1,13 +1,13 @@
 //! `coua compact`.
 
-use crate::args::run::Manners;
-use crate::args::secret::SecretArgs;
-use crate::args::window::NowArgs;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::NowArgs;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file::FilterFile;
-use crate::message::Failure;
-use crate::stats::text::size;
+use crate::target::file::FilterFile;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::text::size;
 use coua::window::Generations;
 use std::path::PathBuf;
 

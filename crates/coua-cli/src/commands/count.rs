@@ -1,22 +1,22 @@
 //! `coua count`.
 
-use crate::args::run::{Quiet, RunArgs};
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::commands::lookup::Lookup;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Destinations;
 use crate::output::Output;
-use crate::own_files::OwnFiles;
+use crate::output::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Task};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::session::Session;
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::window::Generations;
 
 /// Print each record behind the number of its copies in a filter file
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut reading = args.target.input.check()?;
     let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
     let inputs = reading.survey(&args.run, Destinations::STANDARD)?;
-    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    let view = file::open(&args.target.filter_file, &args.secret, &inputs)?;
     let now = args.now.for_window(view.filter.window())?;
     let output = Output::open(None, reading.opening(&inputs, &own))?;
     let session =

@@ -1,17 +1,17 @@
 //! `coua info`.
 
-use crate::args::filter::{hasher_name, layout_name, when_full_name};
-use crate::args::secret::SecretArgs;
-use crate::args::window::{NowArgs, window_text};
+use crate::cli::filter::{hasher_name, layout_name, when_full_name};
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::{NowArgs, window_text};
 use crate::clock::moment_text;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::message::Failure;
 use crate::remote::{self, Address};
 use crate::resume::RunInfo;
-use crate::stats::Table;
-use crate::stats::text::{grouped, significant, size};
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Table;
+use crate::terminal::message::Failure;
+use crate::terminal::text::{grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generations};
 use coua_store::View;
@@ -74,9 +74,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         print(&remote::info::describe(&address, form)?)?;
         return Ok(Exit::Success);
     }
-    let mut state = filter_file::glance(&args.file, &args.secret)?;
+    let mut state = file::glance(&args.file, &args.secret)?;
     let now = args.now.for_window(state.filter.window())?;
-    filter_file::tell(now, &mut state.filter);
+    file::tell(now, &mut state.filter);
     let info = Info::of(&state, &args.file)?;
     let text = if args.json {
         serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"

@@ -1,23 +1,23 @@
 //! `coua remove`.
 
-use crate::args::checkpoint::WorkArgs;
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::Now;
-use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
-use crate::input::block::Block;
-use crate::memory::Memory;
-use crate::message::Failure;
+use crate::output::own_files::OwnFiles;
 use crate::output::{Destination, Destinations, Settled};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Task};
 use crate::resume::{Begun, Command, JobSpec, Recorder, Start};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::session::Session;
+use crate::target::file::{FilterFile, Kept};
+use crate::target::memory::Memory;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use clap::ValueEnum;
 use coua::Insertion;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! `coua verify`.
 
-use crate::args::secret::SecretArgs;
+use crate::cli::secret::SecretArgs;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::message::Failure;
-use crate::stats::text::{grouped, size};
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::text::{grouped, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for path in &args.files {
         let file = path.display();
         // The others are checked all the same.
-        match (filter_file::read(path, &args.secret), args.json) {
+        match (file::read(path, &args.secret), args.json) {
             (Ok(view), false) => {
                 print(&format!("{file}: intact, {}\n", in_words(&view)))?;
             }

@@ -5,14 +5,14 @@ use super::filter::Filter;
 use super::question::{Answer, ChangeLog, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
 use crate::commands::add::Copies;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Destinations;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::run::session::Session;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
 pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
     let mut reading = task.input.check()?;

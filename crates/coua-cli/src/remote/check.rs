@@ -4,14 +4,14 @@ use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::commands::check::{Findings, PrintArgs};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Outputs;
-use crate::own_files::OwnFiles;
+use crate::output::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
+use crate::record::block::Block;
+use crate::run::session::Session;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
 pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
     let mut reading = task.input.check()?;

@@ -4,16 +4,16 @@ use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::commands::count::Lines;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Destinations;
 use crate::output::Output;
-use crate::own_files::OwnFiles;
+use crate::output::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::run::session::Session;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
 pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
     let mut reading = task.input.check()?;

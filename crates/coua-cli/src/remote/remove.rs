@@ -4,15 +4,15 @@ use super::ending::Ending;
 use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
+use crate::output::own_files::OwnFiles;
 use crate::output::{Destinations, Outputs};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::run::session::Session;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::Insertion;
 
 /// `report` says which records to print, if any: those that were found, or the others.

@@ -1,8 +1,8 @@
 //! What there is to say about the runs that a filter remembers.
 
 use super::remembered::{Remembered, words};
-use crate::stats::Table;
-use crate::stats::text::{grouped, size};
+use crate::terminal::figures::Table;
+use crate::terminal::text::{grouped, size};
 use coua_store::{Place, Role, Runs};
 use serde::Serialize;
 

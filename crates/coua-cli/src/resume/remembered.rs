@@ -1,8 +1,8 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use crate::message::{self, Failure};
-use crate::stats::text::grouped;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::text::grouped;
 use coua_store::{Moved, Place, Role, Run, Runs};
 use std::io;
 use std::path::{Path, PathBuf};

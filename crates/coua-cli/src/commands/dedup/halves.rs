@@ -6,18 +6,18 @@
 
 use super::Args;
 use super::tally::{Counts, Tally, answered_in};
-use crate::args::input::Reading;
-use crate::collisions;
-use crate::estimate::Forecast;
-use crate::exit::Exit;
+use crate::cli::input::Reading;
 use crate::input::Survey;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Outputs;
-use crate::own_files::OwnFiles;
+use crate::output::own_files::OwnFiles;
 use crate::pipeline::{Answer, Early, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
+use crate::record::block::Block;
+use crate::run::session::Session;
+use crate::target::collisions;
+use crate::target::estimate::Forecast;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
 use std::mem;
 

@@ -1,14 +1,14 @@
 //! What a run shows and counts of its answers, whatever filter gives them.
 
 use super::outputs::OutputArgs;
-use crate::collisions::Answered;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::pipeline::Flow;
+use crate::record::block::Block;
 use crate::resume::Ending;
-use crate::session::Session;
-use crate::stats::{Answers, FilterFigures};
+use crate::run::session::Session;
+use crate::target::collisions::Answered;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::{Answers, FilterFigures};
+use crate::terminal::message::Failure;
 use coua::{BatchFull, Full, Insertion};
 use serde::{Deserialize, Serialize};
 

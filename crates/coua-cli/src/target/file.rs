@@ -2,15 +2,15 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::args::filter::FilterArgs;
-use crate::args::run::Manners;
-use crate::args::secret::SecretArgs;
-use crate::args::window::NowArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::{Now, moment_text};
 use crate::input::{self, Survey};
-use crate::memory::Memory;
-use crate::message::{self, Failure};
 use crate::remote::Address;
+use crate::target::memory::Memory;
+use crate::terminal::message::{self, Failure};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};

@@ -1,9 +1,9 @@
 //! The files that a run has for itself: its filter, and that of the secret key. Records are neither written
 //! to them nor, while the filter changes, read from them.
 
-use crate::args::secret::SecretArgs;
+use crate::cli::secret::SecretArgs;
 use crate::input::{self, Identity, Survey};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use std::path::{Path, PathBuf};
 
 /// Files that are there, and names where one would be made.

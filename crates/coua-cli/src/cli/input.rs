@@ -1,7 +1,7 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use crate::args::run::RunArgs;
-use crate::args::value;
+use crate::cli::run::RunArgs;
+use crate::cli::value;
 use crate::clock::{Now, TimeFormat};
 use crate::input::reader::BlockReader;
 use crate::input::{Coding, Faults, Inputs, Survey};
@@ -10,12 +10,12 @@ use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
-use crate::message::Failure;
+use crate::output::own_files::OwnFiles;
 use crate::output::{Destinations, Opening};
-use crate::own_files::OwnFiles;
 use crate::record::{Format, Separator};
 use crate::resume::{Job, JobSpec};
-use crate::signals::Stop;
+use crate::terminal::message::Failure;
+use crate::terminal::signals::Stop;
 use clap::{Args, ValueEnum};
 use coua::window::Generations;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::args::run::Quiet;
-use crate::stats::text::{grouped, size};
+use crate::cli::run::Quiet;
+use crate::terminal::text::{grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;

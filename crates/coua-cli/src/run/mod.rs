@@ -1,0 +1,3 @@
+//! What all commands that read records share.
+
+pub(crate) mod session;
