@@ -1,7 +1,7 @@
 //! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
 //!
-//! `args` describes the command line; each file of `commands` checks its arguments and does one
-//! command. Records flow through `input` (bytes to blocks of records), `key` (records to hashes),
+//! `args` describes the command line; each file of `commands` does one command, after the checks of
+//! `preflight`. Records flow through `input` (bytes to blocks of records), `key` (records to hashes),
 //! `pipeline` (threads), a command's own consumer (hashes to answers) and `output`.
 
 mod args;
@@ -18,6 +18,7 @@ mod message;
 mod output;
 mod own_files;
 mod pipeline;
+mod preflight;
 mod progress;
 mod record;
 mod remote;

@@ -7,7 +7,7 @@ use crate::args::value;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile};
 use crate::message::Failure;
-use crate::own_files::OwnFiles;
+use crate::preflight::{Report, check_filters};
 use coua::Conversion;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     };
     args.target.check()?;
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    check_filters(Report::None, &args.secret, [&*args.file], Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let view = filter_file::read(&args.file, &args.secret)?;

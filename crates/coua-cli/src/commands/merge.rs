@@ -5,7 +5,7 @@ use crate::args::secret::SecretArgs;
 use crate::exit::Exit;
 use crate::filter_file::{self, FilterFile};
 use crate::message::{self, Failure};
-use crate::own_files::OwnFiles;
+use crate::preflight::{Report, check_filters};
 use crate::resume;
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    let sources = args.files.iter().map(PathBuf::as_path);
+    check_filters(Report::None, &args.secret, sources, Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let mut views = args.files.iter().map(|path| filter_file::read(path, &args.secret));

@@ -34,12 +34,13 @@ mod wire;
 pub(crate) use address::Address;
 pub(crate) use request::{Request, refuse_options_of_files};
 
-use crate::args::input::{InputArgs, Reading};
-use crate::args::run::{Quiet, RunArgs};
+use crate::args::input::Reading;
+use crate::args::run::Quiet;
 use crate::exit::Exit;
 use crate::input::block::Block;
 use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
+use crate::preflight::Preflight;
 use crate::session::Session;
 use crate::stats::text::grouped;
 use crate::stats::{Answers, FilterFigures};
@@ -52,9 +53,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) address: Address,
-    pub(crate) input: &'a InputArgs,
-    pub(crate) run: &'a RunArgs,
-    pub(crate) quiet: Quiet,
+    pub(crate) preflight: Preflight<'a>,
 }
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
