@@ -34,10 +34,11 @@ mod wire;
 pub(crate) use address::Address;
 pub(crate) use request::{Request, refuse_options_of_files};
 
-use crate::cli::input::{InputArgs, Reading};
-use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::input::Reading;
+use crate::cli::run::Quiet;
 use crate::pipeline::Pipeline;
 use crate::record::block::Block;
+use crate::run::preflight::Preflight;
 use crate::run::session::Session;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Answers, FilterFigures};
@@ -52,9 +53,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) address: Address,
-    pub(crate) input: &'a InputArgs,
-    pub(crate) run: &'a RunArgs,
-    pub(crate) quiet: Quiet,
+    pub(crate) preflight: Preflight<'a>,
 }
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
