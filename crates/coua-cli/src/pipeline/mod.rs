@@ -22,12 +22,12 @@ mod ahead;
 mod stages;
 mod threads;
 
-use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
-use crate::message::Failure;
 use crate::output::Settled;
-use crate::signals::Stop;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
+use crate::terminal::signals::Stop;
 use ahead::{Coming, Next, Wait};
 use stages::{Source, apart, prepared, together, write};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Options about interrupted runs.
 
-use crate::args::run::{Manners, RunArgs};
-use crate::args::value;
+use crate::cli::run::{Manners, RunArgs};
+use crate::cli::value;
 use crate::resume::Mode;
 use std::time::Duration;
 

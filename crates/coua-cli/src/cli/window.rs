@@ -1,9 +1,9 @@
 //! Options about filters that forget.
 
-use crate::args::input::TimeSource;
+use crate::cli::input::TimeSource;
 use crate::clock::{self, Now, TimeFormat};
-use crate::message::Failure;
 use crate::resume::JobSpec;
+use crate::terminal::message::Failure;
 use clap::Args;
 use coua::window::{Clock, Generations, Window};
 
@@ -31,7 +31,7 @@ pub(crate) struct WindowArgs {
     ///
     /// They are forgotten a generation at a time: N / --generations, rounded up, so N is rounded up to a
     /// multiple of --generations, and at most one generation more is remembered.
-    #[arg(long, value_name = "N", value_parser = crate::args::value::count)]
+    #[arg(long, value_name = "N", value_parser = crate::cli::value::count)]
     pub(crate) window_items: Option<u64>,
 
     /// Parts of the window that are forgotten together: more forget more exactly, and cost time

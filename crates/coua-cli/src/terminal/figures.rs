@@ -1,15 +1,13 @@
 //! Figures about a run, on standard error: `--stats`.
 
-pub(crate) mod text;
-
-use crate::args::run::StatsFormat;
-use crate::message::Failure;
-use crate::startup::Stream;
+use crate::cli::run::StatsFormat;
+use crate::terminal::message::Failure;
+use crate::terminal::stream::Stream;
+use crate::terminal::text::{grouped, known, percent, significant, size};
 use coua::CuckooFilter;
 use coua::window::Generations;
 use serde::Serialize;
 use std::io::{self, Write};
-use text::{grouped, known, percent, significant, size};
 
 /// Figures about a run. The names of the fields are part of the program's interface; `--help`
 /// documents them.

@@ -1,6 +1,6 @@
 //! Options of the commands that hold records against a filter file.
 
-use crate::args::input::InputArgs;
+use crate::cli::input::InputArgs;
 use clap::Args;
 use std::path::PathBuf;
 

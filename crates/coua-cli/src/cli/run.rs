@@ -1,7 +1,7 @@
 //! Options about how a command runs, not about what it does.
 
-use crate::message::Failure;
-use crate::startup::Stream;
+use crate::terminal::message::Failure;
+use crate::terminal::stream::Stream;
 use clap::{Args, ValueEnum, value_parser};
 use std::num::NonZeroUsize;
 use std::thread;

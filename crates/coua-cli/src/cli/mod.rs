@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod filter;
+pub(crate) mod generate;
 pub(crate) mod input;
 pub(crate) mod run;
 pub(crate) mod secret;
@@ -10,8 +11,7 @@ pub(crate) mod value;
 pub(crate) mod window;
 
 use crate::commands::{
-    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
-    verify,
+    add, check, compact, convert, count, dedup, explore, info, merge, plan, remove, verify,
 };
 use clap::{Parser, Subcommand};
 

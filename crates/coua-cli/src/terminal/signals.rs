@@ -1,9 +1,9 @@
 //! SIGINT and SIGTERM: finish the block, save, die by the signal; a second one ends the program at
 //! once. SIGUSR1: one line about the progress.
 
-use crate::message::{self, Failure};
-use crate::progress::Counters;
-use crate::startup::is_ignored;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::progress::Counters;
+use crate::terminal::stream::is_ignored;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};

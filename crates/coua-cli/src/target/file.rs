@@ -2,15 +2,15 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::args::filter::FilterArgs;
-use crate::args::run::Manners;
-use crate::args::secret::SecretArgs;
-use crate::args::window::NowArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::{Now, moment_text};
 use crate::input::{self, Survey};
-use crate::memory::Memory;
-use crate::message::{self, Failure};
 use crate::remote::Address;
+use crate::target::memory::Memory;
+use crate::terminal::message::{self, Failure};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
@@ -61,10 +61,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 }
 
 fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
-    Address::refuse(path)?;
-    if !is_there(path)? {
-        return Err(Failure::io(path.display(), &Errno::NOENT.into()));
-    }
+    check_there(path)?;
     let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
@@ -120,10 +117,7 @@ impl FilterFile {
 
     /// [`lock`](Self::lock) for a filter that must be there.
     pub(crate) fn lock_existing(path: &Path, manners: &Manners) -> Result<Self, Failure> {
-        Address::refuse(path)?;
-        if !is_there(path)? {
-            return Err(Failure::io(path.display(), &Errno::NOENT.into()));
-        }
+        check_there(path)?;
         Self::lock_by(Lock::take_existing, path, manners)
     }
 
@@ -299,6 +293,12 @@ impl Kept {
         }
         Ok(())
     }
+}
+
+/// Complains unless there is a file that may hold a filter.
+pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+    Address::refuse(path)?;
+    if is_there(path)? { Ok(()) } else { Err(Failure::io(path.display(), &Errno::NOENT.into())) }
 }
 
 /// Whether there is a file; anything else of that name cannot hold a filter.

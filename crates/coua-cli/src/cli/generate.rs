@@ -1,9 +1,9 @@
 //! `coua generate`.
 
-use crate::args::Cli;
+use crate::cli::Cli;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::message::Failure;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};

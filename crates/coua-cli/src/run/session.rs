@@ -1,20 +1,20 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
-use crate::args::input::{OnMissing, Reading};
-use crate::args::run::{Quiet, RunArgs, StatsFormat};
-use crate::exit::Exit;
+use crate::cli::input::{OnMissing, Reading};
+use crate::cli::run::{Quiet, RunArgs, StatsFormat};
 use crate::input::Survey;
-use crate::input::block::{Block, Header, Keyless, Why};
 use crate::input::reader::BlockReader;
 use crate::key::Missing;
 use crate::key::hashing::{Hashing, Wanted};
-use crate::message::{self, Failure};
 use crate::pipeline::Pipeline;
-use crate::progress::{Counted, Counters, Progress};
+use crate::record::block::{Block, Header, Keyless, Why};
 use crate::resume::Ending;
-use crate::signals::{self, Stop};
-use crate::stats::text::grouped;
-use crate::stats::{Answers, Figures, FilterFigures};
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::{Answers, Figures, FilterFigures};
+use crate::terminal::message::{self, Failure};
+use crate::terminal::progress::{Counted, Counters, Progress};
+use crate::terminal::signals::{self, Stop};
+use crate::terminal::text::grouped;
 use coua::window::Generations;
 use coua::{Insertion, KeyHasher};
 use std::io;

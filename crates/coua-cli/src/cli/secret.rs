@@ -1,6 +1,6 @@
 //! The secret key of a filter.
 
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use clap::Args;
 use std::cell::OnceCell;
 use std::fmt;

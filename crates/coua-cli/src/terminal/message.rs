@@ -1,7 +1,7 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::exit::Exit;
-use crate::signals;
+use crate::terminal::exit::Exit;
+use crate::terminal::signals;
 use std::fmt::Display;
 use std::io::{self, Write};
 

@@ -1,8 +1,8 @@
 //! A block: some whole records of one input, and what has been found out about them.
 
-use crate::input::budget::Share;
 use crate::key::{Missing, Parts};
-use crate::message::Failure;
+use crate::record::budget::Share;
+use crate::terminal::message::Failure;
 use coua::window::When;
 use coua::{BatchFull, Insertion, KeyHash};
 use std::mem;

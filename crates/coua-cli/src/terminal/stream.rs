@@ -2,7 +2,7 @@
 //! was closed (`>&-`) is opened on /dev/null by the runtime, and everything written to it would be
 //! lost without a word.
 
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use rustix::io::fcntl_getfd;
 use rustix::stdio;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -40,7 +40,7 @@ impl Budget {
     /// A share of so many bytes, in place of the one that the block has. Waits until others have given back
     /// enough; they need nothing of the thread that waits, which takes all shares. If there is a buffer of as
     /// many bytes or more, the share comes with it.
-    pub(super) fn share(
+    pub(crate) fn share(
         self: &Arc<Self>,
         instead_of: Option<Share>,
         bytes: usize,
@@ -58,7 +58,7 @@ impl Budget {
     }
 
     /// Lets the buffer go that is kept for the next giant record: no such record came.
-    pub(super) fn drop_spare(&self) {
+    pub(crate) fn drop_spare(&self) {
         drop(mem::take(&mut self.state().spare));
     }
 
@@ -69,7 +69,7 @@ impl Budget {
 
 impl Share {
     /// Gives it back, and the buffer that it was for.
-    pub(super) fn give_back(self, buffer: Vec<u8>) {
+    pub(crate) fn give_back(self, buffer: Vec<u8>) {
         let mut state = self.budget.state();
         if (state.spare.len()..=LARGEST_SPARE).contains(&buffer.len()) {
             state.spare = buffer;

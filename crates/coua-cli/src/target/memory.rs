@@ -1,7 +1,7 @@
 //! The filter of a run: in a file, or in memory alone.
 
 use crate::clock::Now;
-use crate::filter_file::{self, Kept};
+use crate::target::file::{self, Kept};
 use coua::window::{Generations, When};
 use coua::{BatchFull, Insertion, KeyHash};
 
@@ -40,7 +40,7 @@ impl Memory {
     pub(crate) fn tell(&mut self, now: Now) {
         match self {
             Self::Kept(kept) => kept.tell(now),
-            Self::Temporary(filter) => filter_file::tell(now, filter),
+            Self::Temporary(filter) => file::tell(now, filter),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Options that describe a filter to be made.
 
-use crate::args::secret::SecretArgs;
-use crate::args::value;
-use crate::args::window::WindowArgs;
-use crate::message::Failure;
-use crate::stats::text::significant;
+use crate::cli::secret::SecretArgs;
+use crate::cli::value;
+use crate::cli::window::WindowArgs;
+use crate::terminal::message::Failure;
+use crate::terminal::text::significant;
 use clap::{Args, ValueEnum};
 use coua::window::{Clock, Generations, Window};
 use coua::{
