@@ -45,6 +45,38 @@ fn a_file_has_the_bytes_of_the_text() {
     assert!(bytes_of(&made()) == write(&honest()));
 }
 
+#[test]
+fn a_file_can_be_written_from_any_byte_on() {
+    let made = made();
+    let bytes = bytes_of(&made);
+    assert_eq!(made.snapshot_len(), bytes.len() as u64);
+    let pages = (0..=bytes.len()).step_by(1024).flat_map(|page| [page, page + 1, page + 77]);
+    for start in pages.chain(bytes.len() - 200..=bytes.len()).filter(|at| *at <= bytes.len()) {
+        let mut rest = Vec::new();
+        made.write_from(start as u64, &mut rest).unwrap();
+        assert!(rest == bytes[start..], "from {start}");
+    }
+    let beyond = made.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
+    assert_eq!(beyond.kind(), std::io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_limit_of_memory_is_that_of_all_generations() {
+    let window = Window::new(Clock::Count, 200_000, 4).unwrap();
+    let mut filter =
+        Generations::new(window, CuckooFilter::builder().capacity(100).build().unwrap());
+    let limit = 1_000_000;
+    let refused = (0u64..).find(|key| {
+        filter.set_memory_limit(Some(limit));
+        filter.insert(hash(*key)).is_err()
+    });
+    let bytes = filter.memory_bytes() as u64;
+    assert!(refused > Some(50_000), "{refused:?}: several generations");
+    assert!((limit * 7 / 8..=limit).contains(&bytes), "{bytes}");
+    filter.set_memory_limit(None);
+    filter.insert(hash(0)).unwrap();
+}
+
 /// Why readers refuse, which is the same whether they map.
 fn refused(forgery: &Forgery) -> LoadError {
     let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());
