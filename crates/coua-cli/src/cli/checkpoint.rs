@@ -28,14 +28,14 @@ pub(super) struct CheckpointArgs {
     /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
     /// or `remove` is not started again, since the records it has done would count twice, and an output that
     /// an interrupted run wrote is not emptied.
-    #[arg(long, conflicts_with = "resume", requires = "filter_file")]
+    #[arg(long, hide_short_help = true, conflicts_with = "resume", requires = "filter_file")]
     pub(super) anew: bool,
 
-    /// Seconds after which output and filter are brought to the disk together [default: 5]
+    /// Seconds between checkpoints of output and filter [default: 5]
     ///
     /// Only in runs that can be resumed; others are recorded at their end alone. Less often
     /// where a tenth of the time would go into it; with 0, as often as possible.
-    #[arg(long, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
     pub(super) checkpoint_every: Option<Duration>,
 }
 

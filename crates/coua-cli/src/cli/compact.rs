@@ -1,6 +1,6 @@
 //! `coua compact`.
 
-use super::run::Manners;
+use super::run::FileArgs;
 use super::secret::SecretArgs;
 use super::window::NowArgs;
 use crate::commands::compact;
@@ -24,12 +24,12 @@ pub(crate) struct Args {
     now: NowArgs,
 
     #[command(flatten)]
-    manners: Manners,
+    work: FileArgs,
 }
 
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let (secret, present) = (self.secret.secret(), self.now.present());
-        compact::run(&self.file, &secret, present, self.manners.for_files())
+        compact::run(&self.file, &secret, present, (self.work.manners(), &self.work.watch()))
     }
 }

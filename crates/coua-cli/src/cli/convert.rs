@@ -1,7 +1,7 @@
 //! `coua convert`.
 
 use super::filter::LayoutName;
-use super::run::Manners;
+use super::run::FileArgs;
 use super::secret::SecretArgs;
 use super::value;
 use crate::commands::convert;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
-    manners: Manners,
+    work: FileArgs,
 }
 
 /// What the copy is to be; one of them.
@@ -87,6 +87,11 @@ impl Args {
         };
         self.target.check()?;
         let secret = self.secret.secret();
-        convert::run(&self.file, &self.output, (conversion, &secret), self.manners.for_files())
+        convert::run(
+            &self.file,
+            &self.output,
+            (conversion, &secret),
+            (self.work.manners(), &self.work.watch()),
+        )
     }
 }

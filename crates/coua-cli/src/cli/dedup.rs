@@ -42,11 +42,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Remember in FILE what was seen, for the next run; created if it does not exist
+    /// Remember in FILE what was seen, for the next run
     ///
-    /// If it exists, the options that describe a filter must agree with it.
+    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with it.
     ///
-    /// Or on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
+    /// Or remember it on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
     /// or `redis://`; `valkeys://` and `rediss://` for TLS. Many processes may share such a filter: each
     /// record is printed by the first that has it. A lost connection is tried again (&retry=SECONDS, 60);
     /// records whose answer was lost with it, at most 1 MiB of them or one longer record, are printed
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct OutputArgs {
-    /// Write to FILE instead of standard output (which is `-`)
+    /// Write to FILE instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -81,7 +81,9 @@ struct OutputArgs {
     #[arg(short = 'd', long, conflicts_with = "tee_dups")]
     repeats: bool,
 
-    /// Also write the repeats to FILE (with -o also to `-`, standard output)
+    /// Also write the repeats to FILE
+    ///
+    /// With -o that may be `-`, standard output.
     #[arg(long, value_name = "FILE")]
     tee_dups: Option<PathBuf>,
 }

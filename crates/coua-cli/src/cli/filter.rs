@@ -13,8 +13,9 @@ use coua::{Layout, WhenFull};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
 pub(super) struct FilterArgs {
-    /// Highest false-positive rate when --max-items are stored, such as 0.001 or 0.1%
+    /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
+    /// The highest, when so many items are stored.
     /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
@@ -22,33 +23,33 @@ pub(super) struct FilterArgs {
     /// Items to make room for at once [default: few; the filter grows]
     ///
     /// With a window, each generation begins with room for its share of them.
-    #[arg(long, value_name = "N", value_parser = value::count)]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
     capacity: Option<u64>,
 
-    /// Items up to which the rate must hold [default: --capacity if given with --rate, else no limit]
+    /// Items up to which the rate must hold [default: no limit]
     ///
-    /// With a window, those of all generations together [default with --window-items: what they can hold].
+    /// The default with --rate is --capacity, if that is given. With a window, those of all generations together [default with --window-items: what they can hold].
     #[arg(long, value_name = "N", value_parser = value::count)]
     max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, hide_short_help = true, value_name = "BITS")]
     hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
-    #[arg(long, value_name = "LAYOUT")]
+    #[arg(long, hide_short_help = true, value_name = "LAYOUT")]
     layout: Option<LayoutName>,
 
     /// What to do with an item for which there is no room
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT")]
     when_full: Option<WhenFullName>,
 
     /// Seed of the hash (XXH3) [default: 0]
-    #[arg(long, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
+    #[arg(long, hide_short_help = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
     seed: Option<u64>,
 
     #[command(flatten)]

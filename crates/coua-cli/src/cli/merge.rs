@@ -1,6 +1,6 @@
 //! `coua merge`.
 
-use super::run::Manners;
+use super::run::FileArgs;
 use super::secret::SecretArgs;
 use crate::commands::merge;
 use crate::terminal::exit::Exit;
@@ -29,12 +29,12 @@ pub(crate) struct Args {
     secret: SecretArgs,
 
     #[command(flatten)]
-    manners: Manners,
+    work: FileArgs,
 }
 
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let secret = self.secret.secret();
-        merge::run(&self.files, &self.output, &secret, self.manners.for_files())
+        merge::run(&self.files, &self.output, &secret, (self.work.manners(), &self.work.watch()))
     }
 }

@@ -14,6 +14,8 @@ mod info;
 mod input;
 mod merge;
 mod plan;
+mod pull;
+mod push;
 mod remove;
 mod run;
 mod secret;
@@ -60,6 +62,8 @@ enum Command {
     Merge(merge::Args),
     Compact(compact::Args),
     Convert(convert::Args),
+    Pull(pull::Args),
+    Push(push::Args),
     Plan(plan::Args),
     Explore(explore::Args),
     Generate(generate::Args),
@@ -86,6 +90,8 @@ pub(crate) fn run() -> Exit {
         Command::Merge(args) => args.run(),
         Command::Compact(args) => args.run(),
         Command::Convert(args) => args.run(),
+        Command::Pull(args) => args.run(),
+        Command::Push(args) => args.run(),
         Command::Plan(args) => args.run(),
         Command::Explore(args) => args.run(),
         Command::Generate(args) => args.run(),
@@ -173,5 +179,24 @@ mod tests {
     #[test]
     fn description_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Columns of a screen, and lines that fit on one.
+    const SCREEN: (usize, usize) = (100, 40);
+
+    #[test]
+    fn the_short_help_of_each_command_fits_a_screen() {
+        let mut all = Cli::command().term_width(SCREEN.0);
+        all.build();
+        for command in all.get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= SCREEN.1, "{} lines: {help}", help.lines().count());
+            let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+            for option in options {
+                let of_option = help.lines().skip_while(|line| *line != option).nth(1);
+                let is_wrapped = of_option.is_some_and(|next| next.starts_with("            "));
+                assert!(!is_wrapped, "more than a line: {option}\n{help}");
+            }
+        }
     }
 }

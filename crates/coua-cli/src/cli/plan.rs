@@ -23,19 +23,7 @@ use std::path::PathBuf;
 /// With a window, the items are those of all generations together: of the window, and of the generation
 /// that is being filled. The plan is for a filter made with as many as its --capacity.
 ///
-/// Fields of the JSON object: `items`; `rate`: false-positive rate with that many items;
-/// `expected_wrongly_dropped`: records wrongly taken for repeats when a stream with that many unique
-/// records is de-duplicated; `bytes`, `side_bytes`: the part of them that items are expected to take
-/// which cannot be told apart and are more than a bucket has slots; `bits_per_item`, `hash_bits`,
-/// `layout`, `slots_per_bucket`, `slot_bits`, `slots`, `segments`; `compared`: a list of objects with
-/// `name`, `bytes` (null: it cannot reach the rate), `bits_per_item`, `removes`, `grows`, `exact`, all
-/// for filters that never forget.
-///
-/// With --growing also `growing`: `least_bytes` and `most_bytes`.
-///
-/// With a window also `window`: `generations` that it is long, `alive`: the most there are at a time,
-/// `generation_items` that each is planned for and `generation_bytes` that it takes; `bytes` are those of the
-/// generations alive and of an empty one, of which new ones are copies.
+/// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Number of items, such as 14M or 1e9

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Filter")]
 pub(super) struct SecretArgs {
-    /// Hash with SipHash-1-3 under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
+    /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
-    /// For records that somebody hostile may choose. The filter file does not contain the key:
-    /// every command on it needs this option.
-    #[arg(long, value_name = "FILE", alias = "key-file")]
+    /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
+    /// key: every command on it needs this option.
+    #[arg(long, hide_short_help = true, value_name = "FILE", alias = "key-file")]
     secret: Option<PathBuf>,
 }
 

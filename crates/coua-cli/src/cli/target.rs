@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// A filter file and the records.
 #[derive(Args, Debug)]
 pub(super) struct TargetArgs {
-    /// The filter file, or the address of a filter on a server: `valkey://HOST[:PORT]/NAME[?shards=N]`
+    /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     pub(super) filter_file: PathBuf,
 

@@ -11,7 +11,7 @@ use coua::window::Clock;
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Window")]
+#[command(next_help_heading = "Filter")]
 pub(super) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, 36h or 1d 12h
     ///
@@ -27,45 +27,49 @@ pub(super) struct WindowArgs {
     ///
     /// They are forgotten a generation at a time: N / --generations, rounded up, so N is rounded up to a
     /// multiple of --generations, and at most one generation more is remembered.
-    #[arg(long, value_name = "N", value_parser = value::count)]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
     pub(super) window_items: Option<u64>,
 
-    /// Parts of the window that are forgotten together: more forget more exactly, and cost time
+    /// Parts of the window that are forgotten together [default: 8]
     ///
-    /// A record that is not known is looked up in up to N + 1 of them, and each takes 0.1 MB at least
-    /// [default: 8]
-    #[arg(long, value_name = "N")]
+    /// More forget more exactly, and cost time: a record that is not known is looked up in up to N + 1 of them.
+    /// Each takes 0.1 MB at least.
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) generations: Option<u32>,
 
-    /// Where a record's own time is: fields as for -k, with --csv a column, or a JSON pointer
+    /// Where a record's own time is
+    ///
+    /// Fields as for -k, with --csv a column, or a JSON pointer.
     ///
     /// The latest time so far is then the present, so that old files can be replayed; records may come
     /// out of order. A record older than the window passes if it is not known, and is not remembered.
     /// A record whose time cannot be read, or lies more than one generation ahead of the system's
     /// clock, is one without a key (--on-missing), and moves nothing.
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(super) time_field: Option<String>,
 
-    /// How the time is written: rfc3339, seconds or milliseconds (since 1970), or a format such as
-    /// %d/%b/%Y:%H:%M:%S %z [default: any of the first three]
+    /// How the time is written [default: rfc3339, or a number]
+    ///
+    /// rfc3339, seconds or milliseconds (since 1970), or a format such as %d/%b/%Y:%H:%M:%S %z; by default any of
+    /// the first three.
     ///
     /// Of plain numbers, those from 100,000,000,000 on are taken for milliseconds. A time that does not
     /// tell its offset is taken for one in UTC.
-    #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
+    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
 }
 
 /// What to take for the present.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Window")]
+#[command(next_help_heading = "Filter")]
 pub(super) struct NowArgs {
     /// Take TIME for the present, instead of what the system's clock says
     ///
     /// For filters with --window: to ask what was, or will be, remembered at a time, and for runs that
     /// give the same result at any time. Written as the times of records: a number is one of seconds since
     /// 1970, not a year (from 100,000,000,000 on, of milliseconds).
-    #[arg(long, value_name = "TIME", value_parser = clock::moment)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
     pub(super) now: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 use crate::run::{Job, Run};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
-use crate::terminal::stream::print;
+use crate::terminal::stream::{Stream, print};
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub(crate) enum Report {
 
 /// Tells which records are there. The exit code is that of grep.
 pub(crate) fn run(job: Job, report: Report) -> Result<Exit, Failure> {
+    if report == Report::Number {
+        Stream::Output.check_open()?;
+    }
     let run = Run::of(job)?;
     let printed = run.printed();
     if let (Some(number), Report::Number) = (printed, report) {

@@ -1,10 +1,12 @@
 //! `coua compact`.
 
+use super::{Stdout, check_files};
 use crate::clock::Present;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
+use crate::terminal::progress::Watch;
 use crate::terminal::stream::print;
 use crate::terminal::text::size;
 use coua::window::Generations;
@@ -15,15 +17,21 @@ pub(crate) fn run(
     path: &Path,
     secret: &Secret,
     present: Present,
-    manners: Manners,
+    (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
+    let is_told = manners.notes == Notes::Told;
+    let stdout = if is_told { Stdout::Used } else { Stdout::Unused };
+    check_files(stdout, secret, [path], None)?;
     let file = FilterFile::lock_existing(path, manners)?;
     let name = file.name();
+    watch.next(format_args!("reading {name}"));
     let mut kept = file.open_whole(secret, present)?;
     let before = kept.filter().memory_bytes() as u64;
+    watch.next(format_args!("compacting {name}"));
     kept.store.rewrite(Generations::compact);
+    watch.next(format_args!("writing {name}"));
     let filter = kept.finish()?;
-    if manners.notes == Notes::Told {
+    if is_told {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;
     }

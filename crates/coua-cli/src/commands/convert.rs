@@ -1,10 +1,11 @@
 //! `coua convert`.
 
-use crate::output::own_files::OwnFiles;
+use super::{Stdout, check_files};
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
+use crate::terminal::progress::Watch;
 use coua::Conversion;
 use std::path::Path;
 
@@ -13,18 +14,21 @@ pub(crate) fn run(
     from: &Path,
     to: &Path,
     (conversion, secret): (Conversion, &Secret),
-    manners: Manners,
+    (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
-    OwnFiles::check_made(to, secret.file())?;
+    check_files(Stdout::Unused, secret, [from], Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
+    watch.next(format_args!("reading {}", from.display()));
     let view = file::read(from, secret)?;
     let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(from.display(), reason)
     })?;
+    watch.next(format_args!("converting {}", from.display()));
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(from.display(), error))?;
+    watch.next(format_args!("writing {}", to.display()));
     output.save(converted.into(), view.runs)?;
     Ok(Exit::Success)
 }

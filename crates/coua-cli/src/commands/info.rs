@@ -1,5 +1,6 @@
 //! `coua info`.
 
+use super::{Stdout, check_files};
 use crate::clock::{Present, moment_text};
 use crate::resume::RunInfo;
 use crate::target::secret::Secret;
@@ -10,7 +11,7 @@ use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::Failure;
 use crate::terminal::stream::print;
-use crate::terminal::text::{grouped, significant, size};
+use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generations};
 use coua_store::View;
@@ -41,6 +42,7 @@ fn of_file(
     present: Present,
     format: Format,
 ) -> Result<String, Failure> {
+    check_files(Stdout::Used, secret, [path], None)?;
     let mut state = file::glance(path, secret)?;
     let now = present.for_window(state.filter.window())?;
     file::tell(now, &mut state.filter);
@@ -141,7 +143,7 @@ impl Aging {
         for generation in &self.generations {
             let GenerationInfo { from, until, items, memory_bytes, .. } = generation;
             let name = format!("{} to {}", place(*from), place(*until));
-            table.row(name, format!("{} items, {}", grouped(*items), size(*memory_bytes)));
+            table.row(name, format!("{}, {}", counted(*items, "item"), size(*memory_bytes)));
         }
     }
 }
@@ -204,8 +206,8 @@ impl Info {
         table.row("file size", size(self.file_bytes));
         table.row("snapshot size", size(self.snapshot_bytes));
         if self.log_bytes > 0 {
-            let transactions = grouped(self.transactions);
-            table.row("log size", format!("{}, {transactions} transactions", size(self.log_bytes)));
+            let transactions = counted(self.transactions, "transaction");
+            table.row("log size", format!("{}, {transactions}", size(self.log_bytes)));
         }
         if self.uncommitted_bytes > 0 {
             table.row("not committed", size(self.uncommitted_bytes));

@@ -1,11 +1,12 @@
 //! `coua merge`.
 
-use crate::output::own_files::OwnFiles;
+use super::{Stdout, check_files};
 use crate::resume;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
+use crate::terminal::progress::Watch;
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
 
@@ -14,21 +15,26 @@ pub(crate) fn run(
     files: &[PathBuf],
     to: &Path,
     secret: &Secret,
-    manners: Manners,
+    (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
-    OwnFiles::check_made(to, secret.file())?;
+    check_files(Stdout::Unused, secret, files.iter().map(PathBuf::as_path), Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
-    let mut views = files.iter().map(|path| file::read(path, secret));
+    let mut views = files.iter().map(|path| {
+        watch.next(format_args!("reading {}", path.display()));
+        file::read(path, secret)
+    });
     let Some(first) = views.next() else { return Ok(Exit::Error) };
     let View { mut filter, runs, .. } = first?;
     let mut all_runs = vec![runs];
     for (path, view) in files[1..].iter().zip(views) {
         let View { filter: other, runs, .. } = view?;
+        watch.next(format_args!("merging {}", path.display()));
         filter.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
         all_runs.push(runs);
     }
     let runs = remembered(files, &output, all_runs, manners.notes);
+    watch.next(format_args!("writing {}", to.display()));
     output.save(filter, runs)?;
     Ok(Exit::Success)
 }

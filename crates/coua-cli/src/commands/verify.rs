@@ -1,21 +1,31 @@
 //! `coua verify`.
 
+use super::{Stdout, check_files};
 use crate::target::file;
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::Format;
 use crate::terminal::message::Failure;
+use crate::terminal::progress::Watch;
 use crate::terminal::stream::print;
-use crate::terminal::text::{grouped, size};
+use crate::terminal::text::{counted, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
 
 /// Checks every byte of filter files, and tells of each whether it is intact.
-pub(crate) fn run(files: &[PathBuf], secret: &Secret, format: Format) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    files: &[PathBuf],
+    secret: &Secret,
+    format: Format,
+    watch: &Watch,
+) -> Result<Exit, Failure> {
+    // A file that is missing is told in its turn.
+    check_files(Stdout::Used, secret, [], None)?;
     let mut exit = Exit::Success;
     for path in files {
         let name = path.display();
+        watch.next(format_args!("checking {name}"));
         // The others are checked all the same.
         match (file::read(path, secret), format) {
             (Ok(view), Format::Text) => {
@@ -44,7 +54,7 @@ pub(crate) fn run(files: &[PathBuf], secret: &Secret, format: Format) -> Result<
 }
 
 fn in_words(view: &View) -> String {
-    let (items, snapshot) = (grouped(view.filter.len()), size(view.snapshot_bytes));
-    let (transactions, log) = (grouped(view.transactions), size(view.log_bytes));
-    format!("{items} items, snapshot {snapshot}, {transactions} transactions of {log} after it")
+    let (items, snapshot) = (counted(view.filter.len(), "item"), size(view.snapshot_bytes));
+    let (transactions, log) = (counted(view.transactions, "transaction"), size(view.log_bytes));
+    format!("{items}, snapshot {snapshot}, {transactions} of {log} after it")
 }

@@ -11,8 +11,8 @@ use portable as system;
 use unix as system;
 
 pub(crate) use system::{
-    Bell, Signal, closed_at_start, die_by, enlarge_pipe, is_fifo, listen, open_fifo,
-    standard_input, standard_output, wait_writable,
+    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, is_fifo, listen,
+    open_fifo, standard_input, standard_output, wait_writable,
 };
 
 use std::fs::{self, File};

@@ -91,6 +91,11 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Makes a file, which has the permissions of its folder.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
 pub(crate) fn enlarge_pipe(_pipe: &File) {}
 
 pub(crate) fn closed_at_start(_stream: usize) -> bool {

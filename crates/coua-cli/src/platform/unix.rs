@@ -103,6 +103,11 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(flags).open(path)
 }
 
+/// Makes a file that nobody else may read.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Fewer changes between the writer and the reader of a pipe: a tenth of a second less a gigabyte. What is no
 /// pipe, or may not be larger, stays as it is.
 #[cfg(target_os = "linux")]

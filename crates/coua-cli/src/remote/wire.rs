@@ -25,7 +25,7 @@ const HICCUP: Duration = Duration::from_secs(5);
 /// As long one wait takes at most: then comes a look at what the user wants.
 const TURN: Duration = Duration::from_millis(500);
 
-/// Bytes that a server takes in a second, at least, over however slow a line.
+/// Bytes that a server takes or gives in a second, at least, over however slow a line.
 const SLOWEST: u64 = 32 << 10;
 
 /// One server, of a cluster perhaps.
@@ -80,8 +80,7 @@ impl Wire {
 
     /// Sends bytes, all of them.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let sending = Duration::from_secs(bytes.len() as u64 / SLOWEST);
-        self.limit(u64::MAX, self.answering + sending);
+        self.limit(u64::MAX, self.answering + time_for(bytes.len() as u64));
         let stream: &mut dyn Write = match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
@@ -92,7 +91,7 @@ impl Wire {
 
     /// Where to read a reply that has so many bytes at most, from now on.
     pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
-        self.limit(most_bytes, self.answering);
+        self.limit(most_bytes, self.answering + time_for(most_bytes));
         match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
@@ -115,6 +114,11 @@ impl Wire {
             Stream::Encrypted(stream) => &mut stream.sock,
         }
     }
+}
+
+/// How long as many bytes may take, beside the time for any.
+fn time_for(bytes: u64) -> Duration {
+    Duration::from_secs(bytes / SLOWEST)
 }
 
 /// A socket from which so much may be read, and which may be waited for so long.

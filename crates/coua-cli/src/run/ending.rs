@@ -52,8 +52,13 @@ impl Ending {
     }
 
     /// What there is to say if there was no room for a record. `exceptions` are those of what is said about the
-    /// filter, none if it is forgotten.
-    pub(super) fn refusal(&self, op: Op, name: &str, exceptions: Option<&str>) -> Option<Failure> {
+    /// filter, none if it is forgotten; `remedy` is what to do.
+    pub(super) fn refusal(
+        &self,
+        op: Op,
+        name: &str,
+        (exceptions, remedy): (Option<&str>, &str),
+    ) -> Option<Failure> {
         let Self::Full { record, why } = self else { return None };
         let state = match (op, exceptions) {
             (Op::Dedup, None) => "in the output, it and those after it are neither".to_owned(),
@@ -65,7 +70,8 @@ impl Ending {
                 format!("in the filter, it and those after it are not{exceptions}")
             }
         };
-        let reason = format!("{why}; stopped before {record}: all records before it are {state}");
+        let reason =
+            format!("{why}; stopped before {record}: all records before it are {state}{remedy}");
         Some(Failure::Full { name: name.to_owned(), reason })
     }
 }

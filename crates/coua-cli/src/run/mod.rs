@@ -4,6 +4,8 @@ mod counts;
 mod ending;
 pub(crate) mod reading;
 mod session;
+#[cfg(test)]
+mod steps;
 mod work;
 
 use crate::clock::Present;
@@ -75,17 +77,21 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Refuses what cannot come to anything, before a file is touched; then opens the filter, begins or resumes
-    /// the run, and reads all records.
+    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
+    /// the files that are read, then those that are written. Then opens the filter, begins or resumes the run, and
+    /// reads all records.
     pub(crate) fn of(mut job: Job) -> Result<Self, Failure> {
         if job.manner.figures.is_some() {
             Stream::Error.check_open()?;
         }
+        job.to.check_open()?;
+        job.filter.secret.key()?;
+        let inputs = job.reading.survey(job.to.mixing())?;
         let own = OwnFiles::of(job.location.file(), job.filter.secret.file())?;
-        let inputs = job.reading.survey(&job.to)?;
         if job.op.changes() {
-            job.reading.opening(&inputs, &own).check_all(&job.to)?;
+            own.refuse_inputs(&inputs)?;
         }
+        job.reading.opening(&inputs, &own).check_all(&job.to)?;
         let mut target = Target::open(&job.location, job.target_opening(&inputs))?;
         let now = job.present.for_window(target.window())?;
         job.reading.believe_times(now, target.window());
@@ -139,7 +145,8 @@ impl Run {
         if op.inserts() {
             session.tell_outdated(target.outdated());
         }
-        let refusal = ending.refusal(op, &name, target.exceptions());
+        let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
+        let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
         let how = if ending.is_full() { resume::Ending::Early } else { session.ending() };
         let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
             (Err(failure), true) => {

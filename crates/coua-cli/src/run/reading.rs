@@ -7,8 +7,8 @@ use crate::key::Keys;
 use crate::key::hashing::OnMissing;
 use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
+use crate::output::Opening;
 use crate::output::own_files::OwnFiles;
-use crate::output::{Destinations, Opening};
 use crate::record::Format;
 use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
@@ -37,12 +37,10 @@ impl Reading {
         }
     }
 
-    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
-    /// same checks in the same order for all commands. `to` are its outputs.
-    pub(super) fn survey(&mut self, to: &Destinations) -> Result<Survey, Failure> {
-        to.check_open()?;
+    /// Looks at all inputs, and at the headers of those that are CSV files.
+    pub(super) fn survey(&mut self, mixing: Mixing) -> Result<Survey, Failure> {
         let inputs = self.inputs.survey(self.faults)?;
-        self.mixing = to.mixing();
+        self.mixing = mixing;
         if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
             let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
             let (inputs, format) = (self.inputs.clone(), self.format.clone());

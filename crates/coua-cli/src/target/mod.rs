@@ -5,7 +5,7 @@ mod estimate;
 pub(crate) mod file;
 mod lookup;
 mod memory;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod secret;
 mod server;
 pub(crate) mod spec;

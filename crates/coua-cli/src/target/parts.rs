@@ -42,7 +42,7 @@ struct Part {
 
 impl Parts {
     /// As many parts as so many threads can use.
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: &FilterSpec,
         inputs: &Survey,
         threads: NonZeroUsize,
@@ -75,7 +75,7 @@ impl Parts {
     }
 
     /// The answers for all keys, from those of the parts: up to the first key for which there was no room.
-    pub(super) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
+    pub(crate) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
         let Answers { early, found, .. } = answers;
         let groups = &early.groups;
         let mut next = [0; 1 << MOST_BITS];

@@ -45,7 +45,7 @@ impl fmt::Debug for Secret {
 const MOST_OF_KEY_FILE: usize = 64;
 
 /// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
-fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
+pub(crate) fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
     let name = path.display();
     let mut content = Vec::new();
     let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
@@ -80,11 +80,13 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::text::hexadecimal as hexadecimal_text;
 
     #[test]
     fn keys_in_hexadecimal() {
         let key = hexadecimal(b"000102030405060708090a0b0c0d0e0F").unwrap();
         assert_eq!(key, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(hexadecimal_text(key), "000102030405060708090a0b0c0d0e0f");
         assert!(hexadecimal(b"00").is_none());
         assert!(hexadecimal(&[b'g'; 32]).is_none());
     }

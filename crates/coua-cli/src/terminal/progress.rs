@@ -1,11 +1,14 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
 use crate::terminal::message::{self, Notes};
-use crate::terminal::text::{grouped, size};
+use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Shorter work needs no progress display.
@@ -86,8 +89,8 @@ impl Counters {
             millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
         };
         let text = format!(
-            "{} records, {} {}, {}/s, {load}{}",
-            grouped(records),
+            "{}, {} {}, {}/s, {load}{}",
+            counted(records, "record"),
             grouped(self.count.load(Ordering::Relaxed)),
             self.counted.word(),
             grouped((records as f64 / seconds) as u64),
@@ -144,44 +147,115 @@ enum Place {
 
 impl Progress {
     pub(crate) fn new(counters: Arc<Counters>, shown: Shown) -> Self {
-        let is_terminal = io::stderr().is_terminal();
-        let place = match shown {
-            Shown::Never => Place::Nowhere,
-            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => Place::Nowhere,
-            Shown::Always if !is_terminal => Place::Lines,
-            Shown::OnTerminal | Shown::Always => Place::Terminal(None),
-        };
-        Self { counters, place, last: None }
+        Self { counters, place: Place::of(shown), last: None }
     }
 
     /// Shows how far the work is, if it is time for that.
     pub(crate) fn tick(&mut self) {
-        let (since, between) = match (&self.place, self.last) {
-            (Place::Nowhere, _) => return,
-            (_, None) => (self.counters.started, PATIENCE),
-            (Place::Terminal(_), Some(last)) => (last, BETWEEN_DRAWINGS),
-            (Place::Lines, Some(last)) => (last, BETWEEN_LINES),
-        };
-        if since.elapsed() < between {
+        if matches!(self.place, Place::Nowhere) {
             return;
         }
-        self.last = Some(Instant::now());
-        match &mut self.place {
-            Place::Terminal(line) => {
-                line.get_or_insert_with(line_on_terminal).set_message(self.counters.line());
-            }
-            Place::Lines | Place::Nowhere => message::say(self.counters.line()),
+        let (since, between) = self
+            .last
+            .map_or((self.counters.started, PATIENCE), |last| (last, self.place.between()));
+        if since.elapsed() >= between {
+            self.last = Some(Instant::now());
+            self.place.show(|| self.counters.line());
         }
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        if let Place::Terminal(line) = &mut self.place
-            && let Some(line) = line.take()
+        self.place.clear();
+    }
+}
+
+impl Place {
+    fn of(shown: Shown) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        match shown {
+            Shown::Never => Self::Nowhere,
+            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => Self::Nowhere,
+            Shown::Always if !is_terminal => Self::Lines,
+            Shown::OnTerminal | Shown::Always => Self::Terminal(None),
+        }
+    }
+
+    /// The time between two drawings.
+    fn between(&self) -> Duration {
+        if let Self::Lines = self { BETWEEN_LINES } else { BETWEEN_DRAWINGS }
+    }
+
+    fn show(&mut self, line: impl FnOnce() -> String) {
+        match self {
+            Self::Nowhere => {}
+            Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line()),
+            Self::Lines => message::say(line()),
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Self::Terminal(drawn) = self
+            && let Some(line) = drawn.take()
         {
             line.finish_and_clear();
         }
     }
+}
+
+/// A line about work on whole filters, whose end cannot be foreseen: what is done, and for how long.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Dropped, it ends the thread that shows the line.
+    work: Option<(Sender<String>, JoinHandle<()>)>,
+}
+
+impl Watch {
+    /// Shows what is [next](Self::next) from now on.
+    pub(crate) fn start(shown: Shown) -> Self {
+        let place = Place::of(shown);
+        if matches!(place, Place::Nowhere) {
+            return Self { work: None };
+        }
+        let (sender, steps) = mpsc::channel();
+        let show = move || show_steps(place, &steps);
+        let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
+        // Without a thread the work is done all the same.
+        Self { work: thread.ok().map(|thread| (sender, thread)) }
+    }
+
+    /// What is done from now on, such as `reading seen.coua`.
+    pub(crate) fn next(&self, step: impl Display) {
+        if let Some((steps, _)) = &self.work {
+            steps.send(step.to_string()).ok();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some((steps, thread)) = self.work.take() {
+            drop(steps);
+            thread.join().ok();
+        }
+    }
+}
+
+/// Shows the last step and its seconds, until there are no more.
+fn show_steps(mut place: Place, steps: &Receiver<String>) {
+    let (mut step, mut since) = (String::new(), Instant::now());
+    let mut wait = PATIENCE;
+    loop {
+        match steps.recv_timeout(wait) {
+            Ok(next) => (step, since) = (next, Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                place.show(|| format!("{step}, {} s", since.elapsed().as_secs()));
+                wait = place.between();
+            }
+        }
+    }
+    place.clear();
 }
 
 fn line_on_terminal() -> ProgressBar {

@@ -1,0 +1,62 @@
+//! `coua pull`.
+
+use crate::platform;
+use crate::remote::{self, Address};
+use crate::target::file::{FilterFile, Manners};
+use crate::target::secret::read_key;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Watch;
+use crate::terminal::text::hexadecimal;
+use coua::HashAlgorithm;
+use coua::window::Generations;
+use coua_store::Runs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a filter of a server to a file, and its secret key to another.
+pub(crate) fn run(
+    address: &Path,
+    to: &Path,
+    key: Option<&Path>,
+    (manners, watch): (Manners, &Watch),
+) -> Result<Exit, Failure> {
+    let address = Address::needed(address)?;
+    if key.is_some_and(|key| platform::is_same_place(key, to)) {
+        return Err(Failure::at(to.display(), "is the file of the secret key as well"));
+    }
+    let output = FilterFile::lock(to, manners)?;
+    output.check_new()?;
+    watch.next(format_args!("reading {address}"));
+    let filter = remote::pull::pull(&address, manners.notes)?;
+    keep_key(&filter, key, &address)?;
+    watch.next(format_args!("writing {}", to.display()));
+    output.save(filter, Runs::default())?;
+    Ok(Exit::Success)
+}
+
+/// Sees to it that the secret key, if there is one, is in its file.
+fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result<(), Failure> {
+    let (file, key) = match (filter.hasher().algorithm(), file) {
+        (HashAlgorithm::SipHash13 { key }, Some(file)) => (file, key),
+        (HashAlgorithm::SipHash13 { .. }, None) => {
+            let reason = "the filter has a secret key: say where to keep it (--secret FILE)";
+            return Err(Failure::at(from, reason));
+        }
+        (_, Some(_)) => {
+            return Err(Failure::at(from, "the filter has no secret key: leave --secret out"));
+        }
+        (_, None) => return Ok(()),
+    };
+    let name = file.display();
+    match platform::create_private(file) {
+        Ok(mut made) => {
+            writeln!(made, "{}", hexadecimal(key)).map_err(|error| Failure::write(&name, &error))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let reason = "is there, and holds another key than the filter's: name another file";
+            if read_key(file)? == key { Ok(()) } else { Err(Failure::at(name, reason)) }
+        }
+        Err(error) => Err(Failure::io(name, &error)),
+    }
+}
