@@ -1,4 +1,4 @@
-//! The log of a filter's file, to be looked at; the snapshot before it is [`coua::inspect_file`]'s.
+//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect_file`].
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub struct LogView {
     pub transactions: u64,
     /// Bytes after the last commit, which an interrupted write left.
     pub uncommitted: u64,
-    /// How far programs had come with their jobs.
+    /// The runs that the filter remembers.
     pub runs: Runs,
 }
 
@@ -37,7 +37,7 @@ pub enum Logged {
     Removed(KeyHash),
     /// The clock of a filter that forgets was set.
     Time(u64),
-    /// What follows concerns this generation.
+    /// The next changes belong to this generation.
     Generation(u64),
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Contents {
     pub(crate) uncommitted: u64,
 }
 
-/// A frame that stands at an offset.
+/// A frame at an offset.
 pub(crate) struct Frame<'a> {
     pub(crate) kind: Kind,
     pub(crate) begin: Mark,
@@ -38,7 +38,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) head: u64,
 }
 
-/// What stands at an offset.
+/// What is found at an offset.
 enum Found {
     Frame(Head, Vec<u8>),
     /// The file ends here, or within a frame.
@@ -56,7 +56,7 @@ impl<'a> Scan<'a> {
         Ok(Self { file, path, base, bytes })
     }
 
-    /// Checks every frame up to the last one that is whole, and shows each to `each`.
+    /// Checks every frame up to the last complete one, and calls `each` with each.
     pub(crate) fn contents(
         &self,
         mut each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
@@ -88,7 +88,7 @@ impl<'a> Scan<'a> {
         Ok(Contents { committed, transactions, uncommitted: self.bytes - committed.at })
     }
 
-    /// Shows every frame between two places to `each`. Returns where the last one ends.
+    /// Calls `each` with every frame between two places. Returns where the last one ends.
     pub(crate) fn frames(
         &self,
         from: Mark,
@@ -104,7 +104,7 @@ impl<'a> Scan<'a> {
                     each(&Frame { kind, begin: at, end, payload: &payload, head: sum })?;
                     at = end;
                 }
-                // It was there a moment ago.
+                // It was complete a moment ago.
                 Found::End => return Err(self.damaged(at.at, Damage::Checksum)),
                 Found::Not(what) => return Err(self.damaged(at.at, what)),
             }
