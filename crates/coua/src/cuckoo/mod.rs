@@ -95,9 +95,9 @@ impl CuckooFilter {
     }
 
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
-    /// filter: some 2 ms at the longest, and more where the system has to find new memory
-    /// (`docs/comparison.md`). A filter whose fingerprints have no bit left to give, for its hash bits
-    /// are few, is rebuilt whole each time it doubles: O(slots).
+    /// filter: some 2 ms at the longest, and more where the system has to find new memory. A filter whose
+    /// fingerprints have no bit left to give, for its hash bits are few, is rebuilt whole each time it
+    /// doubles: O(slots).
     ///
     /// # Errors
     ///
