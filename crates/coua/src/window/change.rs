@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
@@ -16,8 +17,8 @@ pub enum Change {
     Remove,
 }
 
-/// Takes note of what changed, in an order in which it can be done again, by
-/// [`Generations::set_clock`] and [`Generations::replay`]. `()` takes no note.
+/// Receives what changed, in an order in which [`Generations::set_clock`] and [`Generations::replay`] can
+/// repeat it. `()` ignores it.
 pub trait ChangeLog {
     /// The clock was set to this.
     fn clock_set(&mut self, clock: u64);
@@ -30,22 +31,21 @@ impl ChangeLog for () {
     fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
 }
 
-/// When the items of a batch happened.
+/// The times of a batch's items.
 #[derive(Clone, Copy, Debug)]
 pub enum When<'a> {
     /// At present.
     Now,
-    /// Each at a time of its own; these are as many as the items. They count where the clock is
-    /// [`Clock::Given`]; otherwise it is as with `Now`.
+    /// One time for each item. With a clock other than [`Clock::Given`] this is the same as `Now`.
     Each(&'a [u64]),
 }
 
 impl When<'_> {
-    /// Of some of the items.
+    /// The times of some of the items.
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// If there are fewer times.
     pub fn part(self, items: Range<usize>) -> Self {
         match self {
             Self::Now => Self::Now,
@@ -66,11 +66,31 @@ impl Generations {
         Logged { filter: self, log }
     }
 
-    /// Tells the time. What the window has left is forgotten whole: no item is looked at, and the memory is
-    /// given back. A time before the present changes nothing; nor does one where items are counted.
-    /// O(generations).
+    /// Tells the time. Generations that the window has left are dropped, and their memory is given back. An
+    /// earlier time changes nothing; nor does any time where items are the clock. O(generations).
     pub fn advance(&mut self, time: u64) {
         self.logged(&mut ()).advance(time);
+    }
+
+    /// [`advance`](Self::advance), but what is forgotten is given to the caller, who may drop it elsewhere: to
+    /// give much memory back takes a while. O(generations).
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua::window::{Clock, Generations, Window};
+    ///
+    /// let minute = Window::new(Clock::Arrival, 60_000, 1)?;
+    /// let mut seen = Generations::new(minute, CuckooFilter::new());
+    /// seen.insert("a")?;
+    /// let forgotten = seen.take_forgotten(180_000);
+    /// assert!(forgotten[0].contains("a") && !seen.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_forgotten(&mut self, time: u64) -> Vec<CuckooFilter> {
+        match self.window() {
+            Some(window) if window.clock() != Clock::Count => self.forget_until(time),
+            _ => Vec::new(),
+        }
     }
 
     /// Adds a copy of the key at present.
@@ -125,17 +145,21 @@ impl Generations {
         self.logged(&mut ()).remove_batch(keys)
     }
 
-    /// Whether a [`ChangeLog`] may have noted this clock next.
+    /// Whether a [`ChangeLog`] may contain this clock next.
     pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
             |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock as a [`ChangeLog`] noted it, or to the beginning of that generation; it never goes
-    /// back. O(generations).
+    /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation. It never goes back.
+    /// O(generations).
     pub fn set_clock(&mut self, clock: u64) {
-        let Some(aging) = &mut self.aging else { return };
+        self.forget_until(clock);
+    }
+
+    fn forget_until(&mut self, clock: u64) -> Vec<CuckooFilter> {
+        let Some(aging) = &mut self.aging else { return Vec::new() };
         let window = aging.window;
         let counts = window.clock() == Clock::Count;
         let begin = if counts { clock } else { window.generation_of(clock) * window.step() };
@@ -143,8 +167,10 @@ impl Generations {
         let oldest =
             window.generation_of(aging.clock).saturating_sub(u64::from(window.generations()));
         let left = self.live.partition_point(|live| live.number < oldest);
-        let items = self.live.drain(..left).map(|live| live.filter.len());
+        let filters: Vec<_> = self.live.drain(..left).map(|live| live.filter).collect();
+        let items = filters.iter().map(CuckooFilter::len);
         aging.forgotten = items.fold(aging.forgotten, u64::saturating_add);
+        filters
     }
 
     /// Whether the window reaches a generation.
@@ -156,12 +182,12 @@ impl Generations {
         })
     }
 
-    /// Does again what a [`ChangeLog`] noted. A generation that the window does not reach needs no
-    /// changes, and gets none. O(keys) expected.
+    /// Repeats what a [`ChangeLog`] contains. Changes of generations that the window has left are skipped.
+    /// O(keys) expected.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] if a generation refuses, which one that took them before does not.
+    /// [`BatchFull`] if a generation refuses. One that took the same keys before does not.
     pub fn replay(
         &mut self,
         change: Change,
@@ -197,8 +223,8 @@ impl<L: ChangeLog> Logged<'_, L> {
         }
     }
 
-    /// Takes one copy of each key away, the oldest: one that the filters cannot tell from it is remembered
-    /// as long as before. One answer for each key, in order. O(keys * generations).
+    /// Takes the oldest copy of each key away, so that another key of the same cell is remembered as long as
+    /// before. One answer for each key, in order. O(keys * generations).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);

@@ -1,4 +1,4 @@
-//! Copies, unions, and memory that comes back.
+//! Copies, unions, and memory: its limit, and how it comes back.
 
 use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
@@ -10,11 +10,24 @@ impl Generations {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
 
-    /// A copy, unless memory lacks. O(bytes).
+    /// Limits the [memory](Self::memory_bytes) as [`CuckooFilter::set_memory_limit`] does. A generation that
+    /// begins takes that of the template in any case. O(generations).
+    pub fn set_memory_limit(&mut self, limit: Option<u64>) {
+        let all = self.memory_bytes() as u64;
+        let beside = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
+        for live in &mut self.live {
+            live.filter.set_memory_limit(beside(live.filter.memory_bytes() as u64));
+        }
+        if let Some(aging) = &mut self.aging {
+            aging.template.set_memory_limit(beside(0));
+        }
+    }
+
+    /// A copy in memory of its own. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if there is not as much memory again.
+    /// [`OutOfMemory`] if there is not enough memory for the copy.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
@@ -33,16 +46,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`WindowMergeError`] if they do not forget alike, or their filters cannot be merged; nothing has
-    /// changed then.
-    ///
-    /// ```
-    /// let (mut one, mut two) = (coua::window::Generations::default(), coua::window::Generations::default());
-    /// two.insert_unique("a")?;
-    /// one.merge(&two)?;
-    /// assert!(one.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`WindowMergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), WindowMergeError> {
         if self.window() != other.window() {
             return Err(WindowMergeError::Window);
