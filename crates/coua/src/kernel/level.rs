@@ -18,6 +18,7 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
+#[cfg(test)]
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -143,7 +144,7 @@ impl LevelGeometry {
 
     /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
     /// consecutively.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
         let (other, _) = self.alternate(bucket, value);
         let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
@@ -160,7 +161,7 @@ impl LevelGeometry {
 
     /// The alternate bucket of an item in two children of this level, numbered as in
     /// [`in_children`](Self::in_children).
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
         let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
         let offset = self.offset(value >> self.codec.tag_bits);
