@@ -138,7 +138,7 @@ function logRows({ transactions, inserted, removed, bytes, uncommitted, runs }) 
   }) : t("lookLogNone"))];
   if (uncommitted) rows.push(row("lookLog", t("lookUncommitted", { bytes: size(uncommitted) })));
   for (const run of runs) {
-    const places = run.places.map(({ path, offset }) => t("lookPlace", { path, offset: size(offset) }));
+    const places = run.places.map(({ output, path, offset }) => t(output ? "lookOutput" : "lookPlace", { path, offset: size(offset) }));
     const text = t(run.ended ? "lookRunEnded" : "lookRunInterrupted", { records: number(run.records) });
     rows.push(row("lookRuns", [text, ...places].join("; ")));
   }

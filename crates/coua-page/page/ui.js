@@ -158,6 +158,8 @@ export function arrows(table, moves) {
   table.querySelector("svg")?.remove();
   if (moves.length === 0) return;
   const frame = table.getBoundingClientRect();
+  // Not shown yet.
+  if (frame.width === 0) return;
   const place = (slot) => {
     const { left, top, width, height } = table.querySelector(`[data-slot="${slot}"]`).getBoundingClientRect();
     return { x: left + width / 2 - frame.left, y: top + height / 2 - frame.top, width, height };
