@@ -251,7 +251,7 @@ async function segmentParts({ file, found, table }, n) {
     const most = Math.max(...counts);
     const bars = counts.map((count, used) => el("div", { class: "bar" }, el("span", {}, used),
       el("span", { class: "track" }, el("i", { style: `width:${(100 * count) / most}%` })), el("span", {}, number(count))));
-    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars" }, ...bars)];
+    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars counts" }, ...bars)];
   } catch (error) {
     return [text, el("p", { class: "bad" }, error.message)];
   }

@@ -200,11 +200,12 @@ export function chart({ label, x, y, series }) {
     if (dots) parts.push(...points.map(([a, b]) => svg("circle", { class: kind, cx: px(a), cy: py(b), r: dots })));
     else parts.push(svg("path", { class: `line ${kind}`, d: points.map(([a, b], n) => `${n ? "L" : "M"}${px(a)} ${py(b)}`).join("") }));
     if (name) {
-      const [a, b] = points.at(-1) ?? [x.max, y.max];
+      const [[, before], [a, b]] = [points.at(-2) ?? [x.max, y.max], points.at(-1) ?? [x.max, y.max]];
       // Of a point: above and to the right, where there is room.
       const isRight = dots && px(a) < width * 0.7;
-      const [x, y] = isRight ? [px(a) + 10, py(b) - 6] : [px(a) - 4, py(b) + (dots ? 20 : -10)];
-      parts.push(svg("text", { class: `name ${kind}`, x, y, "text-anchor": isRight ? "start" : "end" }, name));
+      const isBelow = dots || b < before;
+      const [nameX, nameY] = isRight ? [px(a) + 10, py(b) - 6] : [px(a) - 4, py(b) + (isBelow ? 18 : -10)];
+      parts.push(svg("text", { class: `name ${kind}`, x: nameX, y: nameY, "text-anchor": isRight ? "start" : "end" }, name));
     }
   }
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
