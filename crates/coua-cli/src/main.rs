@@ -1,8 +1,8 @@
 //! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
 //!
-//! `cli` turns the command line into plain descriptions of jobs, and each file of `commands` does one kind of
-//! job. Records flow through `input` (bytes to blocks of records), `key` (records to hashes), `pipeline`
-//! (threads), a command's own consumer (hashes to answers) and `output`.
+//! `args` describes the command line; each file of `commands` does one command, after the checks of
+//! `preflight`. Records flow through `input` (bytes to blocks of records), `key` (records to hashes),
+//! `pipeline` (threads), a command's own consumer (hashes to answers) and `output`.
 
 mod cli;
 mod clock;

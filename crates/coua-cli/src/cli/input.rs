@@ -1,6 +1,5 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use crate::cli::run::RunArgs;
 use crate::cli::value;
 use crate::clock::{Now, TimeFormat};
 use crate::input::reader::BlockReader;
@@ -10,8 +9,6 @@ use crate::key::header::{Headers, Mixing};
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
-use crate::output::own_files::OwnFiles;
-use crate::output::{Destinations, Opening};
 use crate::record::{Format, Separator};
 use crate::resume::{Job, JobSpec};
 use crate::terminal::message::Failure;
@@ -178,7 +175,7 @@ pub(crate) struct Reading {
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
     mixing: Mixing,
-    pub(crate) faults: Faults,
+    faults: Faults,
 }
 
 impl Reading {
@@ -190,17 +187,10 @@ impl Reading {
         }
     }
 
-    /// Looks at all inputs, and refuses a run that cannot come to anything, before it touches a file: the
-    /// same checks in the same order for all commands. `to` are its outputs.
-    pub(crate) fn survey(
-        &mut self,
-        run: &RunArgs,
-        to: Destinations<'_>,
-    ) -> Result<Survey, Failure> {
-        run.check()?;
-        to.check_open()?;
+    /// Looks at all inputs, and at the headers of those that are CSV files.
+    pub(crate) fn survey(&mut self, mixing: Mixing) -> Result<Survey, Failure> {
         let inputs = self.inputs.survey(self.faults)?;
-        self.mixing = to.mixing();
+        self.mixing = mixing;
         if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
             let (stop, consumed) = (Stop::new(), Arc::default());
             let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
@@ -215,21 +205,15 @@ impl Reading {
         let columns = self.keys.csv().filter(|columns| columns.need_header())?;
         Some(Headers::new(columns.clone(), self.mixing))
     }
-
-    /// What an output of these records needs to know, beside the run's own files.
-    pub(crate) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
-        Opening { separator: &self.format.separator, inputs, own }
-    }
 }
 
 impl InputArgs {
-    /// Checks the options.
-    pub(crate) fn check(&self) -> Result<Reading, Failure> {
-        self.check_timed(None)
-    }
-
     /// Checks the options of records that may have times.
-    pub(crate) fn check_timed(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
+    pub(crate) fn check_timed(
+        &self,
+        time: Option<TimeSource<'_>>,
+        faults: Faults,
+    ) -> Result<Reading, Failure> {
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
@@ -241,7 +225,7 @@ impl InputArgs {
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
             mixing: Mixing::Refused,
-            faults: Faults::AtOnce,
+            faults,
         })
     }
 

@@ -4,7 +4,7 @@ use crate::cli::filter::LayoutName;
 use crate::cli::run::Manners;
 use crate::cli::secret::SecretArgs;
 use crate::cli::value;
-use crate::output::own_files::OwnFiles;
+use crate::run::preflight::{Report, check_filters};
 use crate::target::file::{self, FilterFile};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     };
     args.target.check()?;
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    check_filters(Report::None, &args.secret, [&*args.file], Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let view = file::read(&args.file, &args.secret)?;

@@ -7,11 +7,12 @@ use crate::clock::moment_text;
 use crate::commands::print;
 use crate::remote::{self, Address};
 use crate::resume::RunInfo;
+use crate::run::preflight::{Report, check_filters};
 use crate::target::file;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::Table;
 use crate::terminal::message::Failure;
-use crate::terminal::text::{grouped, significant, size};
+use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generations};
 use coua_store::View;
@@ -74,6 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         print(&remote::info::describe(&address, form)?)?;
         return Ok(Exit::Success);
     }
+    check_filters(Report::Printed, &args.secret, [&*args.file], None)?;
     let mut state = file::glance(&args.file, &args.secret)?;
     let now = args.now.for_window(state.filter.window())?;
     file::tell(now, &mut state.filter);
@@ -177,7 +179,7 @@ impl Aging {
         for generation in &self.generations {
             let GenerationInfo { from, until, items, memory_bytes, .. } = generation;
             let name = format!("{} to {}", place(*from), place(*until));
-            table.row(name, format!("{} items, {}", grouped(*items), size(*memory_bytes)));
+            table.row(name, format!("{}, {}", counted(*items, "item"), size(*memory_bytes)));
         }
     }
 }
@@ -240,8 +242,8 @@ impl Info {
         table.row("file size", size(self.file_bytes));
         table.row("snapshot size", size(self.snapshot_bytes));
         if self.log_bytes > 0 {
-            let transactions = grouped(self.transactions);
-            table.row("log size", format!("{}, {transactions} transactions", size(self.log_bytes)));
+            let transactions = counted(self.transactions, "transaction");
+            table.row("log size", format!("{}, {transactions}", size(self.log_bytes)));
         }
         if self.uncommitted_bytes > 0 {
             table.row("not committed", size(self.uncommitted_bytes));

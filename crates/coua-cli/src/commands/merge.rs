@@ -2,8 +2,8 @@
 
 use crate::cli::run::Manners;
 use crate::cli::secret::SecretArgs;
-use crate::output::own_files::OwnFiles;
 use crate::resume;
+use crate::run::preflight::{Report, check_filters};
 use crate::target::file::{self, FilterFile};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{self, Failure};
@@ -36,7 +36,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    let sources = args.files.iter().map(PathBuf::as_path);
+    check_filters(Report::None, &args.secret, sources, Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
     let mut views = args.files.iter().map(|path| file::read(path, &args.secret));

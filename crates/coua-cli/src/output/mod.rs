@@ -265,10 +265,9 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 impl Opening<'_> {
-    /// Complains about inputs and outputs that are files of the filter, before it is locked: from then on it
+    /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
     pub(crate) fn check_all(&self, outputs: Destinations<'_>) -> Result<(), Failure> {
-        self.own.refuse_inputs(self.inputs)?;
         outputs.all().try_for_each(|output| match output.path() {
             Some(path) => self.check_path(path),
             None => self.check(Stream::Output.name(), None, standard_output()),

@@ -16,8 +16,8 @@ pub(crate) struct OwnFiles {
 
 impl OwnFiles {
     /// Of a filter, if there is one in a file.
-    pub(crate) fn of(filter: Option<&Path>, secret: &SecretArgs) -> Result<Self, Failure> {
-        let key = secret.key_file.clone();
+    pub(crate) fn of(filter: Option<&Path>, secret: Option<&SecretArgs>) -> Result<Self, Failure> {
+        let key = secret.and_then(|secret| secret.key_file.clone());
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
         let resolved = coua_store::resolved(path)
             .map_err(|error| Failure::at(path.display(), error.reason()))?;

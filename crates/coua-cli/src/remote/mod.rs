@@ -4,7 +4,7 @@
 //! with a `link` to each, over a `wire` that has limits; the `exchange` brings each `order` there and
 //! its reply back, through lost connections, `overtaken` or not; `question` puts questions about keys
 //! into commands, and each command of the program has a file of its own. `ending` is how such a run
-//! ends early.
+//! ends early. `pull` and `push` carry a whole filter, as an `image`.
 //!
 //! What is inserted must not be lost from the output, whatever happens in between. The server notes a
 //! record as seen before its line is written, because only so can several processes share a filter.
@@ -15,16 +15,20 @@ pub(crate) mod add;
 mod address;
 pub(crate) mod check;
 pub(crate) mod count;
+mod creation;
 pub(crate) mod dedup;
 mod description;
 mod ending;
 mod exchange;
 mod filter;
+mod image;
 pub(crate) mod info;
 mod link;
 mod nodes;
 mod order;
 mod overtaken;
+pub(crate) mod pull;
+pub(crate) mod push;
 mod question;
 pub(crate) mod remove;
 mod request;
@@ -34,10 +38,11 @@ mod wire;
 pub(crate) use address::Address;
 pub(crate) use request::{Request, refuse_options_of_files};
 
-use crate::cli::input::{InputArgs, Reading};
-use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::input::Reading;
+use crate::cli::run::Quiet;
 use crate::pipeline::Pipeline;
 use crate::record::block::Block;
+use crate::run::preflight::Preflight;
 use crate::run::session::Session;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Answers, FilterFigures};
@@ -52,9 +57,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) address: Address,
-    pub(crate) input: &'a InputArgs,
-    pub(crate) run: &'a RunArgs,
-    pub(crate) quiet: Quiet,
+    pub(crate) preflight: Preflight<'a>,
 }
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The

@@ -100,6 +100,15 @@ impl Recorder {
         self.positions.take_back(block, place);
     }
 
+    /// What to do about a full filter, to be said after what became of the records.
+    pub(crate) fn remedy_if_full(&self) -> &'static str {
+        if self.entry.as_ref().is_some_and(|entry| entry.lost.is_none()) {
+            "; make room (`coua remove`), then give the same command with --resume"
+        } else {
+            "; make room (`coua remove`), then give the records from that one on"
+        }
+    }
+
     pub(crate) fn is_due(&self) -> bool {
         let is_due = |entry: &Entry| entry.lost.is_none() && entry.schedule.is_due();
         !self.positions.is_behind() && self.entry.as_ref().is_some_and(is_due)

@@ -61,10 +61,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 }
 
 fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
-    Address::refuse(path)?;
-    if !is_there(path)? {
-        return Err(Failure::io(path.display(), &Errno::NOENT.into()));
-    }
+    check_there(path)?;
     let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
@@ -120,10 +117,7 @@ impl FilterFile {
 
     /// [`lock`](Self::lock) for a filter that must be there.
     pub(crate) fn lock_existing(path: &Path, manners: &Manners) -> Result<Self, Failure> {
-        Address::refuse(path)?;
-        if !is_there(path)? {
-            return Err(Failure::io(path.display(), &Errno::NOENT.into()));
-        }
+        check_there(path)?;
         Self::lock_by(Lock::take_existing, path, manners)
     }
 
@@ -200,6 +194,12 @@ impl FilterFile {
     /// Complains if something is there that a filter must not replace: to be asked before the work.
     pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
         self.lock.check_replaceable().map_err(|error| failure(&error))
+    }
+
+    /// Complains if anything is there.
+    pub(crate) fn check_new(&self) -> Result<(), Failure> {
+        let reason = "is there already: name another file, or remove this one";
+        if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }
 
     /// Whether this is where the file is.
@@ -299,6 +299,12 @@ impl Kept {
         }
         Ok(())
     }
+}
+
+/// Complains unless there is a file that may hold a filter.
+pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+    Address::refuse(path)?;
+    if is_there(path)? { Ok(()) } else { Err(Failure::io(path.display(), &Errno::NOENT.into())) }
 }
 
 /// Whether there is a file; anything else of that name cannot hold a filter.

@@ -1,7 +1,7 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
 use crate::cli::run::Quiet;
-use crate::terminal::text::{grouped, size};
+use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -84,8 +84,8 @@ impl Counters {
             millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
         };
         let text = format!(
-            "{} records, {} {}, {}/s, {load}{}",
-            grouped(records),
+            "{}, {} {}, {}/s, {load}{}",
+            counted(records, "record"),
             grouped(self.count.load(Ordering::Relaxed)),
             self.counted.word(),
             grouped((records as f64 / seconds) as u64),

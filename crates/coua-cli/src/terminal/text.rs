@@ -13,6 +13,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// So many of something: `1 record`, `1,234 records`.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {one}{ending}", grouped(number))
+}
+
 /// Bytes with a decimal unit: `1.3 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -61,6 +67,12 @@ mod tests {
     fn numbers_are_grouped() {
         let texts = [0, 999, 1000, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let texts = [0, 1, 1_234].map(|number| counted(number, "record"));
+        assert_eq!(texts, ["0 records", "1 record", "1,234 records"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Random sequences of every operation, on the filter beside an exact model of it.
+//! Random sequences of every operation, on the filter and an exact model of it.
 //!
 //! The model is a multiset of *cells*: a filter of C cells tells the hashes h and h' apart exactly
 //! if floor(h C / 2^64) differs. So the model predicts every answer, false positives included, and
@@ -15,8 +15,8 @@ mod random;
 
 mod case;
 mod counts;
+mod reference;
 mod script;
-mod twin;
 
 use std::time::Instant;
 

@@ -14,7 +14,7 @@ const ANY: Insert = |filter, hash| filter.insert(hash).map(|()| Insertion::Inser
 const UNIQUE: Insert = CuckooFilter::insert_unique;
 
 /// The filter and what it must answer for each key of a pool.
-pub(crate) struct Twin {
+pub(crate) struct Reference {
     pub(crate) filter: CuckooFilter,
     pub(crate) pool: Rc<Vec<KeyHash>>,
     /// Number of each key's cell, counted densely.
@@ -56,7 +56,7 @@ fn multiply_high(hash: u64, cells: u128) -> u64 {
     ((low >> 64) + high) as u64
 }
 
-impl Twin {
+impl Reference {
     pub(crate) fn new(filter: CuckooFilter, pool: Rc<Vec<KeyHash>>) -> Self {
         let (cell, cells) = number_cells(&pool, cells_of(&filter));
         let copies = vec![0; pool.len()];

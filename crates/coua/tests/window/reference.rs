@@ -1,4 +1,4 @@
-//! Batches beside the plain model, beside single calls, and beside what a ledger noted.
+//! Batches compared with the reference implementation, with single calls, and with a repeated change log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -51,16 +51,16 @@ impl ChangeLog for Notes {
 }
 
 fn new(window: Window) -> Generations {
-    let mould = CuckooFilter::builder().capacity(50).max_items(MOST_ITEMS).hash_bits(64);
-    Generations::new(window, mould.build().unwrap())
+    let template = CuckooFilter::builder().capacity(50).max_items(MOST_ITEMS).hash_bits(64);
+    Generations::new(window, template.build().unwrap())
 }
 
 /// Two keys that the filter cannot tell apart, in different generations.
 #[test]
 fn a_removal_makes_nobody_else_older() {
     let window = Window::new(Clock::Arrival, 30, 3).unwrap();
-    let mould = CuckooFilter::builder().capacity(100).hash_bits(12).build().unwrap();
-    let mut seen = Generations::new(window, mould);
+    let template = CuckooFilter::builder().capacity(100).hash_bits(12).build().unwrap();
+    let mut seen = Generations::new(window, template);
     let [first, second] = [0, 0xffff].map(|rest| KeyHash::from_u64((0x1234 << 48) | rest));
     for (time, hash) in [(0, first), (20, second)] {
         seen.advance(time);
@@ -205,21 +205,21 @@ proptest! {
 
 #[test]
 fn without_a_window_it_is_a_cuckoo_filter() {
-    let (mut endless, mut plain) = (Generations::default(), CuckooFilter::new());
+    let (mut unbounded, mut plain) = (Generations::default(), CuckooFilter::new());
     let hashes: Vec<KeyHash> = (0..1000).chain(500..1500).map(hash).collect();
     let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
-    endless.advance(u64::MAX);
-    endless.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
+    unbounded.advance(u64::MAX);
+    unbounded.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
     plain.insert_unique_batch_into(&hashes, &mut expected).unwrap();
     assert_eq!(outcomes, expected);
-    endless.insert_batch(&hashes[..10]).unwrap();
+    unbounded.insert_batch(&hashes[..10]).unwrap();
     plain.insert_batch(&hashes[..10]).unwrap();
-    let removed = endless.remove_batch(&hashes[5..20]);
+    let removed = unbounded.remove_batch(&hashes[5..20]);
     let taken = plain.remove_batch(&hashes[5..20]);
     assert_eq!(removed, taken);
     let mut bytes = Vec::new();
     plain.write_to(&mut bytes).unwrap();
-    assert!(bytes_of(&endless) == bytes);
+    assert!(bytes_of(&unbounded) == bytes);
     assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
 }
 
@@ -278,8 +278,8 @@ fn generations_merge_by_their_times() {
     let other = Window::new(Clock::Given, 100, 5).unwrap();
     assert!(one.merge(&Generations::new(other, CuckooFilter::new())).is_err());
     assert!(one.merge(&CuckooFilter::new().into()).is_err());
-    let mould = CuckooFilter::builder().hash_bits(40).build().unwrap();
-    let mut coarse = Generations::new(window, mould);
+    let template = CuckooFilter::builder().hash_bits(40).build().unwrap();
+    let mut coarse = Generations::new(window, template);
     coarse.logged(&mut ()).insert_batch(&[hash(1)], When::Each(&[1_100])).unwrap();
     assert!(one.merge(&coarse).is_err());
     assert!(bytes_of(&one) == before);
