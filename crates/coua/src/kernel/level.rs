@@ -20,6 +20,7 @@
 
 #[cfg(test)]
 use std::hint::select_unpredictable;
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::codec::{Encoding, SlotCodec};
