@@ -18,8 +18,6 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
-#[cfg(test)]
-use std::hint::select_unpredictable;
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
