@@ -7,13 +7,17 @@
     expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
 )]
 
-/// Instructions in steps, each with those before it. In builds with debug assertions, the environment variable
-/// `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or `avx512`) forbids all beyond a step.
+/// Instructions in steps, each with those before it. In builds with debug assertions or the feature
+/// `limit-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or
+/// `avx512`) forbids all beyond a step.
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "x86-64 only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum InstructionSet {
     /// What every processor of the architecture has.
-    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "a limit for tests"))]
+    #[cfg_attr(
+        not(any(debug_assertions, feature = "limit-instructions")),
+        expect(dead_code, reason = "a limit for tests")
+    )]
     Portable,
     /// Counting and finding bits in one instruction: x86-64-v2 and BMI.
     Bits,
@@ -27,14 +31,18 @@ pub(crate) enum InstructionSet {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 fn allows(wanted: InstructionSet) -> bool {
-    #[cfg(debug_assertions)]
+    #[cfg(any(debug_assertions, feature = "limit-instructions"))]
     let is_allowed = wanted <= limit();
-    #[cfg(not(debug_assertions))]
+    #[cfg(not(any(debug_assertions, feature = "limit-instructions")))]
     let is_allowed = wanted <= InstructionSet::Avx512;
     is_allowed
 }
 
-#[cfg(all(debug_assertions, target_arch = "x86_64", not(miri)))]
+#[cfg(all(
+    any(debug_assertions, feature = "limit-instructions"),
+    target_arch = "x86_64",
+    not(miri)
+))]
 fn limit() -> InstructionSet {
     use std::sync::OnceLock;
 
