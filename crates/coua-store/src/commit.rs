@@ -35,6 +35,9 @@ impl Store {
         }
         if self.need != Need::Reopening {
             self.lock.check_held()?;
+            if !self.log.is_in(self.lock.file()) {
+                return Err(self.lock.replaced());
+            }
             self.take_over()?;
         }
         let made = if self.need == Need::Log { self.made()? } else { None };

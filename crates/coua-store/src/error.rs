@@ -89,8 +89,13 @@ pub enum StoreError {
         /// What the disk said.
         source: io::Error,
     },
-    /// Somebody has removed or replaced the file while it was in use, without taking the lock.
+    /// Somebody has removed, replaced or overwritten the file while it was in use, without taking the lock.
     Replaced {
+        /// The filter file.
+        path: PathBuf,
+    },
+    /// Somebody has overwritten or shortened the file in place while it was asked: answers may have been wrong.
+    Overwritten {
         /// The filter file.
         path: PathBuf,
     },
@@ -143,6 +148,7 @@ impl StoreError {
             | Self::Folder { path, .. }
             | Self::Unsynced { path, .. }
             | Self::Replaced { path }
+            | Self::Overwritten { path }
             | Self::Blank { path }
             | Self::RunTooLarge { path, .. }
             | Self::Broken { path } => path,
@@ -207,8 +213,12 @@ impl fmt::Display for Reason<'_> {
                 write!(f, "written, but it is not certain that it outlasts a power cut: {source}")
             }
             StoreError::Replaced { .. } => f.write_str(
-                "was removed or replaced while it was open for writing: what was not committed before is lost; \
-                 do not move a filter while it is written",
+                "was removed, replaced or overwritten while it was open for writing: what was not committed before \
+                 is lost; do not move or restore a filter while it is written",
+            ),
+            StoreError::Overwritten { .. } => f.write_str(
+                "was overwritten while it was read, so answers may be wrong: ask again, and replace filters by \
+                 renaming",
             ),
             StoreError::RunTooLarge { found, .. } => write!(
                 f,

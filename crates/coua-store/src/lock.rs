@@ -126,7 +126,12 @@ impl Lock {
         if self.is_held() && (self.is_new() || !self.was_new) {
             return Ok(());
         }
-        Err(StoreError::Replaced { path: self.path.clone() })
+        Err(self.replaced())
+    }
+
+    /// Somebody who does not heed the lock has the file.
+    pub(crate) fn replaced(&self) -> StoreError {
+        StoreError::Replaced { path: self.path.clone() }
     }
 
     /// The file that has the name.

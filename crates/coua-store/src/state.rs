@@ -17,7 +17,7 @@ use crate::lock::is_at;
 use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan, Source};
 use crate::options::Options;
 use crate::runs::Runs;
-use crate::view::{Memory, View};
+use crate::view::{Memory, Origin, View};
 
 /// How often a reader begins again because a writer took back what it had begun.
 const MOST_TRIES: u32 = 100;
@@ -78,7 +78,10 @@ impl State {
         let logged = journal.as_ref().map_or(logged, Journal::bytes);
         let unreadable = |source| StoreError::Load { path: path.to_owned(), source };
         let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
+        let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
+        let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
+            origin,
             runs: journal.as_ref().map_or(runs, |journal| journal.runs.clone()),
             snapshot_bytes: base.bytes,
             log_bytes: logged,

@@ -1,12 +1,15 @@
 //! Asking without writing.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::window::Generations;
 use coua::{KeyHash, Layout, Load, LoadError};
 
 use crate::access::{Access, Touch, Way};
+use crate::error::StoreError;
+use crate::log::Base;
 use crate::prefetch;
 use crate::residency::{self, Missing};
 use crate::runs::Runs;
@@ -28,6 +31,16 @@ pub struct View {
     /// written.
     pub uncommitted: u64,
     pub(crate) memory: Memory,
+    /// Where it came from, if it is used where it lies.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// A file of which the snapshot is mapped.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) base: Base,
 }
 
 /// Where the filter's memory is, and how much of it is used.
@@ -160,7 +173,23 @@ impl View {
     pub(crate) fn new(filter: Generations, memory: Memory) -> Self {
         let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
         let runs = Runs::default();
-        Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory }
+        let origin = None;
+        Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory, origin }
+    }
+
+    /// Whether the file from which the answers came has been left alone; to be asked after the last of them.
+    /// Who overwrites a filter file in place, as `cp` does, changes it under those who ask.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Overwritten`]: answers may have been wrong.
+    pub fn check_origin(&self) -> Result<(), StoreError> {
+        match &self.origin {
+            Some(origin) if !origin.base.is_in(&origin.file) => {
+                Err(StoreError::Overwritten { path: origin.path.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The filter, to be asked about these keys: what they need of a mapped filter is fetched together,

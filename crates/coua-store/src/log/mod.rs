@@ -9,6 +9,8 @@ mod source;
 mod torn;
 mod write;
 
+use std::fs::File;
+
 pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
 pub(crate) use scan::{Contents, Frame, Scan};
 pub use source::Source;
@@ -31,6 +33,13 @@ impl Base {
     pub(crate) fn of(end: &[u8], bytes: u64) -> Self {
         let checksum = end.first_chunk().copied().unwrap_or_default();
         Self { bytes, checksum: u64::from_le_bytes(checksum) }
+    }
+
+    /// Whether a file has the snapshot still.
+    pub(crate) fn is_in(self, file: &File) -> bool {
+        let mut end = [0; Self::END];
+        let read = file.read_at(self.bytes.saturating_sub(Self::END as u64), &mut end);
+        read.is_ok_and(|read| read == end.len()) && Self::of(&end, self.bytes) == self
     }
 
     /// Where the first frame stands.

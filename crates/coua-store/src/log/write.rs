@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use super::frame::{Head, Members};
-use super::{Base, Contents, Kind, Mark, Scan};
+use super::{Base, Contents, Kind, Mark, Scan, Source};
 use crate::disk::Disk;
 use crate::error::StoreError;
 
@@ -141,6 +141,15 @@ impl Log {
     /// All that was written is on the disk: it is committed.
     pub(crate) fn settle(&mut self) {
         (self.committed, self.is_ahead) = (self.written, false);
+    }
+
+    /// Whether the file has the snapshot still, if this log follows one, and ends where the log left it: nobody has
+    /// overwritten it in place, as `cp` does.
+    pub(crate) fn is_in(&self, file: &File) -> bool {
+        let ends_here =
+            |found| found == self.written.at || self.is_ahead && found >= self.committed.at;
+        let is_first = self.base.bytes == 0;
+        is_first || self.base.is_in(file) && file.length().is_ok_and(ends_here)
     }
 
     /// Whether a commit is there that this log does not know of: one that was said to have failed.
