@@ -1,4 +1,4 @@
-//! The log: what was committed since the snapshot, in frames that are there whole or not at all.
+//! The log: what was committed since the snapshot, in frames that exist completely or not at all.
 //!
 //! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and the one
 //! that commits them.
@@ -42,7 +42,7 @@ impl Base {
         read.is_ok_and(|read| read == end.len()) && Self::of(&end, self.bytes) == self
     }
 
-    /// Where the first frame stands.
+    /// The offset of the first frame.
     pub(crate) fn first(self) -> Mark {
         Mark { at: self.bytes, sequence: 0 }
     }
