@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The filter file.
         path: PathBuf,
     },
-    /// Somebody has overwritten or shortened the file in place while it was asked: answers may have been wrong.
+    /// The file was overwritten or truncated in place while it was read: answers may have been wrong.
     Overwritten {
         /// The filter file.
         path: PathBuf,

@@ -129,7 +129,7 @@ impl Lock {
         Err(self.replaced())
     }
 
-    /// Somebody who does not heed the lock has the file.
+    /// The error of a file that was replaced or changed without the lock.
     pub(crate) fn replaced(&self) -> StoreError {
         StoreError::Replaced { path: self.path.clone() }
     }

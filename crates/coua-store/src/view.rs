@@ -31,11 +31,11 @@ pub struct View {
     /// now.
     pub uncommitted: u64,
     pub(crate) memory: Memory,
-    /// Where it came from, if it is used where it lies.
+    /// The file, if it is mapped.
     pub(crate) origin: Option<Origin>,
 }
 
-/// A file of which the snapshot is mapped.
+/// A file whose snapshot is mapped.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) file: File,
@@ -175,8 +175,8 @@ impl View {
         Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory, origin }
     }
 
-    /// Whether the file from which the answers came has been left alone; to be asked after the last of them.
-    /// Who overwrites a filter file in place, as `cp` does, changes it under those who ask.
+    /// Whether the file is unchanged since it was mapped; to be called after the last answer.
+    /// Overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
     ///
     /// # Errors
     ///

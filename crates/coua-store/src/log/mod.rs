@@ -35,7 +35,7 @@ impl Base {
         Self { bytes, checksum: u64::from_le_bytes(checksum) }
     }
 
-    /// Whether a file has the snapshot still.
+    /// Whether a file still begins with the snapshot.
     pub(crate) fn is_in(self, file: &File) -> bool {
         let mut end = [0; Self::END];
         let read = file.read_at(self.bytes.saturating_sub(Self::END as u64), &mut end);

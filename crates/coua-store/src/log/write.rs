@@ -143,8 +143,8 @@ impl Log {
         (self.committed, self.is_ahead) = (self.written, false);
     }
 
-    /// Whether the file has the snapshot still, if this log follows one, and ends where the log left it: nobody has
-    /// overwritten it in place, as `cp` does.
+    /// Whether the file still begins with the snapshot, if this log follows one, and ends where the log ended:
+    /// nobody has overwritten it in place, as `cp` does.
     pub(crate) fn is_in(&self, file: &File) -> bool {
         let ends_here =
             |found| found == self.written.at || self.is_ahead && found >= self.committed.at;
