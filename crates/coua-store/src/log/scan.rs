@@ -18,6 +18,21 @@ pub(crate) struct Scan<'a> {
     bytes: u64,
 }
 
+/// How far a log was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    pub(crate) at: Mark,
+    committed: Mark,
+    transactions: u64,
+}
+
+impl Checked {
+    /// Nothing yet.
+    pub(crate) fn nothing(base: Base) -> Self {
+        Self { at: base.first(), committed: base.first(), transactions: 0 }
+    }
+}
+
 /// What a log holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
@@ -59,20 +74,29 @@ impl<'a> Scan<'a> {
     /// Checks every frame up to the last complete one, and calls `each` with each.
     pub(crate) fn contents(
         &self,
+        each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
+    ) -> Result<Contents, StoreError> {
+        self.rest(&mut Checked::nothing(self.base), each)
+    }
+
+    /// As [`contents`](Self::contents), from where an error of reading has ended it.
+    pub(crate) fn rest(
+        &self,
+        checked: &mut Checked,
         mut each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
     ) -> Result<Contents, StoreError> {
-        let mut at = self.base.first();
-        let (mut committed, mut transactions) = (at, 0);
         loop {
+            let at = checked.at;
             match self.frame_at(at)? {
                 Found::Frame(head, payload) => {
                     let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
                     let (kind, sum) = (head.kind, head.sum);
                     let frame = Frame { kind, begin: at, end, payload: &payload, head: sum };
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
-                    at = end;
+                    checked.at = end;
                     if kind.commits() {
-                        (committed, transactions) = (at, transactions + 1);
+                        checked.committed = end;
+                        checked.transactions += 1;
                     }
                 }
                 Found::End => break,
@@ -85,6 +109,7 @@ impl<'a> Scan<'a> {
                 }
             }
         }
+        let Checked { committed, transactions, .. } = *checked;
         Ok(Contents { committed, transactions, uncommitted: self.bytes - committed.at })
     }
 

@@ -32,9 +32,12 @@ pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<boo
         let step = if bytes.len() > STEP { STEP - beyond } else { bytes.len() };
         looks.at_heads(&bytes, step, at);
         looks.at_sectors(&bytes[..step], at);
+        if looks.goes_on {
+            return Ok(false);
+        }
         at += step as u64;
     }
-    Ok(looks.lost && !looks.goes_on)
+    Ok(looks.lost)
 }
 
 struct Looks {
