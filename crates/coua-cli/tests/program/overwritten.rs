@@ -37,9 +37,9 @@ fn a_shortened_filter_is_an_error() {
         let (mut child, mut input) = at_work(&folder, command);
         let file = File::options().write(true).open(folder.join("seen")).unwrap();
         file.set_len(0).unwrap();
-        let lines: String = (0..1_000).map(|number| format!("{number}\n")).collect();
+        let lines: Vec<_> = (0..1_000).map(|number| format!("{number}\n")).collect();
         // It may have ended by then.
-        input.write_all(lines.as_bytes()).ok();
+        input.write_all(lines.concat().as_bytes()).ok();
         drop(input);
         assert_eq!(wait(&mut child).code(), Some(2), "{command:?}");
         let said = messages(&mut child);
