@@ -8,6 +8,8 @@
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
+mod short;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
@@ -253,8 +255,19 @@ impl KeyHasher {
         key.hash_with(self)
     }
 
-    #[inline]
+    /// Short keys are hashed inline: then the hash of the next key overlaps with the memory accesses of this one.
+    #[inline(always)]
     fn hash_bytes(self, key: &[u8]) -> KeyHash {
+        match self.algorithm {
+            HashAlgorithm::Xxh3 { seed } if short::LENGTHS.contains(&key.len()) => {
+                KeyHash(short::xxh3(key, seed))
+            }
+            _ => self.hash_any(key),
+        }
+    }
+
+    #[inline(never)]
+    fn hash_any(self, key: &[u8]) -> KeyHash {
         KeyHash(match self.algorithm {
             HashAlgorithm::Xxh3 { seed } => xxh3_64_with_seed(key, seed),
             HashAlgorithm::SipHash13 { key: secret } => {

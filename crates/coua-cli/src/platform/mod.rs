@@ -3,6 +3,8 @@
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
+mod shortened;
+#[cfg(unix)]
 mod unix;
 
 #[cfg(not(unix))]
@@ -11,8 +13,8 @@ use portable as system;
 use unix as system;
 
 pub(crate) use system::{
-    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, is_fifo, listen,
-    open_fifo, standard_input, standard_output, wait_writable,
+    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
+    is_fifo, listen, open_fifo, standard_input, standard_output, wait_writable,
 };
 
 use std::fs::{self, File};

@@ -4,7 +4,7 @@
 
 use crate::clock::{Now, Present, moment_text};
 use crate::input::Survey;
-use crate::platform::Identity;
+use crate::platform::{self, Identity};
 use crate::remote::Address;
 use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
@@ -34,6 +34,11 @@ pub(crate) fn open(path: &Path, secret: &Secret, inputs: &Survey) -> Result<View
     view(path, expecting(Options::new(), inputs), secret)
 }
 
+/// Complains if the filter's file was overwritten in place while it was asked.
+pub(crate) fn check_origin(view: &View) -> Result<(), Failure> {
+    view.check_origin().map_err(|error| failure(&error))
+}
+
 /// Tells a filter that is not kept what time it is: what its window has left goes.
 pub(crate) fn tell(now: Now, filter: &mut Generations) {
     if let Some(time) = now.told_to(filter) {
@@ -59,6 +64,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 
 fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
     check_there(path)?;
+    platform::explain_shortened(path);
     let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
@@ -189,6 +195,7 @@ impl FilterFile {
 
     fn open_as(self, options: Options, secret: &Secret, now: Present) -> Result<Kept, Failure> {
         let name = self.name();
+        platform::explain_shortened(&self.path);
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
