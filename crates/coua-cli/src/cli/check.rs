@@ -67,7 +67,7 @@ impl Args {
             location: line.location(&self.target.filter_file)?,
             filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
             present: self.now.present(),
-            to: Destinations::standard(!count && !quiet),
+            to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Found::from(!invert)),
             until: if quiet { Until::FirstPrinted } else { Until::End },
             spec: None,

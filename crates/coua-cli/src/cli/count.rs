@@ -45,7 +45,7 @@ impl Args {
             location: line.location(&self.target.filter_file)?,
             filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
             present: self.now.present(),
-            to: Destinations::standard(true),
+            to: Destinations::standard(),
             printed: None,
             until: Until::End,
             spec: None,

@@ -37,7 +37,7 @@ impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.may_wait {
-                self.stop.wait_readable(&*self.file)?;
+                self.stop.wait_readable(&self.file)?;
             }
             match (&*self.file).read(buffer) {
                 // Somebody else was faster, or there was nothing after all.

@@ -265,7 +265,7 @@ impl BlockReader {
 
 impl Current {
     fn would_wait(&self, stop: &Stop) -> bool {
-        self.waiting.as_ref().is_some_and(|file| stop.would_wait(&**file))
+        self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
     }
 
     fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {

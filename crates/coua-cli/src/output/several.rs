@@ -46,9 +46,9 @@ pub(crate) struct Destinations {
 }
 
 impl Destinations {
-    /// Standard output, or nothing.
-    pub(crate) fn standard(is_printed: bool) -> Self {
-        Self { main: is_printed.then_some(Destination::Standard), tee: None }
+    /// Standard output.
+    pub(crate) fn standard() -> Self {
+        Self { main: Some(Destination::Standard), tee: None }
     }
 
     /// Complains if standard output is one of them and was closed.

@@ -64,6 +64,7 @@ enum Progress {
 }
 
 /// A step of a block.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 enum Task<'o> {
     Read(Box<BlockReader>, Batch),
     Hash(u64, Batch, Hashing),
@@ -222,6 +223,7 @@ impl<'o> Schedule<'o> {
 }
 
 /// What has come of a step.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 enum Done<'o> {
     Read(Box<BlockReader>, Result<Option<Batch>, Failure>),
     Hashed(u64, Batch, Hashing),

@@ -76,10 +76,12 @@ pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
 pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<Identity> {
     Some(Identity { device: metadata.dev(), number: metadata.ino() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
 pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<Identity>> {
     Ok(Some(Identity { device: metadata.dev(), number: metadata.ino() }))
 }

@@ -2,7 +2,7 @@
 
 use crate::key::answers::{Answers, Found};
 use crate::target::Op;
-use crate::target::collisions::Answered;
+use crate::target::collisions::{Answered, Expected};
 use crate::terminal::figures;
 use serde::{Deserialize, Serialize};
 
@@ -72,12 +72,15 @@ impl Counts {
         Answered { new: self.unique, repeats: self.repeats }
     }
 
-    /// The figures of a command. `expected` records are wrongly dropped, if that was not counted here.
-    pub(super) fn figures(&self, op: Op, expected: Option<Option<f64>>) -> figures::Answers {
+    /// The figures of a command.
+    pub(super) fn figures(&self, op: Op, expected: Expected) -> figures::Answers {
         let none = figures::Answers::default();
         match op {
             Op::Dedup => {
-                let expected = expected.unwrap_or(Some(self.expected_wrongly_dropped));
+                let expected = match expected {
+                    Expected::Counted => Some(self.expected_wrongly_dropped),
+                    Expected::AtEnd(expected) => expected,
+                };
                 figures::Answers {
                     unique: Some(self.unique),
                     repeats: Some(self.repeats),

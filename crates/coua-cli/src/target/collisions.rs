@@ -15,6 +15,15 @@ pub(crate) struct Answered {
     pub(crate) repeats: u64,
 }
 
+/// How many of the repeats are expected to be new records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected {
+    /// That was counted block by block.
+    Counted,
+    /// That is known at the end, or not at all.
+    AtEnd(Option<f64>),
+}
+
 impl Answered {
     /// How many of these are new, and how many repeats.
     pub(crate) fn of(outcomes: &[Insertion]) -> Self {

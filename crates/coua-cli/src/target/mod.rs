@@ -20,7 +20,7 @@ use crate::remote::{self, Address};
 use crate::terminal::figures::{FilterFigures, Format};
 use crate::terminal::message::Failure;
 use crate::terminal::signals;
-use collisions::Answered;
+use collisions::{Answered, Expected};
 use coua::window::{Generations, Window};
 use coua::{BatchFull, Full, Insertion, KeyHasher};
 use file::{FilterFile, Kept, Manners};
@@ -328,21 +328,20 @@ impl Target {
         }
     }
 
-    /// What there is to say of it at the end, and how many of the repeats are expected to be new records, if
-    /// that is known here and not block by block.
+    /// What there is to say of it at the end, and how many of the repeats are expected to be new records.
     pub(crate) fn describe(
         &mut self,
         answered: Answered,
-    ) -> Result<(FilterFigures, Option<Option<f64>>), Failure> {
+    ) -> Result<(FilterFigures, Expected), Failure> {
         match self {
-            Self::Parts(parts) => Ok((parts.figures(), None)),
+            Self::Parts(parts) => Ok((parts.figures(), Expected::Counted)),
             Self::Server(server) => {
                 let (found, expected) = server.describe(answered)?;
-                Ok((FilterFigures::from(&found), Some(expected)))
+                Ok((FilterFigures::from(&found), Expected::AtEnd(expected)))
             }
             _ => Ok((
                 self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),
-                None,
+                Expected::Counted,
             )),
         }
     }

@@ -151,7 +151,9 @@ impl Early for Parts {
     fn look(&self, keyed: &Keyed, answers: &mut Answers) {
         let groups = &mut answers.early.groups;
         groups.resize_with(self.parts.len(), Group::default);
-        groups.iter_mut().for_each(|group| group.hashes.clear());
+        for group in groups.iter_mut() {
+            group.hashes.clear();
+        }
         for hash in &keyed.hashes {
             let own = hash.to_u64() << self.bits;
             groups[self.part_of(*hash)].hashes.push(KeyHash::from_u64(own));
