@@ -4,11 +4,13 @@
 //! part's bytes; a key of several is each part behind its length (8 bytes, little endian), so that
 //! `a b,c` and `a,b c` differ.
 
+pub(crate) mod answers;
 pub(crate) mod csv;
 mod fields;
 pub(crate) mod hashing;
 pub(crate) mod header;
 mod json;
+pub(crate) mod keyed;
 mod normalize;
 mod regex;
 pub(crate) mod shard;

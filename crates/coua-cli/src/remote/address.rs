@@ -1,6 +1,6 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
-use crate::cli::value;
+use crate::clock;
 use crate::terminal::message::Failure;
 use percent_encoding::percent_decode_str;
 use std::env;
@@ -157,7 +157,7 @@ impl Address {
             "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
             "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
             "retry" => {
-                let patience = value::seconds(value);
+                let patience = clock::seconds(value);
                 self.patience =
                     patience.map_err(|wrong| format!("says retry={value}: it {wrong}"))?;
             }

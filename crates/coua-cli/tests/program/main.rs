@@ -8,6 +8,7 @@ mod faults;
 mod filter_files;
 mod headers;
 mod inputs;
+mod json;
 mod keys;
 mod moved;
 mod needs_awk;

@@ -90,12 +90,12 @@ fn a_secret_key_hides_in_every_generation() {
     folder.file("key", [7; 16]);
     folder.file("other", [8; 16]);
     let (key, other) = (folder.join("key"), folder.join("other"));
-    dedup(&folder, "a\n", &["--window", "1h", "--now", "0", "--key-file", &key]).good();
-    assert_eq!(dedup(&folder, "a\n", &["--now", "1", "--key-file", &key]).text(), "");
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0", "--secret", &key]).good();
+    assert_eq!(dedup(&folder, "a\n", &["--now", "1", "--secret", &key]).text(), "");
     assert!(
-        dedup(&folder, "a\n", &["--now", "1", "--key-file", &other]).stderr.contains("not the one")
+        dedup(&folder, "a\n", &["--now", "1", "--secret", &other]).stderr.contains("not the one")
     );
-    assert!(dedup(&folder, "a\n", &["--now", "1"]).stderr.contains("--key-file"));
+    assert!(dedup(&folder, "a\n", &["--now", "1"]).stderr.contains("--secret"));
 }
 
 #[test]

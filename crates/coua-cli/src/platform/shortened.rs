@@ -16,7 +16,7 @@ const ERROR: i32 = 2;
 static REGISTERED: Once = Once::new();
 
 /// From here on the program says so, and ends with an error.
-pub(crate) fn explain(path: &Path) {
+pub(crate) fn explain_shortened(path: &Path) {
     REGISTERED.call_once(|| {
         let message = format!(
             "coua: {}: cannot be read any more: another program has shortened it, or its disk fails; restore it, \
