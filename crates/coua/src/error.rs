@@ -74,11 +74,11 @@ impl fmt::Display for Full {
                  else with more hash bits"
             ),
             FullReason::OutOfMemory => {
-                write!(f, "filter cannot grow beyond {items} items: no memory left")
+                write!(f, "filter cannot grow beyond {items} items: not enough memory")
             }
             FullReason::MemoryLimit => write!(
                 f,
-                "filter cannot grow beyond {items} items: it would take more memory than it may; \
+                "filter cannot grow beyond {items} items: it would exceed its limit of memory; \
                  raise its limit"
             ),
         }

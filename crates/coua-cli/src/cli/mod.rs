@@ -11,7 +11,8 @@ pub(crate) mod value;
 pub(crate) mod window;
 
 use crate::commands::{
-    add, check, compact, convert, count, dedup, explore, info, merge, plan, remove, verify,
+    add, check, compact, convert, count, dedup, explore, info, merge, plan, pull, push, remove,
+    verify,
 };
 use clap::{Parser, Subcommand};
 
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Merge(merge::Args),
     Compact(compact::Args),
     Convert(convert::Args),
+    Pull(pull::Args),
+    Push(push::Args),
     Plan(plan::Args),
     Explore(explore::Args),
     Generate(generate::Args),

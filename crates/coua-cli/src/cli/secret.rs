@@ -46,7 +46,7 @@ impl fmt::Debug for SecretArgs {
 const MOST_OF_KEY_FILE: usize = 64;
 
 /// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
-fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
+pub(crate) fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
     let name = path.display();
     let mut content = Vec::new();
     let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
@@ -68,6 +68,11 @@ fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
     })
 }
 
+/// A key as [`read_key`] reads it.
+pub(crate) fn digits_of(key: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
+}
+
 fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
     let digits = <[u8; 32]>::try_from(digits).ok()?;
     let mut key = [0; 16];
@@ -86,6 +91,7 @@ mod tests {
     fn keys_in_hexadecimal() {
         let key = hexadecimal(b"000102030405060708090a0b0c0d0e0F").unwrap();
         assert_eq!(key, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(digits_of(key), "000102030405060708090a0b0c0d0e0f");
         assert!(hexadecimal(b"00").is_none());
         assert!(hexadecimal(&[b'g'; 32]).is_none());
     }

@@ -12,6 +12,8 @@ pub(crate) mod info;
 mod lookup;
 pub(crate) mod merge;
 pub(crate) mod plan;
+pub(crate) mod pull;
+pub(crate) mod push;
 pub(crate) mod remove;
 pub(crate) mod verify;
 
@@ -36,6 +38,8 @@ pub(crate) fn run(command: Command) -> Exit {
         Command::Merge(args) => merge::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Pull(args) => pull::run(&args),
+        Command::Push(args) => push::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Generate(args) => crate::cli::generate::run(&args),

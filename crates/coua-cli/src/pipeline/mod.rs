@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Where two threads can hash, the one that reads hashes the blocks that would have to wait for the other
-//! (`docs/decisions/0015-whoever-has-time-hashes.md`).
+//! (`docs/decisions/0015-who-hashes.md`).
 //!
 //! Some commands find out a part of the answers beforehand ("prepare"): with two and three threads the one that
 //! reads, which then hashes all blocks, if keys are whole records, and else the one that answers; from four

@@ -67,6 +67,12 @@ impl Address {
         Ok(Some(address))
     }
 
+    /// The address where nothing else will do.
+    pub(crate) fn needed(argument: &Path) -> Result<Self, Failure> {
+        let wrong = || Failure::at(argument.display(), format!("is no address: expected {FORM}"));
+        Self::of(argument)?.ok_or_else(wrong)
+    }
+
     /// Complains about an address where only a file will do, and about a stream.
     pub(crate) fn refuse(argument: &Path) -> Result<(), Failure> {
         if argument == Path::new("-") {
@@ -78,7 +84,7 @@ impl Address {
             Failure::at(
                 address,
                 "is a filter on a server, and this command takes filter files; dedup, add, check, \
-                 remove, count and info take both",
+                 remove, count and info take both, and pull makes a file of it",
             )
         };
         Self::of(argument)?.map_or(Ok(()), |address| Err(refused(address)))

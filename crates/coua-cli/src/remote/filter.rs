@@ -60,7 +60,7 @@ impl Filter {
         Ok((filter, description))
     }
 
-    fn connect(address: &Address, quiet: Quiet) -> Result<Self, Failure> {
+    pub(super) fn connect(address: &Address, quiet: Quiet) -> Result<Self, Failure> {
         let exchange = Exchange::new(address.clone());
         let mut exchange = exchange.map_err(|trouble| Failure::at(address, trouble))?;
         exchange.is_quiet = quiet.quiet;
@@ -91,25 +91,9 @@ impl Filter {
         self.shards.len()
     }
 
-    /// Creates the shards that are missing. The first one comes last: where it is, all are.
-    fn create(&mut self, wanted: &Request) -> Result<(), Failure> {
-        let words = wanted.words(self.shards.len() as u64)?;
-        let reserve = |key: &String| {
-            let mut command = redis::cmd("CF.RESERVE");
-            command.arg(key).arg(&words);
-            order(key, &command)
-        };
-        let (first, others) = self.shards.keys().split_at(1);
-        let rounds = [others, first].map(|keys| keys.iter().map(reserve).collect::<Vec<_>>());
-        for orders in rounds {
-            for order in self.run(orders)? {
-                match order.reply {
-                    Some(Err(text)) if text != "item exists" => return Err(self.failure(&text)),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
+    /// The keys of the shards.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.shards.keys().to_vec()
     }
 
     /// What the server tells of all shards; none if the filter is not there.
@@ -231,7 +215,7 @@ impl Filter {
     }
 
     /// Has orders done while no question is open.
-    fn run(&mut self, orders: Vec<Order>) -> Result<Vec<Order>, Failure> {
+    pub(super) fn run(&mut self, orders: Vec<Order>) -> Result<Vec<Order>, Failure> {
         let count = orders.len();
         self.exchange.post(orders);
         let (orders, result) = self.exchange.take(count);
@@ -263,6 +247,6 @@ fn numbers(
     if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
 }
 
-fn order(key: &str, command: &Cmd) -> Order {
+pub(super) fn order(key: &str, command: &Cmd) -> Order {
     Order::new(slot(key), command.get_packed_command())
 }

@@ -17,7 +17,7 @@ const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): s
 const NO_REPLY: &str = "what it sends is no reply of Valkey or Redis";
 
 /// Bytes of a reply. Those about keys and filters have a few kB.
-const MOST_BYTES: u64 = 64 << 10;
+pub(super) const MOST_BYTES: u64 = 64 << 10;
 /// Bytes of CLUSTER SLOTS, with every slot a range of its own, and a replica of each.
 pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 /// Characters of a server's words in a message.
@@ -216,7 +216,8 @@ impl Link {
         self.receive_at_most(MOST_BYTES)
     }
 
-    fn receive_at_most(&mut self, bytes: u64) -> Result<Value, Trouble> {
+    /// The reply, of so many bytes at most, to the first command that has none yet.
+    pub(super) fn receive_at_most(&mut self, bytes: u64) -> Result<Value, Trouble> {
         let reply = self.parser.parse_value(self.wire.reply(bytes));
         reply.and_then(Value::extract_error).map_err(|error| Trouble::of(&error))
     }

@@ -4,7 +4,7 @@
 //! with a `link` to each, over a `wire` that has limits; the `exchange` brings each `order` there and
 //! its reply back, through lost connections, `overtaken` or not; `question` puts questions about keys
 //! into commands, and each command of the program has a file of its own. `ending` is how such a run
-//! ends early.
+//! ends early. `pull` and `push` carry a whole filter, as an `image`.
 //!
 //! What is inserted must not be lost from the output, whatever happens in between. The server notes a
 //! record as seen before its line is written, because only so can several processes share a filter.
@@ -15,16 +15,20 @@ pub(crate) mod add;
 mod address;
 pub(crate) mod check;
 pub(crate) mod count;
+mod creation;
 pub(crate) mod dedup;
 mod description;
 mod ending;
 mod exchange;
 mod filter;
+mod image;
 pub(crate) mod info;
 mod link;
 mod nodes;
 mod order;
 mod overtaken;
+pub(crate) mod pull;
+pub(crate) mod push;
 mod question;
 pub(crate) mod remove;
 mod request;

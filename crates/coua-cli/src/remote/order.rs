@@ -1,6 +1,6 @@
 //! A command on its way to a server and back.
 
-use super::link::{Link, Node, Trouble};
+use super::link::{Link, MOST_BYTES, Node, Trouble};
 use redis::Value;
 
 /// A command on its way.
@@ -10,6 +10,8 @@ pub(super) struct Order {
     pub(super) slot: u16,
     /// The command as bytes of the protocol.
     pub(super) command: Vec<u8>,
+    /// Bytes that the reply may have.
+    pub(super) most_bytes: u64,
     /// It was sent before, and the reply did not come: it may have been done already.
     pub(super) in_doubt: bool,
     /// It was sent before, and not done: those behind it may have overtaken it.
@@ -28,6 +30,7 @@ impl Order {
         Self {
             slot,
             command,
+            most_bytes: MOST_BYTES,
             in_doubt: false,
             was_refused: false,
             first_key: None,
@@ -76,7 +79,7 @@ impl Order {
             return Err(trouble);
         }
         // It comes whether ASKING was refused or not.
-        match link.receive() {
+        match link.receive_at_most(self.most_bytes) {
             Ok(reply) => Ok(Ok(reply)),
             Err(Trouble::Refused(text)) => Ok(Err(text)),
             // That ASKING was refused is why another node is named.

@@ -26,7 +26,7 @@ const HICCUP: Duration = Duration::from_secs(5);
 /// As long one wait takes at most: then comes a look at what the user wants.
 const TURN: Duration = Duration::from_millis(500);
 
-/// Bytes that a server takes in a second, at least, over however slow a line.
+/// Bytes that a server takes or gives in a second, at least, over however slow a line.
 const SLOWEST: u64 = 32 << 10;
 
 /// A connection.
@@ -66,8 +66,7 @@ impl Wire {
 
     /// Sends bytes, all of them.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let sending = Duration::from_secs(bytes.len() as u64 / SLOWEST);
-        self.limit(u64::MAX, self.answering + sending);
+        self.limit(u64::MAX, self.answering + time_for(bytes.len() as u64));
         let stream: &mut dyn Write = match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
@@ -78,7 +77,7 @@ impl Wire {
 
     /// Where to read a reply that has so many bytes at most, from now on.
     pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
-        self.limit(most_bytes, self.answering);
+        self.limit(most_bytes, self.answering + time_for(most_bytes));
         match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => stream,
@@ -101,6 +100,11 @@ impl Wire {
             Stream::Encrypted(stream) => &mut stream.sock,
         }
     }
+}
+
+/// How long as many bytes may take, beside the time for any.
+fn time_for(bytes: u64) -> Duration {
+    Duration::from_secs(bytes / SLOWEST)
 }
 
 /// A socket from which so much may be read, and which may be waited for so long.

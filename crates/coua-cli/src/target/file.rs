@@ -204,6 +204,12 @@ impl FilterFile {
         self.lock.check_replaceable().map_err(|error| failure(&error))
     }
 
+    /// Complains if anything is there.
+    pub(crate) fn check_new(&self) -> Result<(), Failure> {
+        let reason = "is there already: name another file, or remove this one";
+        if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
+    }
+
     /// Whether this is where the file is.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let there = input::regular_file(path);

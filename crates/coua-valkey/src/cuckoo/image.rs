@@ -4,8 +4,8 @@
 //! offset  bytes
 //!      0      8  magic `CouaKey1`
 //!      8      4  kind: 1 = cuckoo filter, 3 = cuckoo filter with few items
-//!     12      4  hash algorithm: 2 = SipHash-1-3
-//!     16     16  key of the hash
+//!     12      4  hash algorithm: 2 = SipHash-1-3; of kind 1, which may come from a file, also 1 = XXH3-64
+//!     16     16  key of the hash, or its seed in 8 bytes and 8 of zeros
 //!     32      4  BUCKETSIZE
 //!     36      4  MAXITERATIONS
 //!     40      4  EXPANSION
@@ -31,7 +31,7 @@ use super::few::{self, Few};
 use super::own::{Form, OwnCuckoo};
 use crate::refusal::LoadRefusal;
 use crate::value::OwnFilter;
-use crate::value::image::{MAGIC, SIPHASH_1_3, checksum, u32_at, u64_at};
+use crate::value::image::{MAGIC, SIPHASH_1_3, XXH3, checksum, u32_at, u64_at};
 
 /// Bytes before the filter.
 const HEAD: usize = 64;
@@ -67,7 +67,7 @@ impl OwnFilter for OwnCuckoo {
         if head.kind == FEW {
             return Ok(Self::of_few(read_few(&head, input)?, head.deleted));
         }
-        let filter = Load::new().key(head.hash_key).reader::<CuckooFilter>(input)?;
+        let filter = Load::new().key(head.secret()).reader::<CuckooFilter>(input)?;
         Ok(Self::of_table(filter, head.hints, head.deleted))
     }
 
@@ -112,6 +112,7 @@ impl OwnFilter for OwnCuckoo {
 /// The bytes before the filter.
 struct Head {
     kind: u32,
+    algorithm: u32,
     hash_key: [u8; 16],
     hints: Hints,
     deleted: u64,
@@ -119,21 +120,28 @@ struct Head {
 
 impl Head {
     fn of(own: &OwnCuckoo) -> io::Result<Self> {
-        let (kind, hash_key) = match own.form() {
-            Form::Few(few) => (FEW, few.blueprint.hash_key),
-            Form::Table(table) => match table.filter.hasher().algorithm() {
-                HashAlgorithm::SipHash13 { key } => (CUCKOO, key),
-                _ => return Err(io::Error::other("filters of this module have a keyed hash")),
-            },
+        let (kind, hasher) = match own.form() {
+            Form::Few(few) => (FEW, few.blueprint.hasher()),
+            Form::Table(table) => (CUCKOO, table.filter.hasher()),
         };
-        Ok(Self { kind, hash_key, hints: own.hints(), deleted: own.deleted() })
+        let (algorithm, hash_key) = match hasher.algorithm() {
+            HashAlgorithm::SipHash13 { key } => (SIPHASH_1_3, key),
+            HashAlgorithm::Xxh3 { seed } => (XXH3, u128::from(seed).to_le_bytes()),
+            _ => return Err(io::Error::other("the hash has no number in this layout")),
+        };
+        Ok(Self { kind, algorithm, hash_key, hints: own.hints(), deleted: own.deleted() })
+    }
+
+    /// The secret key, if there is one: a seed stands in the filter itself.
+    fn secret(&self) -> Option<[u8; 16]> {
+        (self.algorithm == SIPHASH_1_3).then_some(self.hash_key)
     }
 
     fn encode(&self) -> Vec<u8> {
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
         let mut head = Vec::with_capacity(HEAD);
         head.extend_from_slice(&MAGIC);
-        head.extend([self.kind, SIPHASH_1_3].iter().flat_map(|field| field.to_le_bytes()));
+        head.extend([self.kind, self.algorithm].iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.hash_key);
         let fields = [bucket_size, max_iterations, expansion, 0];
         head.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
@@ -151,8 +159,9 @@ impl Head {
             return Err(LoadRefusal::Field("checksum"));
         }
         let number = |at| u32_at(fields, at);
-        let kind = number(8);
-        if ![CUCKOO, FEW].contains(&kind) || number(12) != SIPHASH_1_3 {
+        let (kind, algorithm) = (number(8), number(12));
+        let is_known = [(CUCKOO, SIPHASH_1_3), (CUCKOO, XXH3), (FEW, SIPHASH_1_3)];
+        if !is_known.contains(&(kind, algorithm)) {
             return Err(LoadRefusal::Kind(kind));
         }
         let hints =
@@ -166,7 +175,7 @@ impl Head {
         }
         let hash_key = fields[16..32].first_chunk().copied().unwrap_or_default();
         let deleted = u64_at(fields, 48);
-        Ok(Self { kind, hash_key, hints, deleted })
+        Ok(Self { kind, algorithm, hash_key, hints, deleted })
     }
 }
 

@@ -10,8 +10,10 @@ pub(crate) fn begins_image(bytes: &[u8]) -> bool {
     alike.count() * 2 > MAGIC.len()
 }
 
-/// The hash of all filters of this module.
+/// The hash of all filters that are created here.
 pub(crate) const SIPHASH_1_3: u32 = 2;
+/// The hash of filters without a secret, which come from files.
+pub(crate) const XXH3: u32 = 1;
 
 /// XXH3-64 with seed 0.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {

@@ -73,7 +73,7 @@ impl fmt::Display for BloomBuildError {
             ),
             Self::Allocation { bytes } => write!(
                 out,
-                "{bytes} bytes of memory for a Bloom filter are not to be had: ask for fewer items \
+                "there are no {bytes} bytes of memory for a Bloom filter: ask for fewer items \
                  or a higher rate"
             ),
         }

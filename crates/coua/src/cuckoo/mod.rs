@@ -94,9 +94,8 @@ impl CuckooFilter {
     }
 
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
-    /// filter: some 2 ms at the longest, and more where the system has to find new memory
-    /// (`docs/comparison.md`). A filter of few hash bits, whose fingerprints have no bit left to give, is
-    /// rebuilt each time it doubles: O(slots).
+    /// filter: some 2 ms at the longest, and more where the system has to find new memory. A filter of few
+    /// hash bits, whose fingerprints have no bit left to give, is rebuilt each time it doubles: O(slots).
     ///
     /// # Errors
     ///

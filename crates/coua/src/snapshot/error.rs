@@ -102,10 +102,10 @@ impl fmt::Display for LoadError {
                  which coua-store reads (or `coua compact` takes into the filter), or was appended"
             ),
             Self::Length { expected, found } => {
-                write!(f, "filter is {found} bytes long but must be {expected}: it was cut")
+                write!(f, "filter is {found} bytes long but must be {expected}: it was truncated")
             }
             Self::Checksum { part } => {
-                write!(f, "filter is damaged: the checksum of its {part} does not fit")
+                write!(f, "filter is damaged: the checksum of its {part} does not match")
             }
             Self::Field { name, found } => {
                 write!(f, "filter is damaged: its {name} field holds {found}, which is impossible")

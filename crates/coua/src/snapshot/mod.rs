@@ -87,6 +87,11 @@ impl CuckooFilter {
         rest.out.flush()
     }
 
+    /// Bytes that [`write_to`](Self::write_to) writes.
+    pub(crate) fn snapshot_len(&self) -> u64 {
+        Header::of(self).places.end
+    }
+
     fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
         segment.bytes(self.segment_bytes(segment) as usize)
     }

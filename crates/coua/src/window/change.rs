@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
@@ -71,6 +72,27 @@ impl Generations {
         self.logged(&mut ()).advance(time);
     }
 
+    /// [`advance`](Self::advance), but what is forgotten is given to the caller, who may drop it elsewhere: to
+    /// give much memory back takes a while. O(generations).
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua::window::{Clock, Generations, Window};
+    ///
+    /// let minute = Window::new(Clock::Arrival, 60_000, 1)?;
+    /// let mut seen = Generations::new(minute, CuckooFilter::new());
+    /// seen.insert("a")?;
+    /// let forgotten = seen.take_forgotten(180_000);
+    /// assert!(forgotten[0].contains("a") && !seen.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_forgotten(&mut self, time: u64) -> Vec<CuckooFilter> {
+        match self.window() {
+            Some(window) if window.clock() != Clock::Count => self.forget_until(time),
+            _ => Vec::new(),
+        }
+    }
+
     /// Adds a copy of the key at present.
     ///
     /// # Errors
@@ -133,7 +155,11 @@ impl Generations {
     /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation. It never goes back.
     /// O(generations).
     pub fn set_clock(&mut self, clock: u64) {
-        let Some(aging) = &mut self.aging else { return };
+        self.forget_until(clock);
+    }
+
+    fn forget_until(&mut self, clock: u64) -> Vec<CuckooFilter> {
+        let Some(aging) = &mut self.aging else { return Vec::new() };
         let window = aging.window;
         let counts = window.clock() == Clock::Count;
         let begin = if counts { clock } else { window.generation_of(clock) * window.step() };
@@ -141,8 +167,10 @@ impl Generations {
         let oldest =
             window.generation_of(aging.clock).saturating_sub(u64::from(window.generations()));
         let left = self.live.partition_point(|live| live.number < oldest);
-        let items = self.live.drain(..left).map(|live| live.filter.len());
+        let filters: Vec<_> = self.live.drain(..left).map(|live| live.filter).collect();
+        let items = filters.iter().map(CuckooFilter::len);
         aging.forgotten = items.fold(aging.forgotten, u64::saturating_add);
+        filters
     }
 
     /// Whether the window reaches a generation.

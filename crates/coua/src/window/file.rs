@@ -19,7 +19,9 @@ use crate::cuckoo::CuckooFilter;
 use crate::snapshot::{self, snapshot_end};
 use crate::snapshot::{LoadError, SecretKey, sealed};
 use crate::window::Generations;
-use crate::window::header::{Header, PAGE, Row, TEMPLATE, trailer};
+use crate::window::header::{
+    HEADER_BYTES, Header, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
+};
 #[cfg(feature = "mmap")]
 use crate::window::read::map;
 #[cfg(feature = "file")]
@@ -34,26 +36,60 @@ impl Generations {
     ///
     /// Those of `out`.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        let Some(aging) = &self.aging else { return self.template().write_to(out) };
+        self.write_from(0, out)
+    }
+
+    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for those who hand a
+    /// snapshot on in pieces, as [`CuckooFilter::write_from`] does for one filter.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
+    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
+        let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Counted { out, at: 0, sum: Xxh3::new() };
+        let mut out = Counted { out, at: 0, start, sum: Xxh3::new() };
         out.write_all(&header)?;
-        let mut table = Vec::new();
-        let live = self.live.iter().map(|live| (live.number, &live.filter));
-        for (number, filter) in [(TEMPLATE, &aging.template)].into_iter().chain(live) {
+        let mut rows = Vec::new();
+        for (number, filter) in self.parts() {
             out.pad()?;
             let offset = out.at;
-            out.sum = Xxh3::new();
-            filter.write_to(&mut out)?;
-            let (bytes, checksum) = (out.at - offset, out.sum.digest());
-            Row { number, offset, bytes, checksum }.encode(&mut table);
+            let sum = out.put_part(filter)?;
+            rows.push((Row { number, offset, bytes: out.at - offset, checksum: 0 }, filter, sum));
         }
         out.pad()?;
+        let mut table = Vec::new();
+        for (row, filter, sum) in rows {
+            let checksum = sum.map_or_else(|| checksum_of(filter), Ok)?;
+            Row { checksum, ..row }.encode(&mut table);
+        }
         let end = trailer(&header, &table, out.at);
         out.write_all(&table)?;
         out.write_all(&end)?;
+        if out.at < start {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         out.flush()
+    }
+
+    /// Bytes that [`write_to`](Self::write_to) writes. O(generations).
+    pub fn snapshot_len(&self) -> u64 {
+        if self.aging.is_none() {
+            return self.template().snapshot_len();
+        }
+        let after = |end: u64, (_, filter): (u64, &CuckooFilter)| {
+            end.next_multiple_of(PAGE) + filter.snapshot_len()
+        };
+        let end = self.parts().fold(HEADER_BYTES as u64, after);
+        let rows = ROW_BYTES * self.parts().count() as u64;
+        end.next_multiple_of(PAGE) + rows + TRAILER_BYTES
+    }
+
+    /// The template and the generations, as they are written.
+    fn parts(&self) -> impl Iterator<Item = (u64, &CuckooFilter)> {
+        let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
+        template.chain(self.live.iter().map(|live| (live.number, &live.filter)))
     }
 
     /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
@@ -111,10 +147,17 @@ impl sealed::Snapshot for Generations {
     }
 }
 
-/// An output that counts its bytes.
+fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
+    let mut sink = Counted { out: io::sink(), at: 0, start: 0, sum: Xxh3::new() };
+    filter.write_to(&mut sink)?;
+    Ok(sink.sum.digest())
+}
+
+/// An output that counts its bytes, and skips those before its start.
 struct Counted<W> {
     out: W,
     at: u64,
+    start: u64,
     /// Of the part that is being written.
     sum: Xxh3,
 }
@@ -124,14 +167,32 @@ impl<W: Write> Counted<W> {
         let zeros = self.at.next_multiple_of(PAGE) - self.at;
         self.write_all(&vec![0; zeros as usize])
     }
+
+    /// Writes a part; its checksum, if all of it was written.
+    fn put_part(&mut self, filter: &CuckooFilter) -> io::Result<Option<u64>> {
+        let end = self.at + filter.snapshot_len();
+        if self.start >= end {
+            self.at = end;
+            return Ok(None);
+        }
+        let skipped = self.start.saturating_sub(self.at);
+        self.at += skipped;
+        self.sum = Xxh3::new();
+        filter.write_from(skipped, &mut *self)?;
+        Ok((skipped == 0).then(|| self.sum.digest()))
+    }
 }
 
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.at += written as u64;
-        self.sum.update(&bytes[..written]);
-        Ok(written)
+        let skipped = self.start.saturating_sub(self.at).min(bytes.len() as u64) as usize;
+        let written = match &bytes[skipped..] {
+            [] => 0,
+            rest => self.out.write(rest)?,
+        };
+        self.at += (skipped + written) as u64;
+        self.sum.update(&bytes[..skipped + written]);
+        Ok(skipped + written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Copies, unions, and giving memory back.
+//! Copies, unions, and memory: its limit, and how it comes back.
 
 use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
@@ -8,6 +8,19 @@ impl Generations {
     /// Gives memory back after removals, in every generation. O(slots).
     pub fn compact(&mut self) {
         self.live.iter_mut().for_each(|live| live.filter.compact());
+    }
+
+    /// Limits the [memory](Self::memory_bytes) as [`CuckooFilter::set_memory_limit`] does. A generation that
+    /// begins takes that of the template in any case. O(generations).
+    pub fn set_memory_limit(&mut self, limit: Option<u64>) {
+        let all = self.memory_bytes() as u64;
+        let beside = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
+        for live in &mut self.live {
+            live.filter.set_memory_limit(beside(live.filter.memory_bytes() as u64));
+        }
+        if let Some(aging) = &mut self.aging {
+            aging.template.set_memory_limit(beside(0));
+        }
     }
 
     /// A copy in memory of its own. O(bytes).

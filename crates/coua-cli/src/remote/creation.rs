@@ -1,0 +1,67 @@
+//! Creating the shards of a filter, also when several processes do so at once.
+
+use super::filter::{Filter, order};
+use super::request::Request;
+use crate::cli::secret::digits_of;
+use crate::terminal::message::Failure;
+use std::time::{Duration, Instant};
+use std::{slice, thread};
+
+/// How long another process may take to create the shards of a filter, and how often is looked for them.
+const CREATION: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Filter {
+    /// Creates the shards that are missing. The first one comes last: where it is, all are.
+    ///
+    /// All have the same secret key of their hash, so that they can be merged. Of processes that do this at
+    /// once, the one that creates the last shard creates the others too, unless it dies on the way.
+    pub(super) fn create(&mut self, wanted: &Request) -> Result<(), Failure> {
+        let keys = self.keys();
+        let mut words = wanted.words(keys.len() as u64)?;
+        let Some((first, others)) = keys.split_first() else { return Ok(()) };
+        if let Some((last, between)) = others.split_last() {
+            words.extend(["SEED".to_owned(), self.seed()?]);
+            if !self.reserve(slice::from_ref(last), &words)? && self.appears()? {
+                return Ok(());
+            }
+            self.reserve(between, &words)?;
+        }
+        self.reserve(slice::from_ref(first), &words).map(drop)
+    }
+
+    /// Creates keys; tells whether none of them was there.
+    fn reserve(&mut self, keys: &[String], words: &[String]) -> Result<bool, Failure> {
+        let reserve = |key: &String| order(key, redis::cmd("CF.RESERVE").arg(key).arg(words));
+        let mut are_new = true;
+        for order in self.run(keys.iter().map(reserve).collect())? {
+            match order.reply {
+                Some(Err(text)) if text == "item exists" => are_new &= order.in_doubt,
+                Some(Err(text)) => return Err(self.failure(&text)),
+                _ => {}
+            }
+        }
+        Ok(are_new)
+    }
+
+    /// Whether another process completes the filter within a moment.
+    fn appears(&mut self) -> Result<bool, Failure> {
+        let until = Instant::now() + CREATION;
+        while Instant::now() < until {
+            if self.describe()?.is_some() {
+                return Ok(true);
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(false)
+    }
+
+    /// A secret key, as CF.RESERVE takes it.
+    fn seed(&self) -> Result<String, Failure> {
+        let mut key = [0; 16];
+        let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
+        filled
+            .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
+        Ok(digits_of(key))
+    }
+}

@@ -1,0 +1,221 @@
+//! `pull` and `push`: whole filters from a server to a file and back.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::address;
+use crate::cluster::{Cluster, PATIENT};
+use crate::server::{Kind, Server};
+use crate::support::{Folder, Run, run, run_with};
+
+on_both!(
+    what_is_pulled_answers_as_the_server,
+    a_filter_of_a_cluster_becomes_one_file,
+    a_pull_during_writes_has_all_that_was_there_before,
+    what_is_pushed_answers_as_the_file,
+    what_cannot_be_pulled_is_refused,
+    what_cannot_be_pushed_is_refused,
+    shards_with_different_keys_are_refused,
+    processes_that_create_shards_at_once_agree_on_the_key,
+);
+
+fn different(count: u64) -> Vec<u8> {
+    (0..count).flat_map(|number| format!("item {number}\n").into_bytes()).collect()
+}
+
+/// What the program says that refuses to do this.
+#[track_caller]
+fn refusal(words: &[&str]) -> String {
+    let Run { code, stderr, .. } = run(words);
+    assert_eq!(code, Some(2), "{stderr}");
+    stderr
+}
+
+fn what_is_pulled_answers_as_the_server(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    // One is a list of hashes on the server, the other one a table.
+    for (name, count) in [("few", 10), ("many", 20_000)] {
+        let at = address(&server, name);
+        let text = different(count);
+        run_with(&text, ["add", &at]).good();
+        run_with(&text[..text.len() / 2], ["remove", "-q", &at]).good();
+        let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{name}.{end}")));
+        run(["pull", &at, &file, "--key-file", &key]).good();
+        let there = run_with(&text, ["check", &at]).good();
+        assert_eq!(run_with(&text, ["check", &file, "--key-file", &key]).good(), there);
+        run(["verify", &file, "--key-file", &key]).good();
+    }
+}
+
+fn a_filter_of_a_cluster_becomes_one_file(kind: Kind) {
+    let cluster = Cluster::start(kind, PATIENT);
+    let folder = Folder::new();
+    let at = address(&cluster[0], "seen?shards=16");
+    let text = different(50_000);
+    run_with(&text, ["dedup", "--filter", &at]).good();
+    let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
+    run(["pull", &at, &file, "--key-file", &key]).good();
+    let keyed = ["check", &file, "--key-file", &key];
+    assert_eq!(run_with(&text, keyed).good(), text);
+    assert!(run(["info", "--json", &file, "--key-file", &key]).text().contains("\"items\": 50000"));
+    // Back, as one key of the same cluster.
+    let one = address(&cluster[1], "copy");
+    run(["push", &file, &one, "--key-file", &key]).good();
+    assert_eq!(run_with(&text, ["check", &one]).good(), text);
+}
+
+/// What is added one after the other and pulled meanwhile: all that came before the pull, and of the rest
+/// what came first in each shard.
+fn a_pull_during_writes_has_all_that_was_there_before(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    // With as many items a dump has several chunks, and others write between any two of them.
+    let at = address(&server, "seen?shards=2");
+    let before = different(300_000);
+    run_with(&before, ["add", &at]).good();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = server.client();
+            for item in 0_u64.. {
+                let [key, item] = [format!("{{seen:{}}}", item % 2), format!("new {item}")];
+                client.call(&["CF.ADD", &key, &item]);
+                if is_done.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for round in 0..3 {
+            let file = folder.join(&format!("{round}.coua"));
+            run(["pull", &at, &file, "--key-file", &folder.join("key")]).good();
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let new: Vec<u8> = (0..1_000).flat_map(|item| format!("new {item}\n").into_bytes()).collect();
+    let mut counts = Vec::new();
+    for round in 0..3 {
+        let file = folder.join(&format!("{round}.coua"));
+        let asked = ["check", &file, "--key-file", &folder.join("key")];
+        assert_eq!(run_with(&before, asked).good(), before);
+        let some = run_with(&new, asked).stdout;
+        counts.push(some.split(|byte| *byte == b'\n').count());
+    }
+    assert!(counts.is_sorted() && counts[2] > 1, "{counts:?}");
+}
+
+fn what_is_pushed_answers_as_the_file(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let key = folder.file("key", "000102030405060708090a0b0c0d0e0f\n");
+    let text = different(200_000);
+    for (name, option) in [("plain", None), ("keyed", Some("--key-file"))] {
+        let file = folder.join(name);
+        let keyed: Vec<&str> = option.into_iter().chain(option.map(|_| key.as_str())).collect();
+        let with = |words: &[&str]| [words, &keyed].concat().join(" ");
+        let words = with(&["add", &file]);
+        run_with(&text, words.split(' ')).good();
+        let at = address(&server, name);
+        run(with(&["push", &file, &at]).split(' ')).good();
+        assert_eq!(run_with(&text, ["check", &at]).good(), text);
+        // It is a filter like any other: it grows, is copied, and outlives a reload.
+        run_with(b"one more\n", ["add", &at]).good();
+        let mut client = server.client();
+        let digest = client.good(&format!("DEBUG DIGEST-VALUE {name}"));
+        client.good("DEBUG RELOAD");
+        assert_eq!(client.good(&format!("DEBUG DIGEST-VALUE {name}")), digest);
+        let back = folder.join(&format!("{name}.back"));
+        run(with(&["pull", &at, &back]).split(' ')).good();
+        let words = with(&["check", &back]);
+        assert_eq!(run_with(b"one more\nnever\n", words.split(' ')).good(), b"one more\n");
+    }
+}
+
+fn what_cannot_be_pulled_is_refused(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    client.good("CF.ADD seen a");
+    client.good("SET text a");
+    client.good("BF.ADD bloom a");
+    let at = |name: &str| address(&server, name);
+    let [file, key] = ["new.coua", "key"].map(|name| folder.join(name));
+    let there = folder.file("there", "text");
+    let refused = |name: &str, file: &str, key: &str, words: &str| {
+        let said = refusal(&["pull", &at(name), file, "--key-file", key]);
+        assert!(said.contains(words), "{said}");
+        assert!(!fs::exists(folder.join("new.coua")).unwrap(), "{name}");
+    };
+    refused("seen", &there, &key, "there: is there already");
+    assert_eq!(folder.read("there"), b"text");
+    refused("none", &file, &key, "there is no such filter");
+    refused("text", &file, &key, "WRONGTYPE");
+    refused("bloom", &file, &key, "WRONGTYPE");
+    refused("seen", &file, &there, "is no hash key");
+    refused("seen", &file, &file, "is the file of the secret key as well");
+    assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");
+    let said = refusal(&["pull", &at("seen"), &file]);
+    assert!(said.contains("has a secret key"), "{said}");
+    let other = folder.file("other", "000102030405060708090a0b0c0d0e0f\n");
+    refused("seen", &file, &other, "holds another key");
+    let said = refusal(&["pull", &file, &file]);
+    assert!(said.contains("is no address"), "{said}");
+    // A filter of RedisBloom: 4 items in 2^10 buckets.
+    let header = [4_u64, 1024, 0, 1].map(u64::to_le_bytes).concat();
+    let header = [&header[..], &[2, 0, 20, 0, 1, 0]].concat();
+    client.call(&[b"CF.LOADCHUNK".as_slice(), b"peer", b"1", &header]);
+    refused("peer", &file, &key, "layout of RedisBloom");
+}
+
+fn what_cannot_be_pushed_is_refused(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    let file = folder.join("seen");
+    run_with(b"a\n", ["add", &file]).good();
+    client.good("CF.ADD there a");
+    client.good("SET text a");
+    let refused = |file: &str, name: &str, words: &str| {
+        let said = refusal(&["push", file, &address(&server, name)]);
+        assert!(said.contains(words), "{said}");
+    };
+    refused(&file, "there", "there is a filter of this name already");
+    refused(&file, "text", "WRONGTYPE");
+    refused(&file, "new?shards=2", "cannot be spread over shards");
+    refused(&folder.file("other", "text"), "new", "other");
+    assert_eq!(client.run("EXISTS new").integer(), 0);
+    client.good("CONFIG SET coua.key-memory-limit 1kb");
+    refused(&file, "new", "the server does not take the filter");
+    assert_eq!(client.run("EXISTS new").integer(), 0, "nothing is left half loaded");
+}
+
+fn shards_with_different_keys_are_refused(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    client.good("CF.RESERVE {seen:0} 1024");
+    client.good("CF.RESERVE {seen:1} 1024");
+    let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
+    let at = address(&server, "seen?shards=2");
+    let said = refusal(&["pull", &at, &file, "--key-file", &key]);
+    assert!(said.contains("{seen:1} cannot be merged with the shards before it"), "{said}");
+}
+
+fn processes_that_create_shards_at_once_agree_on_the_key(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let text = different(1_000);
+    for round in 0..5 {
+        let at = address(&server, &format!("seen{round}?shards=64"));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| run_with(&text, ["dedup", "--filter", &at]).good());
+            }
+        });
+        let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{round}.{end}")));
+        run(["pull", &at, &file, "--key-file", &key]).good();
+        let asked = ["check", &file, "--key-file", &key];
+        assert_eq!(run_with(&text, asked).good(), text);
+    }
+}
