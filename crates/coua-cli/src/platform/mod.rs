@@ -17,8 +17,8 @@ pub(crate) use shortened::explain_shortened;
 use unix as system;
 
 pub(crate) use system::{
-    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, is_fifo, listen,
-    open_fifo, standard_input, standard_output, wait_writable,
+    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
+    is_fifo, listen, open_fifo, standard_input, standard_output, wait_writable,
 };
 
 use std::fs::{self, File};

@@ -96,6 +96,9 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
+/// Mapped files cannot be shortened here.
+pub(crate) fn explain_shortened(_path: &Path) {}
+
 pub(crate) fn enlarge_pipe(_pipe: &File) {}
 
 pub(crate) fn closed_at_start(_stream: usize) -> bool {

@@ -181,6 +181,14 @@ impl Target {
         }
     }
 
+    /// Complains if the file of a filter that was asked is not what it was.
+    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
+        match self {
+            Self::Read(lookup) => file::check_origin(&lookup.view()),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether what a server has recorded is to be brought into the output.
     pub(crate) fn settlement_is_due(&self) -> bool {
         matches!(self, Self::Server(server) if server.settlement_is_due())
