@@ -87,8 +87,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let read = pipeline.run_early(Early::Help(&help), &mut check, &mut output);
     check.session.end(read)?;
     let Check { session, findings, .. } = check;
+    let filter = lookup.finish()?;
     findings.print()?;
-    session.print_figures(findings.answers(), &lookup.into_filter())?;
+    session.print_figures(findings.answers(), &filter)?;
     Ok(session.exit(findings.exit()))
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     count.session.end(read)?;
     let Count { session, found, not_found, .. } = count;
     let answers = Answers { found: Some(found), not_found: Some(not_found), ..Answers::default() };
-    session.print_figures(answers, &lookup.into_filter())?;
+    session.print_figures(answers, &lookup.finish()?)?;
     Ok(session.exit(Exit::Success))
 }
 

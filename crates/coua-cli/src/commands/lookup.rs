@@ -3,6 +3,7 @@
 use crate::clock::Now;
 use crate::record::block::Block;
 use crate::target::file;
+use crate::terminal::message::Failure;
 use coua::window::Generations;
 use coua_store::View;
 use std::sync::RwLock;
@@ -58,7 +59,9 @@ impl Lookup {
         true
     }
 
-    pub(crate) fn into_filter(self) -> Generations {
-        self.view.into_inner().expect(UNPOISONED).filter
+    /// Gives the filter back, after the last answer.
+    pub(crate) fn finish(self) -> Result<Generations, Failure> {
+        let view = self.view.into_inner().expect(UNPOISONED);
+        file::check_origin(&view).map(|()| view.filter)
     }
 }

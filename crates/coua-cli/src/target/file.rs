@@ -10,6 +10,7 @@ use crate::clock::{Now, moment_text};
 use crate::input::{self, Survey};
 use crate::remote::Address;
 use crate::target::memory::Memory;
+use crate::target::shortened;
 use crate::terminal::message::{self, Failure};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
@@ -37,6 +38,11 @@ pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<
     view(path, expecting(Options::new(), inputs), secret)
 }
 
+/// Complains if the filter's file was overwritten in place while it was asked.
+pub(crate) fn check_origin(view: &View) -> Result<(), Failure> {
+    view.check_origin().map_err(|error| failure(&error))
+}
+
 /// Tells a filter that is not kept what time it is: what its window has left goes.
 pub(crate) fn tell(now: Now, filter: &mut Generations) {
     if let Some(time) = now.told_to(filter) {
@@ -62,6 +68,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 
 fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
     check_there(path)?;
+    shortened::explain(path);
     let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
@@ -173,6 +180,7 @@ impl FilterFile {
 
     fn open_as(self, options: Options, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
         let name = self.name();
+        shortened::explain(&self.path);
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);

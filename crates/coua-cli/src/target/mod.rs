@@ -4,3 +4,4 @@ pub(crate) mod collisions;
 pub(crate) mod estimate;
 pub(crate) mod file;
 pub(crate) mod memory;
+mod shortened;

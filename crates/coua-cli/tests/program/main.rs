@@ -14,6 +14,7 @@ mod needs_awk;
 mod no_trace;
 mod not_filters;
 mod outputs;
+mod overwritten;
 mod permissions;
 mod resume;
 mod shards;

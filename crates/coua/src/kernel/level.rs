@@ -143,7 +143,7 @@ impl LevelGeometry {
 
     /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
     /// consecutively.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
         let (other, _) = self.alternate(bucket, value);
         let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
@@ -160,7 +160,7 @@ impl LevelGeometry {
 
     /// The alternate bucket of an item in two children of this level, numbered as in
     /// [`in_children`](Self::in_children).
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
         let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
         let offset = self.offset(value >> self.codec.tag_bits);

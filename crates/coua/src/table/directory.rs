@@ -36,7 +36,6 @@ impl Directory {
     }
 
     /// The number of prefix bits, and the segment of each prefix.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn entries(&self) -> (u32, &[u32]) {
         (self.bits, &self.entries)
     }

@@ -50,7 +50,6 @@ pub(crate) struct Table {
 
 /// Segments that lie in memory in the order of their list, at equal distances.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only vectors use it"))]
 pub(crate) struct Spacing {
     /// The address of the first one's memory.
     pub(crate) first: u64,
@@ -59,7 +58,6 @@ pub(crate) struct Spacing {
 }
 
 /// Where the addresses of all segments' memory are.
-#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     pub(crate) segments: u64,
@@ -244,7 +242,6 @@ impl Table {
     }
 
     /// Where the segments' memory is, for vectors.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn addresses(&self) -> Addresses {
         Addresses {
