@@ -9,10 +9,6 @@ mod unix;
 
 #[cfg(not(unix))]
 use portable as system;
-#[cfg(not(unix))]
-pub(crate) use portable::explain_shortened;
-#[cfg(unix)]
-pub(crate) use shortened::explain_shortened;
 #[cfg(unix)]
 use unix as system;
 

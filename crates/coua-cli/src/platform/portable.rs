@@ -126,9 +126,6 @@ pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Res
     thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
 }
 
-/// A file cannot be shortened here while it is mapped.
-pub(crate) fn explain_shortened(_path: &Path) {}
-
 /// Ends the process at once.
 pub(crate) fn die_by(signal: i32) {
     std::process::exit(128 + signal);

@@ -270,11 +270,6 @@ impl Target {
         matches!(self, Self::Server(_))
     }
 
-    /// Complains if the file of a filter that was only asked is not as it was: then answers may be wrong.
-    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
-        if let Self::Read(lookup) = self { file::check_origin(&lookup.view()) } else { Ok(()) }
-    }
-
     /// How full it is, if that is known.
     pub(crate) fn load(&self) -> Option<f64> {
         match self {
