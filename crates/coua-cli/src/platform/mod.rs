@@ -9,16 +9,12 @@ mod unix;
 
 #[cfg(not(unix))]
 use portable as system;
-#[cfg(not(unix))]
-pub(crate) use portable::explain_shortened;
-#[cfg(unix)]
-pub(crate) use shortened::explain_shortened;
 #[cfg(unix)]
 use unix as system;
 
 pub(crate) use system::{
-    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, is_fifo, listen,
-    open_fifo, standard_input, standard_output, wait_writable,
+    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
+    is_fifo, listen, open_fifo, standard_input, standard_output, wait_writable,
 };
 
 use std::fs::{self, File};

@@ -96,6 +96,9 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
+/// Mapped files cannot be shortened here.
+pub(crate) fn explain_shortened(_path: &Path) {}
+
 pub(crate) fn enlarge_pipe(_pipe: &File) {}
 
 pub(crate) fn closed_at_start(_stream: usize) -> bool {
@@ -122,9 +125,6 @@ pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Res
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
 }
-
-/// A file cannot be shortened here while it is mapped.
-pub(crate) fn explain_shortened(_path: &Path) {}
 
 /// Ends the process at once.
 pub(crate) fn die_by(signal: i32) {

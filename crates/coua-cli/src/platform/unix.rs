@@ -1,6 +1,7 @@
 //! Files, pipes and signals of Unix-like systems.
 
 use super::Identity;
+pub(crate) use super::shortened::explain_shortened;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_getfd};

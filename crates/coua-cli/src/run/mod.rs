@@ -112,8 +112,8 @@ impl Run {
 
     fn read(pipeline: Pipeline, mut work: Work, mut outputs: Outputs) -> Result<Self, Failure> {
         let read = pipeline.run(&mut work, &mut outputs);
-        let read = work.session.end(read).and_then(|()| work.target.check_origin());
-        let settled = read.and_then(|()| {
+        let settled = work.session.end(read).and_then(|()| {
+            work.target.check_origin()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
             let is_kept = work.op.changes() && work.target.is_lasting();
             if is_kept { outputs.settle() } else { Ok(Settled::default()) }

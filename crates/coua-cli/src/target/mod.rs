@@ -181,6 +181,14 @@ impl Target {
         }
     }
 
+    /// Complains if the file of a filter that was asked is not what it was.
+    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
+        match self {
+            Self::Read(lookup) => file::check_origin(&lookup.view()),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether what a server has recorded is to be brought into the output.
     pub(crate) fn settlement_is_due(&self) -> bool {
         matches!(self, Self::Server(server) if server.settlement_is_due())
@@ -260,11 +268,6 @@ impl Target {
     /// Whether a server gets the keys themselves.
     pub(crate) fn wants_keys(&self) -> bool {
         matches!(self, Self::Server(_))
-    }
-
-    /// Complains if the file of a filter that was only asked is not as it was: then answers may be wrong.
-    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
-        if let Self::Read(lookup) = self { file::check_origin(&lookup.view()) } else { Ok(()) }
     }
 
     /// How full it is, if that is known.

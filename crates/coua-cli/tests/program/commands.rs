@@ -466,18 +466,6 @@ fn help_and_version() {
     assert_eq!(run([""; 0]).code, Some(2));
 }
 
-/// The names of all fields, at any depth.
-fn field_names(value: &Value) -> Vec<String> {
-    match value {
-        Value::Object(fields) => {
-            let inner = fields.values().flat_map(field_names);
-            fields.keys().cloned().chain(inner).collect()
-        }
-        Value::Array(values) => values.iter().flat_map(field_names).collect(),
-        _ => Vec::new(),
-    }
-}
-
 #[test]
 fn sizes_beyond_all_numbers_are_the_largest() {
     let plan = ["plan", "--items", "1M", "--record-bytes", "20000000000000", "--json"];

@@ -5,7 +5,8 @@ use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Pair, Probe, Task, dispatch_inline,
+    AnyLevel, Encoding, IfPresent, InsertProbes, KeyGroup, LevelGeometry, Levels, Pair, Probe,
+    Task, dispatch_inline,
 };
 
 /// How far an insert came without moving anything.
@@ -17,13 +18,38 @@ pub(crate) enum Placement {
 }
 
 impl CuckooFilter {
+    /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline]
     pub(crate) fn insert_one(
         &mut self,
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        let level = *self.level_for(hash);
+        match &self.uniform {
+            Some(level) if level.codec().encoding() == Encoding::Narrow => {
+                let level = level.with_encoding(Encoding::Narrow);
+                self.insert_at_level(level, hash, if_present)
+            }
+            Some(level) if level.codec().encoding() == Encoding::Wide => {
+                let level = level.with_encoding(Encoding::Wide);
+                self.insert_at_level(level, hash, if_present)
+            }
+            _ => self.insert_in_any(hash, if_present),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_in_any(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
+        self.insert_at_level(*self.level_for(hash), hash, if_present)
+    }
+
+    #[inline(always)]
+    fn insert_at_level(
+        &mut self,
+        level: LevelGeometry,
+        hash: KeyHash,
+        if_present: IfPresent,
+    ) -> Result<Insertion, Full> {
         let probe = &self.locate_in(&level, hash);
         match dispatch_inline(Insert { filter: self, probe, if_present }, Some(level))? {
             Placement::Done(insertion) => Ok(insertion),
