@@ -23,7 +23,9 @@ pub(crate) struct Args {
     #[arg(value_name = "FILTER")]
     file: PathBuf,
 
-    /// The file to write; it may be the same, and is replaced in one step, if it is a filter or empty
+    /// The file to write; it may be the same
+    ///
+    /// It is replaced in one step, if it is a filter or empty.
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
@@ -45,12 +47,16 @@ struct TargetArgs {
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 
-    /// Bits of every key's hash that the copy remembers, 8 to 64, if the filter can grow
+    /// Bits of every key's hash that the copy remembers, 8 to 64
+    ///
+    /// Only for a filter that can grow.
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
-    /// Disjoint buckets (of four slots), or overlapping buckets of two slots, if the filter can grow
-    #[arg(long, value_name = "LAYOUT")]
+    /// Layout of the copy: `buckets` or `overlapping`
+    ///
+    /// Disjoint buckets of four slots, or overlapping buckets of two, for a filter that can grow.
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT")]
     layout: Option<LayoutName>,
 }
 

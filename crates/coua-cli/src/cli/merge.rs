@@ -17,7 +17,9 @@ use std::path::PathBuf;
 /// inputs, or else those of the only input; others are left out, which is said.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The file to write; it may be one of the inputs, and is replaced in one step, if it is a filter or empty
+    /// The file to write; it may be one of the inputs
+    ///
+    /// It is replaced in one step, if it is a filter or empty.
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 

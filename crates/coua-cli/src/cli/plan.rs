@@ -34,7 +34,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
 
-    /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
+    /// Bits of every key's hash to remember, 8 to 64
+    ///
+    /// The rate is items / 2^BITS.
     #[arg(long, value_name = "BITS")]
     hash_bits: Option<u32>,
 
@@ -46,8 +48,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     slots_per_bucket: Option<u32>,
 
-    /// Disjoint or overlapping buckets
-    #[arg(long, value_name = "LAYOUT", default_value = "buckets")]
+    /// Disjoint buckets, or `overlapping` ones
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets")]
     layout: LayoutName,
 
     /// Plan a filter that forgets what is older than LENGTH, such as 7d
@@ -63,11 +65,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     generations: Option<u32>,
 
-    /// Also tell what a filter takes that was made for fewer items and has grown to so many
+    /// Also tell what a filter takes that has grown to so many items
     #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
     growing: bool,
 
-    /// Average length of a record, for the comparison with sets that keep them
+    /// Average length of a record, for sets that keep them
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
 

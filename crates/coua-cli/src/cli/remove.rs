@@ -57,11 +57,11 @@ pub(crate) struct Args {
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct ReportArgs {
-    /// Print the records that were found and removed, or those that were not found
-    #[arg(long, value_name = "WHICH")]
+    /// Print records: those found and removed, or those not found
+    #[arg(long, hide_possible_values = true, value_name = "WHICH")]
     report: Option<Which>,
 
-    /// Write the report to FILE instead of standard output (which is `-`)
+    /// Write the report to FILE instead of standard output
     #[arg(short = 'o', long, value_name = "FILE", requires = "report")]
     output: Option<PathBuf>,
 }

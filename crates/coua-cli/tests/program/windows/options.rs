@@ -12,7 +12,7 @@ fn windows_that_cannot_be() {
             &["--window", "5ms"],
             "--window: a window of length 5 cannot be divided into 8 generations",
         ),
-        (&["--window-items", "5"], "--window-items: a window of length 5 cannot be cut"),
+        (&["--window-items", "5"], "--window-items: a window of length 5 cannot be divided"),
         (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
         (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),
         (&["--window", "7d", "--window-items", "9"], "cannot be used with"),
