@@ -6,43 +6,16 @@
 
 use std::mem::take;
 
+use super::active::{Active, ChainGroup, Chains, GROUPS};
 use super::insert::InsertBatch;
 use crate::cuckoo::{EvictionChain, Placement, Step, WhenBlocked};
 use crate::error::Insertion;
-use crate::kernel::{GROUP, GroupMoves, Levels, uniform};
+use crate::kernel::{GROUP, Levels, uniform};
 
-/// Groups of active chains.
-const GROUPS: usize = 4;
-/// Active chains in all groups.
-pub(super) const MOST_CHAINS: usize = GROUPS * GROUP;
 /// Fewer chains than these find their moves one after the other.
 const FEW_IN_GROUP: usize = 3;
 /// Runs that are prefetched before they are begun.
 const RUNS_AHEAD: usize = 8;
-
-/// An active chain, and the number of its run.
-type Active = (EvictionChain, usize);
-
-/// Chains that step together: the first `count`, each of a run.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChainGroup {
-    count: usize,
-    chains: [Active; GROUP],
-    /// Vectors have found the candidate moves.
-    are_moves_found: bool,
-    moves: GroupMoves,
-}
-
-/// All active chains.
-#[derive(Debug, Default)]
-pub(super) struct Chains {
-    /// Those whose candidate buckets are being prefetched; empty before the first run.
-    groups: Vec<ChainGroup>,
-    /// The others.
-    arrived: Vec<Active>,
-    /// Runs that were begun.
-    begun: usize,
-}
 
 impl InsertBatch<'_> {
     /// Inserts all runs, but for those keys that need their segments to split, and the keys after them.
@@ -77,25 +50,10 @@ impl InsertBatch<'_> {
         {
             chains.arrived.push(active);
         }
-        let count = chains.arrived.len().min(GROUP);
-        if count == 0 || count < GROUP && chains.groups.iter().any(|group| group.count > 0) {
+        let Some(group) = chains.form_group(number).filter(|group| group.count >= FEW_IN_GROUP)
+        else {
             return;
-        }
-        let group = &mut chains.groups[number];
-        group.count = count;
-        for (place, active) in chains.arrived.drain(chains.arrived.len() - count..).enumerate() {
-            group.chains[place] = active;
-        }
-        group.are_moves_found = false;
-        if count < FEW_IN_GROUP {
-            return;
-        }
-        for place in 0..GROUP {
-            // Places without a chain repeat the first one's.
-            let (chain, _) = &group.chains[if place < count { place } else { 0 }];
-            group.moves.segment[place] = chain.segment().into();
-            group.moves.from[place] = chain.bucket();
-        }
+        };
         let table = self.filter.uniform_table();
         group.are_moves_found =
             table.is_some_and(|table| uniform::find_moves(table, &mut group.moves));

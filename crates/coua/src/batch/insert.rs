@@ -8,7 +8,7 @@
 //! Growth and refusal depend on more than a segment. Keys that make a segment split come last, in the order of
 //! the keys. Near a limit of the filter all keys are inserted in order, one by one.
 
-use super::chains::{Chains, MOST_CHAINS};
+use super::active::{Chains, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
 use crate::error::{BatchFull, Insertion};

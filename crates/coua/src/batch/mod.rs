@@ -4,6 +4,7 @@
 //! ([`Prefetcher`]). And inserts take two passes, so that eviction chains run interleaved: while one waits for
 //! its next bucket, others step ([`InsertBatch`]).
 
+mod active;
 mod chains;
 mod deferred;
 mod insert;
