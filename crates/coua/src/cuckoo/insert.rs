@@ -166,8 +166,8 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Puts a key into the free slot that its probe found; false if the probe is stale, or items of its segment
-    /// are in no slot.
+    /// Puts a key into the free slot that its probe found; false if it found none or is stale, or items of its
+    /// segment are in no slot.
     #[inline(always)]
     pub(crate) fn insert_probed(
         &mut self,
@@ -176,6 +176,9 @@ impl CuckooFilter {
         number: usize,
         probes: &InsertProbes,
     ) -> bool {
+        if !probes.is_placeable(number) {
+            return false;
+        }
         let index = keys.segment(number);
         let level = self.level_in(levels, index);
         let segment = &mut self.table.segment_mut(index);
@@ -186,22 +189,6 @@ impl CuckooFilter {
             self.stored += 1;
         }
         is_current
-    }
-
-    /// Whether a key is in no slot and its buckets are still full, as its probe found.
-    #[inline(always)]
-    pub(crate) fn is_still_full(
-        &self,
-        keys: &KeyGroup,
-        number: usize,
-        probes: &InsertProbes,
-    ) -> bool {
-        if !probes.is_full(number) {
-            return false;
-        }
-        let segment = self.table.segment(keys.segment(number));
-        let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
-        !may_overflow && probes.is_current(keys, number, segment)
     }
 }
 
