@@ -1,8 +1,13 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
+use crate::cli::run::Quiet;
+use crate::cli::secret::digits_of;
 use crate::commands::print;
+use crate::remote::{self, Address};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, say};
+use coua::HashAlgorithm;
+use coua_page::Served;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -17,24 +22,28 @@ const MOST_SLICE: u64 = 80 << 20;
 /// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
 /// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
 /// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
-/// file only slices are read, and nothing is changed or sent anywhere.
+/// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into memory
+/// first, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Filter file to look into
+    /// Filter to look into: a file, or the address of a filter on a server (`valkey://HOST[:PORT]/NAME[?shards=N]`)
     #[arg(value_name = "FILTER")]
-    file: Option<PathBuf>,
+    filter: Option<PathBuf>,
 
     /// Port to serve on [default: a free one]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
 
     /// Write the page to FILE instead of serving it; any static host can serve it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "port"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "port"])]
     write: Option<PathBuf>,
 
     /// Print the address, and do not open the browser
     #[arg(long)]
     no_open: bool,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
@@ -43,9 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
         return Ok(Exit::Success);
     }
-    if let Some(path) = &args.file {
-        open(path)?;
-    }
+    let subject = args.filter.as_deref().map(|filter| Subject::of(filter, args.quiet));
+    let subject = subject.transpose()?;
     let address = (Ipv4Addr::LOCALHOST, args.port.unwrap_or(0));
     let refused = |error| Failure::at(format!("127.0.0.1:{}", address.1), error);
     let server = Server::http(address).map_err(refused)?;
@@ -55,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.no_open && open::that_detached(&url).is_err() {
         say(format_args!("no browser could be opened: visit {url}"));
     }
-    let mut site = Site { path: args.file.clone(), file: None, port };
+    let mut site = Site { subject, file: None, port };
     for request in server.incoming_requests() {
         let answer = site.answer(&request);
         // A browser that has gone away misses nothing.
@@ -79,9 +87,36 @@ fn open(path: &Path) -> Result<File, Failure> {
 
 type Answer = Response<Cursor<Vec<u8>>>;
 
+/// What the page is to look into.
+enum Subject {
+    File(PathBuf),
+    /// The filter of a server as it was, and the secret key of its hash in digits.
+    Pulled {
+        name: String,
+        bytes: Vec<u8>,
+        key: String,
+    },
+}
+
+impl Subject {
+    fn of(filter: &Path, quiet: Quiet) -> Result<Self, Failure> {
+        let Some(address) = Address::of(filter)? else {
+            return open(filter).map(|_| Self::File(filter.to_owned()));
+        };
+        let filter = remote::pull::pull(&address, quiet)?;
+        let key = match filter.hasher().algorithm() {
+            HashAlgorithm::SipHash13 { key } => digits_of(key),
+            _ => String::new(),
+        };
+        let (name, mut bytes) = (address.to_string(), Vec::new());
+        filter.write_to(&mut bytes).map_err(|error| Failure::io(&name, &error))?;
+        Ok(Self::Pulled { name, bytes, key })
+    }
+}
+
 /// What is served.
 struct Site {
-    path: Option<PathBuf>,
+    subject: Option<Subject>,
     /// The file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
     /// do not fit together.
     file: Option<File>,
@@ -107,30 +142,41 @@ impl Site {
     }
 
     fn page(&mut self) -> Answer {
-        let made = match &self.path {
-            None => coua_page::page().map(str::to_owned).map_err(str::to_owned),
-            Some(path) => {
-                open(path).map_err(|failure| failure.reason().to_owned()).and_then(|file| {
-                    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
-                    let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-                    self.file = Some(file);
-                    coua_page::page_about(&name, bytes).map_err(str::to_owned)
-                })
-            }
-        };
-        match made {
+        match self.made() {
             Ok(page) => Response::from_string(page)
                 .with_header(header("Content-Type", "text/html; charset=utf-8")),
             Err(reason) => text(500, &reason),
         }
     }
 
+    /// The page, and the file that it is about.
+    fn made(&mut self) -> Result<String, String> {
+        let page = match &self.subject {
+            None => coua_page::page().map(str::to_owned),
+            Some(Subject::Pulled { name, bytes, key }) => {
+                coua_page::page_about(Served { name, bytes: bytes.len() as u64, key })
+            }
+            Some(Subject::File(path)) => {
+                let file = open(path).map_err(|failure| failure.reason().to_owned())?;
+                let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+                let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
+                self.file = Some(file);
+                coua_page::page_about(Served { name: &name, bytes, key: "" })
+            }
+        };
+        page.map_err(str::to_owned)
+    }
+
     fn slice(&self, request: &Request) -> Answer {
-        let Some(file) = &self.file else { return text(404, "no filter was named") };
         let Some((first, last)) = value_of(request, "Range").and_then(range) else {
             return text(416, "a range of bytes is needed");
         };
-        match read(file, first, last) {
+        let bytes = match (&self.subject, &self.file) {
+            (Some(Subject::Pulled { bytes, .. }), _) => read(Cursor::new(bytes), first, last),
+            (_, Some(file)) => read(file, first, last),
+            _ => return text(404, "no filter was named"),
+        };
+        match bytes {
             Ok(bytes) => Response::from_data(bytes)
                 .with_status_code(206)
                 .with_header(header("Content-Range", &format!("bytes {first}-{last}/*"))),
@@ -139,10 +185,10 @@ impl Site {
     }
 }
 
-fn read(mut file: &File, first: u64, last: u64) -> io::Result<Vec<u8>> {
+fn read(mut from: impl Read + Seek, first: u64, last: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(first))?;
-    file.take((last - first + 1).min(MOST_SLICE)).read_to_end(&mut bytes)?;
+    from.seek(SeekFrom::Start(first))?;
+    from.take((last - first + 1).min(MOST_SLICE)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
