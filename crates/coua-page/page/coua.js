@@ -46,18 +46,22 @@ function checked(number) {
   return number;
 }
 
-/** Keys, each with its length (4 bytes) before it. */
+/** Keys, each with its length (4 bytes) before it. As with one key, strings are encoded where they are to lie. */
 function giveKeys(keys) {
-  const all = keys.map(bytesOf);
-  const packed = new Uint8Array(all.reduce((sum, key) => sum + 4 + key.length, 0));
-  const view = new DataView(packed.buffer);
+  const mostOf = (key) => 4 + (typeof key === "string" ? 3 * key.length : bytesOf(key).length);
+  const most = keys.reduce((sum, key) => sum + mostOf(key), 0);
+  const address = wasm.input(most);
+  const input = new Uint8Array(wasm.memory.buffer, address, most);
+  const view = new DataView(wasm.memory.buffer, address, most);
   let at = 0;
-  for (const key of all) {
-    view.setUint32(at, key.length, true);
-    packed.set(key, at + 4);
-    at += 4 + key.length;
+  for (const key of keys) {
+    let { length } = key;
+    if (typeof key === "string") length = encoder.encodeInto(key, input.subarray(at + 4)).written;
+    else input.set(key, at + 4);
+    view.setUint32(at, length, true);
+    at += 4 + length;
   }
-  give(packed);
+  wasm.input(at);
 }
 
 const freed = new FinalizationRegistry(({ free, number }) => free(number));
@@ -247,6 +251,12 @@ export class FilterFile {
 
   open() {
     return this.#ask(() => wasm.file_open(this.#held.number));
+  }
+
+  /** Takes the secret key of the file's hash: 16 bytes. */
+  setKey(key) {
+    give(key);
+    checked(wasm.file_key(this.#held.number));
   }
 
   /** What the log holds; `reading` is told the place in the file from time to time. */

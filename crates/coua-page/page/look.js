@@ -13,8 +13,8 @@ const ofBlob = (blob) => ({
 });
 
 /** Reads slices of the file that `coua explore FILE` serves beside the page. */
-const ofServer = (name, size) => ({
-  name, size,
+const ofServer = (name, size, secret) => ({
+  name, size, secret,
   read: async (offset, length) => {
     const answer = await fetch("filter", { headers: { Range: `bytes=${offset}-${offset + length - 1}` } });
     if (answer.status !== 206) throw new Error(`coua explore answered ${answer.status}; is it still running?`);
@@ -54,7 +54,7 @@ export function look(root, save) {
       const found = await file.open();
       const ms = number(performance.now() - begin);
       status.textContent = t("lookOpened", { name: from.name, bytes: size(from.size), ms, read: size(read) });
-      shown.replaceChildren(...filterParts(file, found, state, save));
+      shown.replaceChildren(...filterParts({ file, found, state, save, secret: from.secret }));
     } catch (error) {
       status.textContent = t("lookFailed", { name: from.name, message: error.message });
       status.classList.add("bad");
@@ -72,14 +72,15 @@ export function look(root, save) {
     if (file) open(ofBlob(file));
   });
   root.append(paragraph("look1", { command: "`coua`" }), drop, status, shown);
-  const { file, size: served } = document.documentElement.dataset;
-  if (!source && file) source = ofServer(file, Number(served));
+  const { file, size: served, key } = document.documentElement.dataset;
+  if (!source && file) source = ofServer(file, Number(served), key);
   if (source) open(source);
 }
 
 const row = (name, text) => [el("dt", {}, t(name)), el("dd", {}, text)];
 
-function filterParts(file, found, state, save) {
+function filterParts(context) {
+  const { file, found, state, save } = context;
   const details = el("div");
   const first = found.tables.length - 1;
   const inRange = state.table >= 0 && state.table <= first;
@@ -94,7 +95,7 @@ function filterParts(file, found, state, save) {
 
   function show() {
     const table = Number(select.value);
-    details.replaceChildren(...tableParts({ file, found, table, state, save }));
+    details.replaceChildren(...tableParts({ ...context, table }));
     save();
   }
   show();
@@ -257,7 +258,9 @@ async function segmentParts({ file, found, table }, n) {
   }
 }
 
-function keyParts({ file, found, table, state, save }) {
+function keyParts({ file, found, table, state, save, secret = "" }) {
+  const isKeyed = found.tables[table].table.parameters.seed === undefined;
+  const secretInput = el("input", { type: "text", value: secret, autocomplete: "off", maxlength: 32 });
   const input = el("input", { type: "text", value: state.key, autocomplete: "off" });
   const result = el("div", { role: "status" });
 
@@ -265,13 +268,15 @@ function keyParts({ file, found, table, state, save }) {
     state.key = input.value;
     save();
     try {
+      if (isKeyed) file.setKey(Uint8Array.from(secretInput.value.match(/[0-9a-f]{2}/gi) ?? [], (pair) => parseInt(pair, 16)));
       result.replaceChildren(...(await keyResult(file, found, table, state.key)));
     } catch (error) {
       result.replaceChildren(el("p", { class: "bad" }, error.message));
     }
   }
   input.addEventListener("keydown", (event) => event.key === "Enter" && test());
-  return [el("h3", {}, t("lookKey")), el("div", { class: "controls" }, field("twoKey", input), button("lookTest", test)), result];
+  const secretField = isKeyed ? field("lookSecretKey", secretInput) : undefined;
+  return [el("h3", {}, t("lookKey")), el("div", { class: "controls" }, secretField, field("twoKey", input), button("lookTest", test)), result];
 }
 
 async function keyResult(file, found, table, key) {

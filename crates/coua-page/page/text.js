@@ -244,6 +244,7 @@ export const TEXT = {
   lookSegmentAll: ["all hashes", "所有哈希"],
   lookOccupancy: ["Buckets with so many slots in use", "已用槽数相同的桶的数目"],
   lookKey: ["Test a key", "测试一个键"],
+  lookSecretKey: ["Secret key of the hash (32 hexadecimal digits)", "哈希的密钥（32 位十六进制数字）"],
   lookTest: ["Look it up", "查找"],
   lookFoundIn: ["“{key}”, hash {hash}: segment {segment}, primary bucket {primary}, alternate bucket {alternate}, fingerprint {fingerprint}.", "“{key}”，哈希 {hash}：分段 {segment}，主桶 {primary}，备用桶 {alternate}，指纹 {fingerprint}。"],
   lookPresent: ["The snapshot has {copies}.", "快照中有 {copies} 个。"],

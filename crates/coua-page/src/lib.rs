@@ -17,15 +17,26 @@ pub const fn page() -> Result<&'static str, &'static str> {
     }
 }
 
-/// The page, told of a file of `bytes` bytes that is served beside it under the name `filter`.
+/// A filter that is served beside the page under the name `filter`.
+#[derive(Clone, Copy, Debug)]
+pub struct Served<'a> {
+    /// What the page calls it.
+    pub name: &'a str,
+    /// Its length.
+    pub bytes: u64,
+    /// The secret key of its hash, as hexadecimal digits; empty if the page is not to know it.
+    pub key: &'a str,
+}
+
+/// The page, told of a filter.
 ///
 /// # Errors
 ///
 /// As [`page`].
-pub fn page_about(name: &str, bytes: u64) -> Result<String, &'static str> {
+pub fn page_about(Served { name, bytes, key }: Served<'_>) -> Result<String, &'static str> {
     let name = name.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
-    let told = format!(r#"data-file="{name}" data-size="{bytes}""#);
-    Ok(page()?.replacen(r#"data-file="" data-size="""#, &told, 1))
+    let told = format!(r#"data-file="{name}" data-size="{bytes}" data-key="{key}""#);
+    Ok(page()?.replacen(r#"data-file="" data-size="" data-key="""#, &told, 1))
 }
 
 #[cfg(test)]
@@ -34,11 +45,13 @@ mod tests {
 
     #[test]
     fn a_name_stays_in_its_attribute() {
-        let Ok(told) = page_about(r#"a"><b>&.coua"#, 7) else {
+        let Ok(told) = page_about(Served { name: r#"a"><b>&.coua"#, bytes: 7, key: "0f" }) else {
             println!("skipped: the page was not made: {REASON}");
             return;
         };
-        assert!(told.contains(r#"data-file="a&quot;>&lt;b>&amp;.coua" data-size="7""#));
+        assert!(
+            told.contains(r#"data-file="a&quot;>&lt;b>&amp;.coua" data-size="7" data-key="0f""#)
+        );
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! Many Python objects as keys.
 
-use coua::{KeyHash, KeyHasher};
-use numpy::PyUntypedArray;
+use std::ops::Range;
+
+use coua::{BatchFull, KeyHash, KeyHasher};
+use numpy::{PyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-use crate::{array, key};
+use crate::{array, error, key};
 
+/// Keys that are worked on before signals are looked at, and other threads are let in.
+const CHUNK: usize = 1 << 18;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
 
@@ -132,6 +136,44 @@ impl Batch {
         &self.hashes
     }
 
+    /// Works through the keys, and looks at the signals on the way. `work` gets the numbers of some keys, and puts
+    /// their answers after those that are there.
+    pub(crate) fn in_chunks<A: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(Range<usize>, &mut Vec<A>) -> PyResult<Result<(), BatchFull>> + Sync,
+    ) -> PyResult<Outcome<A>> {
+        let keys = self.hashes.len();
+        let mut answers = Vec::with_capacity(keys);
+        for begin in (0..keys).step_by(CHUNK) {
+            let chunk = begin..keys.min(begin + CHUNK);
+            if let Err(mut stopped) = py.detach(|| work(chunk.clone(), &mut answers))? {
+                stopped.done = self.place_of(begin + stopped.done);
+                return Ok(Outcome { answers, stopped: Some(stopped) });
+            }
+            if let Err(signal) = py.check_signals() {
+                let done = self.place_of(chunk.end);
+                signal.add_note(py, format!("(after {done} keys of the batch)")).ok();
+                return Err(signal);
+            }
+        }
+        Ok(Outcome { answers, stopped: None })
+    }
+
+    /// One `bool` for each key and null, or `Full` with those that there are.
+    pub(crate) fn answered<'py>(
+        &self,
+        py: Python<'py>,
+        outcome: Outcome<bool>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let mut answers = self.spread(outcome.answers, false);
+        if let Some(stopped) = outcome.stopped {
+            answers.truncate(stopped.done);
+            return Err(error::full(py, stopped.done, stopped.full, Some(answers)));
+        }
+        Ok(PyArray1::from_vec(py, answers))
+    }
+
     /// How many keys and nulls come before the key with this number.
     pub(crate) fn place_of(&self, key: usize) -> usize {
         let mut place = key;
@@ -173,6 +215,12 @@ impl Batch {
             all.into_iter().enumerate().filter(|(place, _)| nulls.next_if_eq(place).is_none());
         of_keys.map(|(_, item)| item).collect()
     }
+}
+
+/// How far a batch came, and why not to its end.
+pub(crate) struct Outcome<A> {
+    pub(crate) answers: Vec<A>,
+    pub(crate) stopped: Option<BatchFull>,
 }
 
 /// Text and bytes can be iterated over as well, and nobody means that.

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use coua::HashAlgorithm;
 use coua::bloom::BloomFilter as Plain;
 use coua::sizing::bloom::BloomPlan;
+use coua::{HashAlgorithm, KeyHash};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,9 +14,6 @@ use crate::batch::{Batch, Nulls};
 use crate::error::{self, MergeError};
 use crate::key;
 use crate::options::Hashing;
-
-/// Keys that are worked on before signals are looked at.
-const CHUNK: usize = 1 << 18;
 
 /// A Bloom filter: a set that can neither count nor forget. Where 1 % of wrong answers will do, it is about as
 /// small as a cuckoo filter; `plan` compares them.
@@ -37,21 +34,19 @@ impl BloomFilter {
         Self { filter, adding: Mutex::new(()) }
     }
 
-    /// Works through a batch, and looks at the signals on the way.
+    /// Answers a batch. `work` gets some of the keys.
     fn in_chunks<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         null: &str,
-        work: impl Fn(&[coua::KeyHash]) -> Vec<bool> + Sync,
+        work: impl Fn(&[KeyHash]) -> Vec<bool> + Sync,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
         let batch = Batch::of(keys, self.filter.hasher(), Nulls::named(null)?)?;
-        let mut answers = Vec::with_capacity(batch.len());
-        for chunk in batch.hashes().chunks(CHUNK) {
-            answers.append(&mut py.detach(|| work(chunk)));
-            py.check_signals()?;
-        }
-        Ok(PyArray1::from_vec(py, batch.spread(answers, false)))
+        let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
+            answers.append(&mut work(&batch.hashes()[chunk]));
+            Ok(Ok(()))
+        })?;
+        batch.answered(keys.py(), outcome)
     }
 }
 

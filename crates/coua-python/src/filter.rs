@@ -9,13 +9,10 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use crate::batch::{Batch, Nulls};
+use crate::batch::{Batch, Nulls, Outcome};
 use crate::fork::Process;
 use crate::state::{Access, Refusal, State};
 use crate::{error, times};
-
-/// Keys that are worked on before signals are looked at, and other threads are let in.
-const CHUNK: usize = 1 << 18;
 
 /// What the filters of this package have in common: `CuckooFilter`, `Window`, and `File`.
 ///
@@ -133,8 +130,7 @@ impl Filter {
         }
     }
 
-    /// Works through a batch, and looks at the signals on the way. `work` gets a chunk of the keys, and puts
-    /// their answers after those that are there.
+    /// Works through a batch. `work` gets some of the keys, and puts their answers after those that are there.
     pub(crate) fn in_chunks<A: Send>(
         &self,
         py: Python<'_>,
@@ -142,30 +138,15 @@ impl Filter {
         batch: &Batch,
         work: impl Fn(&mut State, Range<usize>, &mut Vec<A>) -> Result<(), BatchFull> + Sync,
     ) -> PyResult<Outcome<A>> {
-        let keys = batch.hashes().len();
-        let mut answers = Vec::with_capacity(keys);
-        for begin in (0..keys).step_by(CHUNK) {
+        batch.in_chunks(py, |chunk, answers| {
             self.check_process()?;
-            let chunk = begin..keys.min(begin + CHUNK);
-            let done = py.detach(|| {
-                let mut state = self.lock_detached()?;
-                state.check(access).map_err(refused)?;
-                if self.is_timed {
-                    state.tell_time();
-                }
-                Ok::<_, PyErr>(work(&mut state, chunk.clone(), &mut answers))
-            })?;
-            if let Err(mut stopped) = done {
-                stopped.done = batch.place_of(begin + stopped.done);
-                return Ok(Outcome { answers, stopped: Some(stopped) });
+            let mut state = self.lock_detached()?;
+            state.check(access).map_err(refused)?;
+            if self.is_timed {
+                state.tell_time();
             }
-            if let Err(signal) = py.check_signals() {
-                let done = batch.place_of(chunk.end);
-                signal.add_note(py, format!("(after {done} keys of the batch)")).ok();
-                return Err(signal);
-            }
-        }
-        Ok(Outcome { answers, stopped: None })
+            Ok(work(&mut state, chunk, answers))
+        })
     }
 
     pub(crate) fn batch(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<Batch> {
@@ -192,12 +173,6 @@ impl Filter {
         }
         Ok(Some(batch.without_nulls(times)))
     }
-}
-
-/// How far a batch came, and why not to its end.
-pub(crate) struct Outcome<A> {
-    pub(crate) answers: Vec<A>,
-    pub(crate) stopped: Option<BatchFull>,
 }
 
 impl Drop for Filter {

@@ -10,27 +10,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::batch::Batch;
 use crate::cuckoo::CuckooFilter;
 use crate::error::{self, MergeError};
-use crate::filter::{Filter, Outcome};
+use crate::filter::Filter;
 use crate::key;
 use crate::state::{Access, Keys, State};
 use crate::window::Window;
-
-/// One `bool` for each key and null, or `Full` with those that there are.
-fn answered<'py>(
-    py: Python<'py>,
-    batch: &Batch,
-    outcome: Outcome<bool>,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
-    let mut answers = batch.spread(outcome.answers, false);
-    if let Some(stopped) = outcome.stopped {
-        answers.truncate(stopped.done);
-        return Err(error::full(py, stopped.done, stopped.full, Some(answers)));
-    }
-    Ok(PyArray1::from_vec(py, answers))
-}
 
 fn when(times: Option<&Vec<u64>>) -> When<'_> {
     times.map_or(When::Now, |times| When::Each(times))
@@ -124,7 +109,7 @@ impl Filter {
                 answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
                 result
             })?;
-        answered(keys.py(), &batch, outcome)
+        batch.answered(keys.py(), outcome)
     }
 
     /// `insert` for many keys.
@@ -170,7 +155,7 @@ impl Filter {
             answers.append(&mut present);
             Ok(())
         })?;
-        answered(keys.py(), &batch, outcome)
+        batch.answered(keys.py(), outcome)
     }
 
     /// `discard` for many keys.
@@ -193,7 +178,7 @@ impl Filter {
                 answers.append(&mut removed);
                 Ok(())
             })?;
-        answered(keys.py(), &batch, outcome)
+        batch.answered(keys.py(), outcome)
     }
 
     /// `count` for many keys.

@@ -139,11 +139,11 @@ impl Options {
 
     /// A new filter.
     pub(crate) fn build(&self) -> PyResult<Generations> {
-        let filter = self.builder().build().map_err(error::build)?;
-        Ok(match self.window {
-            Some(window) => Generations::new(window, filter),
-            None => filter.into(),
-        })
+        let filter = match self.window {
+            Some(window) => Generations::build(window, self.builder()),
+            None => self.builder().build().map(Generations::from),
+        };
+        filter.map_err(error::build)
     }
 
     fn builder(&self) -> CuckooFilterBuilder {
@@ -160,24 +160,13 @@ impl Options {
         if let Some(when_full) = self.when_full {
             builder = builder.when_full(when_full);
         }
-        if let Some(items) = self.max_items.or_else(|| self.most_in_window()) {
+        if let Some(items) = self.max_items {
             builder = builder.max_items(items);
         }
-        match (self.capacity, self.window) {
-            // Each generation has room for its share.
-            (Some(items), Some(window)) => {
-                builder.capacity(items.div_ceil(u64::from(window.generations())))
-            }
-            (Some(items), None) => builder.capacity(items),
-            (None, _) => builder,
+        if let Some(items) = self.capacity {
+            builder = builder.capacity(items);
         }
-    }
-
-    /// What all generations can hold together, or what a rate is meant for.
-    fn most_in_window(&self) -> Option<u64> {
-        let window = self.window?;
-        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
-        counted.or(self.rate.and(self.capacity))
+        builder
     }
 
     /// Complains if a filter that exists is not as it was described.

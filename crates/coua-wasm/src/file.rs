@@ -31,6 +31,8 @@ pub(crate) struct OpenFile {
 struct Opened {
     contents: Contents,
     tables: Vec<TableView>,
+    /// Of the hash.
+    key: Option<[u8; 16]>,
 }
 
 /// Begins to look into a file of `length` bytes. Returns its number.
@@ -90,6 +92,17 @@ pub(crate) extern "C" fn file_locate(number: i32, table: u32) -> i32 {
     ask(number, |open, key| json(&open.opened()?.locate(table as usize, key)?))
 }
 
+/// Takes the secret key of the file's hash, in the input.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn file_key(number: i32) -> i32 {
+    with(|state| {
+        let key = state.input.first_chunk().copied();
+        let taken = state.files.get(number).take_key(key);
+        state.settle(taken.map(|()| 0))
+    })
+}
+
 /// What the log after the snapshot holds (JSON); otherwise as [`file_open`]. O(bytes of the log).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
@@ -131,6 +144,13 @@ fn ask(number: i32, question: impl FnOnce(&mut OpenFile, &[u8]) -> Result<Vec<u8
 }
 
 impl OpenFile {
+    fn take_key(&mut self, key: Option<[u8; 16]>) -> Result<(), String> {
+        let opened = self.opened.as_mut().ok_or(NOT_OPEN)?;
+        opened.table(0)?.hasher(key).map_err(|error| error.to_string())?;
+        opened.key = key;
+        Ok(())
+    }
+
     fn opened(&self) -> Result<&Opened, String> {
         self.opened.as_ref().ok_or_else(|| NOT_OPEN.to_owned())
     }
@@ -203,7 +223,7 @@ fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String> {
     });
     let snapshot_bytes = contents.end;
     let shown = FileShown { bytes: length, snapshot_bytes, window, tables: parts };
-    Ok((Opened { contents, tables }, shown))
+    Ok((Opened { contents, tables, key: None }, shown))
 }
 
 /// A segment.
@@ -266,8 +286,8 @@ impl Opened {
     }
 
     fn hash(&self, table: usize, key: &[u8]) -> Result<KeyHash, String> {
-        let hasher = self.table(table)?.parameters().hasher;
-        Ok(hasher.ok_or_else(|| LoadError::KeyNeeded.to_string())?.hash(key))
+        let hasher = self.table(table)?.hasher(self.key);
+        Ok(hasher.map_err(|error| error.to_string())?.hash(key))
     }
 
     /// What is to be found in the log about a key.

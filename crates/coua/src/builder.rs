@@ -27,7 +27,7 @@ const DEFAULT_MAX_EVICTIONS: u32 = 500;
 pub struct CuckooFilterBuilder {
     pub(crate) capacity: Option<u64>,
     pub(crate) max_items: Option<u64>,
-    rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     hash_bits: Option<u32>,
     slots_per_bucket: Option<u32>,
     layout: Layout,

@@ -1,5 +1,6 @@
 //! `coua explore`.
 
+use super::run::Quiet;
 use crate::commands::explore::{self, Browser};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -10,24 +11,28 @@ use std::path::PathBuf;
 /// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
 /// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
 /// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
-/// file only slices are read, and nothing is changed or sent anywhere.
+/// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into memory
+/// first, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Filter file to look into
+    /// Filter to look into: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
-    file: Option<PathBuf>,
+    filter: Option<PathBuf>,
 
     /// Port to serve on [default: a free one]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
 
     /// Write the page to FILE instead of serving it; any static host can serve it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "port"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "port"])]
     write: Option<PathBuf>,
 
     /// Print the address, and do not open the browser
     #[arg(long)]
     no_open: bool,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 impl Args {
@@ -36,6 +41,10 @@ impl Args {
             return explore::write(path);
         }
         let browser = if self.no_open { Browser::Left } else { Browser::Opened };
-        explore::serve(self.file.as_deref(), self.port.unwrap_or(0), browser)
+        explore::serve(
+            self.filter.as_deref(),
+            self.quiet.notes(),
+            (self.port.unwrap_or(0), browser),
+        )
     }
 }

@@ -1,8 +1,12 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
+use crate::remote::{self, Address};
 use crate::terminal::exit::Exit;
-use crate::terminal::message::{Failure, say};
+use crate::terminal::message::{Failure, Notes, say};
 use crate::terminal::stream::print;
+use crate::terminal::text::hexadecimal;
+use coua::HashAlgorithm;
+use coua_page::Served;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -27,11 +31,13 @@ pub(crate) fn write(path: &Path) -> Result<Exit, Failure> {
 }
 
 /// Serves the page until it is interrupted, on this port or (0) on a free one.
-pub(crate) fn serve(file: Option<&Path>, port: u16, browser: Browser) -> Result<Exit, Failure> {
+pub(crate) fn serve(
+    filter: Option<&Path>,
+    notes: Notes,
+    (port, browser): (u16, Browser),
+) -> Result<Exit, Failure> {
     coua_page::page().map_err(not_made)?;
-    if let Some(path) = file {
-        open(path)?;
-    }
+    let subject = filter.map(|filter| Subject::of(filter, notes)).transpose()?;
     let address = (Ipv4Addr::LOCALHOST, port);
     let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
     let server = Server::http(address).map_err(refused)?;
@@ -41,7 +47,7 @@ pub(crate) fn serve(file: Option<&Path>, port: u16, browser: Browser) -> Result<
     if browser == Browser::Opened && open::that_detached(&url).is_err() {
         say(format_args!("no browser could be opened: visit {url}"));
     }
-    let mut site = Site { path: file.map(Path::to_owned), file: None, port };
+    let mut site = Site { subject, file: None, port };
     for request in server.incoming_requests() {
         let answer = site.answer(&request);
         // A browser that has gone away misses nothing.
@@ -65,9 +71,36 @@ fn open(path: &Path) -> Result<File, Failure> {
 
 type Answer = Response<Cursor<Vec<u8>>>;
 
+/// What the page is to look into.
+enum Subject {
+    File(PathBuf),
+    /// The filter of a server as it was, and the secret key of its hash in digits.
+    Pulled {
+        name: String,
+        bytes: Vec<u8>,
+        key: String,
+    },
+}
+
+impl Subject {
+    fn of(filter: &Path, notes: Notes) -> Result<Self, Failure> {
+        let Some(address) = Address::of(filter)? else {
+            return open(filter).map(|_| Self::File(filter.to_owned()));
+        };
+        let filter = remote::pull::pull(&address, notes)?;
+        let key = match filter.hasher().algorithm() {
+            HashAlgorithm::SipHash13 { key } => hexadecimal(key),
+            _ => String::new(),
+        };
+        let (name, mut bytes) = (address.to_string(), Vec::new());
+        filter.write_to(&mut bytes).map_err(|error| Failure::io(&name, &error))?;
+        Ok(Self::Pulled { name, bytes, key })
+    }
+}
+
 /// What is served.
 struct Site {
-    path: Option<PathBuf>,
+    subject: Option<Subject>,
     /// The file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
     /// do not fit together.
     file: Option<File>,
@@ -93,30 +126,41 @@ impl Site {
     }
 
     fn page(&mut self) -> Answer {
-        let made = match &self.path {
-            None => coua_page::page().map(str::to_owned).map_err(str::to_owned),
-            Some(path) => {
-                open(path).map_err(|failure| failure.reason().to_owned()).and_then(|file| {
-                    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
-                    let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-                    self.file = Some(file);
-                    coua_page::page_about(&name, bytes).map_err(str::to_owned)
-                })
-            }
-        };
-        match made {
+        match self.made() {
             Ok(page) => Response::from_string(page)
                 .with_header(header("Content-Type", "text/html; charset=utf-8")),
             Err(reason) => text(500, &reason),
         }
     }
 
+    /// The page, and the file that it is about.
+    fn made(&mut self) -> Result<String, String> {
+        let page = match &self.subject {
+            None => coua_page::page().map(str::to_owned),
+            Some(Subject::Pulled { name, bytes, key }) => {
+                coua_page::page_about(Served { name, bytes: bytes.len() as u64, key })
+            }
+            Some(Subject::File(path)) => {
+                let file = open(path).map_err(|failure| failure.reason().to_owned())?;
+                let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+                let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
+                self.file = Some(file);
+                coua_page::page_about(Served { name: &name, bytes, key: "" })
+            }
+        };
+        page.map_err(str::to_owned)
+    }
+
     fn slice(&self, request: &Request) -> Answer {
-        let Some(file) = &self.file else { return text(404, "no filter was named") };
         let Some((first, last)) = value_of(request, "Range").and_then(range) else {
             return text(416, "a range of bytes is needed");
         };
-        match read(file, first, last) {
+        let bytes = match (&self.subject, &self.file) {
+            (Some(Subject::Pulled { bytes, .. }), _) => read(Cursor::new(bytes), first, last),
+            (_, Some(file)) => read(file, first, last),
+            _ => return text(404, "no filter was named"),
+        };
+        match bytes {
             Ok(bytes) => Response::from_data(bytes)
                 .with_status_code(206)
                 .with_header(header("Content-Range", &format!("bytes {first}-{last}/*"))),
@@ -125,10 +169,10 @@ impl Site {
     }
 }
 
-fn read(mut file: &File, first: u64, last: u64) -> io::Result<Vec<u8>> {
+fn read(mut from: impl Read + Seek, first: u64, last: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(first))?;
-    file.take((last - first + 1).min(MOST_SLICE)).read_to_end(&mut bytes)?;
+    from.seek(SeekFrom::Start(first))?;
+    from.take((last - first + 1).min(MOST_SLICE)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -189,7 +189,7 @@ impl BlockReader {
         block.bytes[..filled].copy_from_slice(&self.carry);
         let mut searched = self.searched;
         let more = loop {
-            // The room of a giant record is not filled with what comes behind it: of records without a byte,
+            // The room of a giant record is not filled with what comes after it: of records without a byte,
             // all that belongs to each would take twenty times the room.
             let is_full = filled == block.bytes.len();
             if !block.ends.is_empty() && (is_full || block.bytes.len() > self.block_bytes) {

@@ -97,7 +97,7 @@ impl Address {
     fn parse(text: &str) -> Result<Self, String> {
         if has_at_behind_host(text) {
             return Err(format!(
-                "has an @ behind the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
+                "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
                  a name @ too; expected {FORM}"
             ));
         }
@@ -120,7 +120,7 @@ impl Address {
             );
         }
         if url.fragment().is_some() {
-            return Err(format!("has a part behind #: expected {FORM}"));
+            return Err(format!("has a part after #: expected {FORM}"));
         }
         let given =
             |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
@@ -242,7 +242,7 @@ mod tests {
             ("valkey://h/", "names no filter"),
             ("valkey://h:x/seen", "is no address"),
             ("valkey://h/a{b}", "a brace"),
-            ("valkey://h/a#b", "behind #"),
+            ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
             ("valkey://h/a?db=-1", "expected a number from 0"),

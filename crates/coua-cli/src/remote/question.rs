@@ -28,7 +28,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// The words before and behind the filter's key. A filter is never created on the way: it would be
+    /// The words before and after the filter's key. A filter is never created on the way: it would be
     /// one of the server's choice.
     fn words(self) -> (&'static str, &'static [&'static str]) {
         match self {

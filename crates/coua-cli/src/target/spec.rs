@@ -4,7 +4,7 @@ use crate::target::secret::Secret;
 use crate::target::window::WindowSpec;
 use crate::terminal::message::Failure;
 use crate::terminal::text::significant;
-use coua::window::{Clock, Generations, Window};
+use coua::window::Generations;
 use coua::{
     BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
 };
@@ -50,40 +50,18 @@ impl FilterSpec {
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
-        if let Some(window) = window {
-            builder = self.for_generations(builder, window);
-        }
-        let filter = builder.build().map_err(|error| match error {
+        let filter = match window {
+            Some(window) => Generations::build(window, builder),
+            None => builder.build().map(Generations::from),
+        };
+        filter.map_err(|error| match error {
             BuildError::RateWithoutItems { .. } => Failure::at(
                 "--rate",
                 "needs the number of items up to which it must hold: give --max-items (or \
                  --capacity) as well",
             ),
             error => Failure::at("new filter", error),
-        })?;
-        Ok(match window {
-            Some(window) => Generations::new(window, filter),
-            None => filter.into(),
         })
-    }
-
-    /// What each generation is like: it has room for its share, and remembers as much of every key as
-    /// the rate needs for the items of all of them.
-    fn for_generations(
-        &self,
-        mut builder: CuckooFilterBuilder,
-        window: Window,
-    ) -> CuckooFilterBuilder {
-        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
-        // As without a window: a rate holds up to the capacity if nothing else is said.
-        let most = counted.or(self.rate.and(self.capacity));
-        if let (None, Some(items)) = (self.max_items, most) {
-            builder = builder.max_items(items);
-        }
-        if let Some(capacity) = self.capacity {
-            builder = builder.capacity(capacity.div_ceil(u64::from(window.generations())));
-        }
-        builder
     }
 
     /// Complains if `filter`, which exists already, is not as described.

@@ -127,7 +127,7 @@ pub(crate) fn words(error: &StoreError) -> String {
     }
 }
 
-/// The operating system's words, without Rust's "(os error 2)" behind them.
+/// The operating system's words, without Rust's "(os error 2)" after them.
 pub(crate) fn reason(error: &io::Error) -> String {
     ending_with(error, error.to_string())
 }

@@ -171,6 +171,15 @@ impl TableView {
         }
     }
 
+    /// How keys are hashed, with the secret key if that takes one.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::KeyNeeded`] and [`LoadError::WrongKey`].
+    pub fn hasher(&self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
+        self.front.header.hash.hasher(key)
+    }
+
     /// The segments, in the order of their hashes.
     pub fn segments(&self) -> &[SegmentInfo] {
         &self.segments

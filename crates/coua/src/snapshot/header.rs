@@ -69,7 +69,7 @@ impl StoredHash {
     }
 
     /// The hasher, given the secret key if one is needed.
-    pub(super) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
+    pub(crate) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
         match (self, key) {
             (Self::Xxh3 { seed }, _) => Ok(KeyHasher::xxh3(seed)),
             (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),

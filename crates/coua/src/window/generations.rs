@@ -1,8 +1,9 @@
 //! The fields of a filter that forgets.
 
+use crate::builder::CuckooFilterBuilder;
 use crate::cuckoo::{CuckooFilter, WhenFull};
-use crate::error::{Full, FullReason};
-use crate::window::Window;
+use crate::error::{BuildError, Full, FullReason};
+use crate::window::{Clock, Window};
 
 /// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
 /// that a program need not care which it has.
@@ -75,6 +76,31 @@ impl Generations {
         assert!(template.is_empty(), "generations begin empty");
         let aging = Aging { window, clock: 0, template, forgotten: 0, outdated: 0 };
         Self { live: Vec::new(), aging: Some(aging) }
+    }
+
+    /// A filter that forgets, where `all` describes its generations together: each has room for its share of the
+    /// capacity, and a rate holds for the items of all of them. Without `max_items` these are the items of a window
+    /// that counts, or the capacity.
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilterBuilder::build`].
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua::window::{Clock, Generations, Window};
+    ///
+    /// let last = Window::new(Clock::Count, 1_000_000, 10)?;
+    /// let seen = Generations::build(last, CuckooFilter::builder().capacity(1_000_000).rate(0.001))?;
+    /// assert_eq!(seen.max_items(), 1_100_000);
+    /// assert!(seen.template().capacity() < 200_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build(window: Window, mut all: CuckooFilterBuilder) -> Result<Self, BuildError> {
+        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
+        all.max_items = all.max_items.or(counted).or(all.rate.and(all.capacity));
+        all.capacity = all.capacity.map(|items| items.div_ceil(u64::from(window.generations())));
+        Ok(Self::new(window, all.build()?))
     }
 
     /// The window; none if it never forgets.
