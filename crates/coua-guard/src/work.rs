@@ -112,22 +112,9 @@ impl Case {
                     }
                 });
             }
-            Call::Lookup => {
-                insert(&mut filter, &keys);
-                look_up(&filter, &half_present().map(KeyHash::from_u64).collect::<Vec<_>>());
-            }
-            Call::LookupInteger => {
-                for n in 0..ITEMS {
-                    black_box(filter.insert(mix(n)).is_ok());
-                }
-                look_up(&filter, &half_present().collect::<Vec<u64>>());
-            }
-            Call::LookupString => {
-                for n in 0..ITEMS {
-                    black_box(filter.insert(text(mix(n))).is_ok());
-                }
-                look_up(&filter, &half_present().map(text).collect::<Vec<_>>());
-            }
+            Call::Lookup => look_up(&mut filter, KeyHash::from_u64),
+            Call::LookupInteger => look_up(&mut filter, |n| n),
+            Call::LookupString => look_up(&mut filter, text),
             Call::Remove => {
                 insert(&mut filter, &keys);
                 counted(&mut || {
@@ -181,7 +168,12 @@ fn insert_unique(filter: &mut CuckooFilter) {
     });
 }
 
-fn look_up(filter: &CuckooFilter, keys: &[impl Key]) {
+/// Inserts all keys, and asks for some of which half are there.
+fn look_up<K: Key>(filter: &mut CuckooFilter, key: impl Fn(u64) -> K) {
+    for n in 0..ITEMS {
+        black_box(filter.insert(key(mix(n))).is_ok());
+    }
+    let (filter, keys) = (&*filter, half_present().map(key).collect::<Vec<_>>());
     counted(&mut || {
         for block in keys.chunks(BLOCK) {
             black_box(block.iter().filter(|key| filter.contains(key)).count());
