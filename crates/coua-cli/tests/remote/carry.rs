@@ -1,16 +1,19 @@
 //! `pull` and `push`: whole filters from a server to a file and back.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write, stdout};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::address;
 use crate::cluster::{Cluster, PATIENT};
 use crate::server::{Kind, Server};
-use crate::support::{Folder, Run, run, run_with};
+use crate::support::{Folder, Run, coua, run, run_with};
 
 on_both!(
     what_is_pulled_answers_as_the_server,
+    the_page_gets_what_is_pulled,
     a_filter_of_a_cluster_becomes_one_file,
     a_pull_during_writes_has_all_that_was_there_before,
     what_is_pushed_answers_as_the_file,
@@ -47,6 +50,41 @@ fn what_is_pulled_answers_as_the_server(kind: Kind) {
         assert_eq!(run_with(&text, ["check", &file, "--key-file", &key]).good(), there);
         run(["verify", &file, "--key-file", &key]).good();
     }
+}
+
+fn the_page_gets_what_is_pulled(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let at = address(&server, "seen");
+    run_with(&different(1000), ["add", &at]).good();
+    let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
+    run(["pull", &at, &file, "--key-file", &key]).good();
+    let mut explore = coua(["explore", "--no-open", &at]).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(explore.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let host = url.trim().trim_start_matches("http://").trim_end_matches('/');
+    let answers = (!host.is_empty()).then(|| (got(host, "/"), got(host, "/filter")));
+    explore.kill().unwrap();
+    explore.wait().unwrap();
+    let Some((page, filter)) = answers else {
+        writeln!(stdout(), "skipped: the program was built without the page").unwrap();
+        return;
+    };
+    let secret = fs::read_to_string(&key).unwrap();
+    let told = format!("data-size=\"{}\" data-key=\"{}\"", filter.len(), secret.trim());
+    assert!(String::from_utf8_lossy(&page).contains(&told), "{told}");
+    assert!(filter == fs::read(&file).unwrap());
+}
+
+/// What a server of pages answers.
+fn got(host: &str, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(host).unwrap();
+    let range = "Range: bytes=0-999999999";
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n{range}\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let head = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap();
+    answer.split_off(head + 4)
 }
 
 fn a_filter_of_a_cluster_becomes_one_file(kind: Kind) {
