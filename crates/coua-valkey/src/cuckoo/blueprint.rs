@@ -1,10 +1,15 @@
 //! A cuckoo filter, described to the last bit: for the library's builder, and as the words with which replicas
 //! build the same.
 
+use coua::window::Window;
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
+use super::window;
 use crate::parse::word_of_key;
 use crate::refusal::Refusal;
+
+/// Items that a generation has room for at first: it grows with what comes.
+const GENERATION: u64 = 1024;
 
 /// What was asked for at creation and only reported since: the geometry follows from capacity and
 /// rate.
@@ -34,6 +39,8 @@ pub(crate) struct Blueprint {
     pub(super) hints: Hints,
     pub(super) precision: Precision,
     pub(super) hash_key: [u8; 16],
+    /// If it forgets. Few do: it is not to make the others larger.
+    pub(super) window: Option<Box<Window>>,
 }
 
 impl Blueprint {
@@ -42,7 +49,9 @@ impl Blueprint {
     }
 
     fn builder(&self) -> CuckooFilterBuilder {
-        let builder = CuckooFilter::builder().capacity(self.capacity).hasher(self.hasher());
+        let most = if self.window.is_some() { GENERATION } else { u64::MAX };
+        let capacity = self.capacity.min(most);
+        let builder = CuckooFilter::builder().capacity(capacity).hasher(self.hasher());
         let builder = match self.precision {
             Precision::Rate(rate) => builder.rate(rate),
             Precision::HashBits(bits) => builder.hash_bits(bits),
@@ -51,7 +60,7 @@ impl Blueprint {
         builder.when_full(when_full)
     }
 
-    /// Builds the filter.
+    /// Builds the filter, or what every generation begins as.
     pub(super) fn build(&self) -> Result<CuckooFilter, Refusal> {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
@@ -63,7 +72,7 @@ impl Blueprint {
             Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
         };
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
-        [
+        let mut words = vec![
             self.capacity.to_string(),
             "BUCKETSIZE".to_owned(),
             bucket_size.to_string(),
@@ -75,8 +84,9 @@ impl Blueprint {
             value,
             "SEED".to_owned(),
             word_of_key(self.hash_key),
-        ]
-        .into()
+        ];
+        words.extend(self.window.iter().flat_map(|window| window::words(**window)));
+        words
     }
 }
 

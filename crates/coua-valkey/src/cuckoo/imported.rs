@@ -1,6 +1,6 @@
 //! A cuckoo filter of the other module, in its own layout: how it is filled.
 
-use super::own::Copies;
+use super::inserts::Copies;
 use crate::refusal::Refusal;
 use crate::value::insertion::Outcome;
 use coua_redisbloom::{Limits, PeerCuckoo};

@@ -2,12 +2,14 @@
 
 use std::ffi::CStr;
 
+use super::clock;
 use super::imported;
-use super::own::{Copies, OwnCuckoo};
+use super::inserts::Copies;
+use super::own::OwnCuckoo;
 use super::request::Request;
 use crate::parse::Options;
 use crate::refusal::Refusal;
-use crate::server::TypeSlot;
+use crate::server::{Call, Key, TypeSlot};
 use crate::value::insertion::Outcome;
 use crate::value::{Creates, Kind, Value};
 use coua_redisbloom::{Limits, PeerCuckoo};
@@ -40,6 +42,10 @@ impl Creates for Cuckoo {
         options: &mut Options<'_>,
     ) -> Result<(), Refusal> {
         request.take(option, options)
+    }
+
+    fn tell_time(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
+        clock::tell_time(call, key);
     }
 
     fn check(request: &Request) -> Result<(), Refusal> {

@@ -259,7 +259,8 @@ impl Read for Joined<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::own::{Copies, OwnCuckoo};
+    use crate::cuckoo::inserts::Copies;
+    use crate::cuckoo::own::OwnCuckoo;
     use crate::cuckoo::request::Request;
 
     fn filter(items: u32) -> OwnCuckoo {

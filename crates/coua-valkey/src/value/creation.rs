@@ -30,6 +30,9 @@ pub(crate) trait Creates: Kind {
         options: &mut Options<'_>,
     ) -> Result<(), Refusal>;
 
+    /// Tells a filter that forgets what time it is, before it changes.
+    fn tell_time(_call: &Call<'_>, _key: &mut Key<'_, Value<Self>>) {}
+
     /// Refuses what contradicts itself.
     fn check(request: &Self::Request) -> Result<(), Refusal>;
 

@@ -96,6 +96,7 @@ impl<K: Creates> Insertion<K> {
             let request = Some(&self.request).filter(|_| self.creates);
             create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
+        K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
         let outcomes = insert(value, &call.words()[self.first..])?;

@@ -184,6 +184,17 @@ impl<K: Kind> Value<K> {
     }
 }
 
+impl<K: Kind> Value<K> {
+    /// As [`own`](Self::own), to be changed.
+    pub(crate) fn own_mut(&mut self) -> Result<&mut K::Own, Refusal> {
+        match self {
+            Self::Own(own) => Ok(own),
+            Self::Imported(_) => Err(Refusal::Imported),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+}
+
 impl<K: Kind> NativeType for Value<K> {
     const NAME: &'static CStr = K::NAME;
     const ENCODING: c_int = ENCODING;

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use crate::cuckoo::own::Copies;
+use crate::cuckoo::inserts::Copies;
 use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
