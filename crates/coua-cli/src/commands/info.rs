@@ -48,7 +48,8 @@ use std::path::{Path, PathBuf};
 ///
 /// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
 /// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,
-/// `memory_bytes`, `bits_per_item`, `slots`, `when_full` (exceed, error). The rate, `hash_bits` and `load` are
+/// `memory_bytes`, `bits_per_item`, `slots`, `when_full` (exceed, error), `window` of each shard
+/// (`clock`: arrival or items, `length`, `generations`; null: it never forgets). The rate, `hash_bits` and `load` are
 /// null where the filter has RedisBloom's layout.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {

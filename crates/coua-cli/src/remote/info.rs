@@ -4,9 +4,11 @@ use super::Address;
 use super::description::Description;
 use super::filter::Filter;
 use crate::args::run::Quiet;
+use crate::args::window::window_text;
 use crate::message::Failure;
 use crate::stats::Table;
 use crate::stats::text::{grouped, known, percent, significant, size};
+use coua::window::{Clock, Window};
 use serde::Serialize;
 
 /// How to describe it.
@@ -32,6 +34,22 @@ struct Info {
     bits_per_item: f64,
     slots: u64,
     when_full: &'static str,
+    /// Of each shard; null for a filter that never forgets.
+    window: Option<WindowInfo>,
+}
+
+#[derive(Debug, Serialize)]
+struct WindowInfo {
+    clock: &'static str,
+    length: u64,
+    generations: u32,
+}
+
+impl WindowInfo {
+    fn of(window: Window) -> Self {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        Self { clock, length: window.length(), generations: window.generations() }
+    }
 }
 
 /// The description, to be printed.
@@ -40,7 +58,7 @@ pub(crate) fn describe(address: &Address, form: Form) -> Result<String, Failure>
     let info = Info::of(filter.name(), &found);
     Ok(match form {
         Form::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
-        Form::Table => info.table(),
+        Form::Table => info.table(found.window),
     })
 }
 
@@ -60,10 +78,11 @@ impl Info {
             bits_per_item: found.bits_per_item(),
             slots: found.slots,
             when_full: found.when_full(),
+            window: found.window.map(WindowInfo::of),
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self, window: Option<Window>) -> String {
         let mut table = Table::default();
         table.row("server", &self.server);
         table.row("shards", grouped(self.shards));
@@ -80,6 +99,9 @@ impl Info {
         table.row("bits per item", format!("{:.1}", self.bits_per_item));
         table.row("slots", grouped(self.slots));
         table.row("when full", self.when_full);
+        if let Some(window) = window {
+            table.row("window of each shard", window_text(window));
+        }
         table.text()
     }
 }

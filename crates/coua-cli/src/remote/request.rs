@@ -5,9 +5,10 @@ use super::description::Description;
 use crate::args::checkpoint::WorkArgs;
 use crate::args::filter::{FilterArgs, WhenFullName};
 use crate::args::secret::SecretArgs;
-use crate::args::window::NowArgs;
+use crate::args::window::{NowArgs, window_text};
 use crate::message::Failure;
 use crate::stats::text::significant;
+use coua::window::{Clock, Window};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
 const FEW: u64 = 1024;
@@ -25,6 +26,8 @@ pub(crate) struct Request {
     precision: Option<Precision>,
     /// Whether it never grows; none if nothing is said.
     is_fixed: Option<bool>,
+    /// What it forgets.
+    window: Option<Window>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,16 +73,13 @@ fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
 impl Request {
     /// Of the options for filter files, those that a server has as well.
     pub(crate) fn of(args: &FilterArgs) -> Result<Self, Failure> {
-        let window = &args.window;
         refuse(&[
-            ("--window", window.window.is_some()),
-            ("--window-items", window.window_items.is_some()),
-            ("--generations", window.generations.is_some()),
-            ("--time-field", window.time_field.is_some()),
+            ("--time-field", args.window.time_field.is_some()),
             ("--slots-per-bucket", args.slots_per_bucket.is_some()),
             ("--layout", args.layout.is_some()),
             ("--seed", args.seed.is_some()),
         ])?;
+        let window = args.window.window()?;
         let is_fixed = args.when_full.map(|when_full| matches!(when_full, WhenFullName::Error));
         let items = args.max_items.or(args.capacity);
         let precision = match (args.rate, args.hash_bits, items) {
@@ -97,11 +97,16 @@ impl Request {
                           (which is what it does if nothing is said) or error";
             return Err(Failure::at("--when-full=grow", reason));
         }
+        if window.is_some() && is_fixed == Some(true) {
+            let reason =
+                "cannot be had with a window on a server: what forgets grows with what comes";
+            return Err(Failure::at("--when-full=error", reason));
+        }
         if args.max_items.is_some() && args.rate.is_none() {
             let reason = "has a meaning for a filter on a server only with --rate";
             return Err(Failure::at("--max-items", reason));
         }
-        Ok(Self { capacity: args.capacity, precision, is_fixed })
+        Ok(Self { capacity: args.capacity, precision, is_fixed, window })
     }
 
     /// The words behind the key of CF.RESERVE, for each of so many shards.
@@ -142,6 +147,7 @@ impl Request {
             None => ("HASHBITS", MOST_BITS.to_string()),
         };
         words.extend([name.to_owned(), value]);
+        words.extend(self.window.iter().flat_map(|window| window_words(share_of(*window, shards))));
         Ok(words)
     }
 
@@ -156,6 +162,23 @@ impl Request {
         }
     }
 
+    /// Complains if the filter, which exists already, does not forget as wanted.
+    fn agree_with_window(&self, found: &Description, name: &Address) -> Result<(), Failure> {
+        let wanted = self.window.map(|window| share_of(window, found.shards));
+        if wanted.is_none() || wanted == found.window {
+            return Ok(());
+        }
+        let found = found.window.map_or_else(
+            || "never forgets".to_owned(),
+            |window| format!("has the window {}", window_text(window)),
+        );
+        let reason = format!(
+            "the filter exists, and {found}, not what the options say: leave them out, or name another \
+             filter"
+        );
+        Err(Failure::at(name, reason))
+    }
+
     /// Complains if the filter, which exists already, is not as wanted.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<(), Failure> {
         let differs = |option: &str, found: &str| {
@@ -168,6 +191,7 @@ impl Request {
         if self.is_fixed.is_some_and(|is_fixed| is_fixed != found.is_fixed) {
             return differs("--when-full", found.when_full());
         }
+        self.agree_with_window(found, name)?;
         let bits = found.hash_bits.unwrap_or_default();
         match self.precision {
             Some(Precision::HashBits(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
@@ -181,6 +205,25 @@ impl Request {
             _ => Ok(()),
         }
     }
+}
+
+/// The window of a shard: of a number of items each remembers its share.
+fn share_of(window: Window, shards: u64) -> Window {
+    if window.clock() != Clock::Count {
+        return window;
+    }
+    let share = window.length().div_ceil(shards.max(1)).max(window.generations().into());
+    Window::new(Clock::Count, share, window.generations()).unwrap_or(window)
+}
+
+/// The words of CF.RESERVE for a window.
+fn window_words(window: Window) -> [String; 4] {
+    let length = window.length();
+    let [option, length] = match window.clock() {
+        Clock::Count => ["WINDOWITEMS".to_owned(), length.to_string()],
+        Clock::Arrival | Clock::Given => ["WINDOW".to_owned(), format!("{length}ms")],
+    };
+    [option, length, "GENERATIONS".to_owned(), window.generations().to_string()]
 }
 
 #[cfg(test)]
@@ -206,6 +249,11 @@ mod tests {
         assert_eq!(words(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
         let precision = Some(Precision::HashBits(20));
         assert_eq!(words(Request { precision, ..all }, 4), "1024 HASHBITS 20");
+        let window = |clock, length| Window::new(clock, length, 4).ok();
+        let week = Request { window: window(Clock::Arrival, 604_800_000), ..all };
+        assert_eq!(words(week, 2), "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
+        let items = Request { window: window(Clock::Count, 1_000_000), ..all };
+        assert_eq!(words(items, 16), "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 4");
     }
 
     #[test]
