@@ -56,17 +56,14 @@ bench-server *arguments:
 bench-clusters *arguments:
     cargo bench -p coua-cli --bench servers -- {{arguments}}
 
-# Coua beside its peers, in one run
-compare *arguments:
-    cargo run --release -p coua-compare -- {{arguments}}
-
-# All that the documents quote, in one night; `just measure --quick` shows that it runs
-measure *arguments:
+# Coua beside its peers: all that docs/benchmarks.md says, in 20 minutes. `just measure --quick` shows that it runs
+measure *arguments="--full":
     crates/coua-compare/measure {{arguments}}
+    crates/coua-compare/report
 
-# Have the filter's calls become dearer? Counts instructions; with `--record` these are the new record
+# Have the filter's calls become dearer? Counts instructions; with `record` these are the new record
 guard *arguments:
-    cargo run --release -p coua-compare -- guard {{arguments}}
+    cargo run --release -p coua-guard -- {{arguments}}
 
 # Install the program from this folder
 install:

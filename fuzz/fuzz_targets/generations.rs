@@ -19,14 +19,14 @@ use std::io::{Seek, Write};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{CuckooFilter, KeyHash, Layout, Load};
 use coua::window::{Generations, When};
+use coua::{CuckooFilter, KeyHash, Layout, Load};
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
 
 const REAL: &[u8] = include_bytes!("../../crates/coua/tests/window/fixtures/v2-generations.coua");
-/// The number of the mould.
-const MOULD: u64 = u64::MAX;
+/// The number of the template.
+const TEMPLATE: u64 = u64::MAX;
 /// Nothing shorter can be sealed: header and trailer of a filter.
 const SHORTEST: usize = 224;
 
@@ -133,7 +133,7 @@ impl File7 {
         let step = u64::from(self.step);
         let time = self.time - if step == 0 || self.time_is_odd { 0 } else { self.time % step };
         let present = self.time.checked_div(step).unwrap_or(0);
-        let mut parts = vec![(MOULD, Filter::mould())];
+        let mut parts = vec![(TEMPLATE, Filter::template())];
         for (back, filter) in &self.parts {
             parts.push((present.saturating_sub(u64::from(*back)), filter.bytes()));
         }
@@ -156,9 +156,9 @@ impl File7 {
 }
 
 impl Filter {
-    fn mould() -> Vec<u8> {
-        static MOULD: OnceLock<Vec<u8>> = OnceLock::new();
-        MOULD.get_or_init(|| Kind::Small.bytes(&[])).clone()
+    fn template() -> Vec<u8> {
+        static TEMPLATE: OnceLock<Vec<u8>> = OnceLock::new();
+        TEMPLATE.get_or_init(|| Kind::Small.bytes(&[])).clone()
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -207,8 +207,11 @@ fn exercise(mut filter: Generations, times: &[u64]) {
     let mut outcomes = Vec::new();
     for &time in times.iter().take(8) {
         let each: Vec<u64> = (0..keys.len() as u64).map(|n| time.saturating_add(n * 7)).collect();
-        let _refused =
-            filter.logged(&mut ()).insert_unique_batch_into(&keys, When::Each(&each), &mut outcomes);
+        let _refused = filter.logged(&mut ()).insert_unique_batch_into(
+            &keys,
+            When::Each(&each),
+            &mut outcomes,
+        );
         filter.advance(time);
         let _refused = filter.insert_batch(&keys[..9]);
         filter.remove_batch(&keys);

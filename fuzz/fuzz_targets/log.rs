@@ -15,8 +15,8 @@ use std::fs;
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use coua::{CuckooFilter, KeyHash, Load};
 use coua::window::{Clock, Generations, Window};
+use coua::{CuckooFilter, KeyHash, Load};
 use coua_store::{Options, Run, Runs, Store};
 use libfuzzer_sys::fuzz_target;
 use text::{checksum, entry, frame, numbers, run, sized, small, state};
@@ -155,11 +155,11 @@ fn real() -> &'static [Real; 2] {
 
 impl Real {
     fn new(has_window: bool) -> Self {
-        let mould = CuckooFilter::new();
+        let template = CuckooFilter::new();
         let filter = if has_window {
-            Generations::new(Window::new(Clock::Arrival, 1000, 4).expect("a window"), mould)
+            Generations::new(Window::new(Clock::Arrival, 1000, 4).expect("a window"), template)
         } else {
-            mould.into()
+            template.into()
         };
         let folder = folder();
         let path = folder.path().join("seen.coua");

@@ -1,4 +1,4 @@
-//! Any sequence of operations, on a filter beside the exact model of the tests.
+//! Any sequence of operations, on a filter and the exact model of the tests.
 
 #![no_main]
 
@@ -6,15 +6,15 @@
 #[path = "../../crates/coua/tests/model/counts.rs"]
 mod counts;
 #[allow(dead_code, reason = "the model of the tests; not all of it is needed here")]
-#[path = "../../crates/coua/tests/model/twin.rs"]
-mod twin;
+#[path = "../../crates/coua/tests/model/reference.rs"]
+mod reference;
 
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, WhenFull, Load};
+use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load, WhenFull};
 use libfuzzer_sys::fuzz_target;
-use twin::{Twin, bytes_of};
+use reference::{Reference, bytes_of};
 
 /// A filter, the keys, and what to do with them.
 #[derive(Arbitrary, Debug)]
@@ -60,16 +60,17 @@ fuzz_target!(|plan: Plan| {
         return;
     }
     let Some(filter) = build(&plan) else { return };
-    let mut twin = Twin::new(filter, Rc::new(pool));
+    let mut reference = Reference::new(filter, Rc::new(pool));
     for operation in plan.operations.iter().take(MOST_OPERATIONS) {
-        apply(&plan, &mut twin, operation);
+        apply(&plan, &mut reference, operation);
     }
-    twin.check_all();
-    while twin.len > 0 {
-        let held: Vec<usize> = (0..twin.pool.len()).filter(|&key| twin.copies[key] > 0).collect();
-        twin.remove_batch(&held);
+    reference.check_all();
+    while reference.len > 0 {
+        let held: Vec<usize> =
+            (0..reference.pool.len()).filter(|&key| reference.copies[key] > 0).collect();
+        reference.remove_batch(&held);
     }
-    assert!(twin.filter.is_empty());
+    assert!(reference.filter.is_empty());
 });
 
 fn build(plan: &Plan) -> Option<CuckooFilter> {
@@ -116,90 +117,91 @@ fn pool_of(plan: &Plan) -> Vec<KeyHash> {
     pool
 }
 
-fn apply(plan: &Plan, twin: &mut Twin, operation: &Operation) {
-    let size = twin.pool.len();
+fn apply(plan: &Plan, reference: &mut Reference, operation: &Operation) {
+    let size = reference.pool.len();
     let key = |number: u8| usize::from(number) * size / 256;
     match operation {
-        Operation::Insert(number) => twin.insert(key(*number)),
-        Operation::InsertUnique(number) => twin.insert_unique(key(*number)),
+        Operation::Insert(number) => reference.insert(key(*number)),
+        Operation::InsertUnique(number) => reference.insert_unique(key(*number)),
         Operation::InsertMany(number, times) => {
-            twin.insert_batch(&vec![key(*number); usize::from(*times)]);
+            reference.insert_batch(&vec![key(*number); usize::from(*times)]);
         }
         Operation::Remove(number) => {
-            if twin.may_remove(key(*number)) {
-                twin.remove(key(*number));
+            if reference.may_remove(key(*number)) {
+                reference.remove(key(*number));
             }
         }
         Operation::Batch(kind, numbers) => {
             let keys: Vec<usize> = numbers.iter().map(|&number| key(number)).collect();
             match kind % 3 {
-                0 => twin.insert_batch(&keys),
-                1 => twin.insert_unique_batch(&keys),
-                _ => twin.remove_batch(&keys),
+                0 => reference.insert_batch(&keys),
+                1 => reference.insert_unique_batch(&keys),
+                _ => reference.remove_batch(&keys),
             }
         }
         Operation::Clear => {
-            twin.filter.clear();
-            twin.forget_all();
+            reference.filter.clear();
+            reference.forget_all();
         }
         Operation::Merge(numbers) => {
             let keys: Vec<usize> = numbers.iter().map(|&number| key(number)).collect();
-            merge(plan, twin, &keys);
+            merge(plan, reference, &keys);
         }
-        whole => rebuild(twin, whole),
+        whole => rebuild(reference, whole),
     }
 }
 
-fn merge(plan: &Plan, twin: &mut Twin, keys: &[usize]) {
+fn merge(plan: &Plan, reference: &mut Reference, keys: &[usize]) {
     let Some(mut other) = build(plan) else { return };
-    let hashes: Vec<KeyHash> = keys.iter().map(|&key| twin.pool[key]).collect();
+    let hashes: Vec<KeyHash> = keys.iter().map(|&key| reference.pool[key]).collect();
     let done = match other.insert_batch(&hashes) {
         Ok(()) => keys.len(),
         Err(stopped) => stopped.done,
     };
-    let before = bytes_of(&twin.filter);
+    let before = bytes_of(&reference.filter);
     if keys.len() % 2 == 1 {
-        match twin.filter.merge_unique(&other) {
-            Ok(()) => twin.absorb_unique(&keys[..done]),
-            Err(_) => assert!(before == bytes_of(&twin.filter)),
+        match reference.filter.merge_unique(&other) {
+            Ok(()) => reference.absorb_unique(&keys[..done]),
+            Err(_) => assert!(before == bytes_of(&reference.filter)),
         }
         return;
     }
-    match twin.filter.merge(&other) {
-        Ok(()) => twin.absorb(&keys[..done]),
-        Err(_) => assert!(before == bytes_of(&twin.filter)),
+    match reference.filter.merge(&other) {
+        Ok(()) => reference.absorb(&keys[..done]),
+        Err(_) => assert!(before == bytes_of(&reference.filter)),
     }
 }
 
 /// The operations that move everything and change no answer.
-fn rebuild(twin: &mut Twin, operation: &Operation) {
+fn rebuild(reference: &mut Reference, operation: &Operation) {
     match operation {
         Operation::Reserve(items) => {
-            let _refused = twin.filter.reserve(u64::from(*items));
+            let _refused = reference.filter.reserve(u64::from(*items));
         }
         Operation::Compact => {
-            let slots = twin.filter.slots();
-            twin.filter.compact();
-            assert!(twin.filter.slots() <= slots);
+            let slots = reference.filter.slots();
+            reference.filter.compact();
+            assert!(reference.filter.slots() <= slots);
         }
         Operation::Convert(kind) => {
-            let bits = twin.filter.hash_bits() as u32;
+            let bits = reference.filter.hash_bits() as u32;
             let to = match kind % 4 {
                 0 => Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
                 1 => Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 8 },
                 2 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 4))),
                 _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
             };
-            if let Ok(filter) = twin.filter.convert(to) {
-                twin.replace(filter);
+            if let Ok(filter) = reference.filter.convert(to) {
+                reference.replace(filter);
             }
         }
         _ => {
-            let bytes = bytes_of(&twin.filter);
-            let loaded = Load::new().bytes::<CuckooFilter>(&bytes).expect("what was written can be read");
+            let bytes = bytes_of(&reference.filter);
+            let loaded =
+                Load::new().bytes::<CuckooFilter>(&bytes).expect("what was written can be read");
             assert!(bytes == bytes_of(&loaded));
-            twin.replace(loaded);
+            reference.replace(loaded);
         }
     }
-    twin.check_all();
+    reference.check_all();
 }

@@ -6,8 +6,8 @@
 
 #![no_main]
 
-use libfuzzer_sys::{Corpus, fuzz_target};
 use coua_redisbloom::{Limits, PeerBloom, PeerCuckoo, Sink, Source, Unreadable};
+use libfuzzer_sys::{Corpus, fuzz_target};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
 

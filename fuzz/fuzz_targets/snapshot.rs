@@ -1,7 +1,7 @@
 //! Any bytes as a snapshot: an error, or a filter that survives every operation.
 //!
 //! The first byte chooses: the bytes as they are; or with all checksums put right, so that the checks
-//! behind the checksums are reached; or as changes to a real snapshot, whose checksums are put right.
+//! after the checksums are reached; or as changes to a real snapshot, whose checksums are put right.
 
 #![no_main]
 

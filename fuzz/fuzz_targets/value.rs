@@ -31,10 +31,10 @@ sources! {
 }
 
 use bloom::value::Bloom;
+use coua_redisbloom::Limits;
 use cuckoo::own::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use coua_redisbloom::Limits;
 use server::NativeType as _;
 use value::image::{checksum, u32_at};
 use value::{Creates, Value};

@@ -1,77 +1,77 @@
-//! Coua beside its peers, measured in one process and one run.
+//! Coua beside its peers: what the script `measure` runs.
 //!
-//! `cargo run --release -p coua-compare -- help` lists the comparisons. Each prints Markdown tables
-//! with the command, the day and the machine, and leaves JSON and plots in `target/compare`.
+//! ```text
+//! coua-compare contestants                  names, a line each
+//! coua-compare turn NAME KEYS ITEMS RATE    one contestant's whole life, once; KEYS is u64 or strings
+//! coua-compare lines COUNT                  lines to de-duplicate, of which 30 % are repeats
+//! coua-compare verdict COUNT FILE           what is wrong with the distinct lines of those
+//! ```
 //!
-//! A comparison (`filters`, `growth`, `latency`, `space`) gives every contestant (`contestant`, one file
-//! a family in `peers`) the same keys (`keys`) and takes the time (`measure`); `machine` tells what the
-//! memory itself would take. Rounds run all contestants one after another, so that a disturbance hits
-//! all of them: read medians and ratios, not single times. `dedup` does the same with whole programs on
-//! lines from `generate`, and checks what they wrote.
+//! A turn prints `name value` lines: nanoseconds a key of each step, bytes, and the counts of lost, refused and
+//! not removed keys. Each turn is a process of its own: no contestant finds the memory that another one left.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
-
-mod chart;
-mod check;
 mod contestant;
-mod dedup;
-mod filters;
-mod generate;
-mod growth;
-mod guard;
-mod host;
 mod keys;
-mod latency;
-mod machine;
-mod markdown;
-mod measure;
-mod output;
+mod lines;
 mod peers;
-mod report;
-mod space;
-mod terms;
-mod warmth;
+mod turn;
 
-use std::io;
+use std::env;
+use std::fs::File;
+use std::io::{self, BufReader, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use contestant::Plan;
+use keys::{Key, Text};
 
-use output::Failure;
-
-/// Coua beside its peers, measured in one process and one run.
-#[derive(Debug, Parser)]
-#[command(version)]
-enum Command {
-    /// Write lines to de-duplicate to standard output.
-    Generate(generate::Lines),
-    Filters(filters::Filters),
-    Dedup(dedup::Dedup),
-    Growth(growth::Growth),
-    Latency(latency::Latency),
-    Space(space::Space),
-    Check(check::Check),
-    Guard(guard::Guard),
-    Report(report::Tables),
-}
+const USAGE: &str = "usage: coua-compare contestants | turn NAME KEYS ITEMS RATE | lines COUNT | verdict COUNT FILE";
 
 fn main() -> ExitCode {
-    let result = match Command::parse() {
-        Command::Generate(lines) => lines.write_to(io::stdout().lock()).map_err(Failure::from),
-        Command::Filters(filters) => filters.run(),
-        Command::Dedup(dedup) => dedup.run(),
-        Command::Growth(growth) => growth.run(),
-        Command::Latency(latency) => latency.run(),
-        Command::Space(space) => space.run(),
-        Command::Check(check) => check.run(),
-        Command::Guard(guard) => guard.run(),
-        Command::Report(tables) => tables.run(),
-    };
-    match result {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("coua-compare: {failure}");
+        Err(why) => {
+            eprintln!("coua-compare: {why}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(arguments: &[&str]) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match *arguments {
+        ["contestants"] => {
+            let names = peers::entries::<u64>().into_iter().map(|entry| entry.name);
+            names.map(|name| writeln!(out, "{name}")).collect::<io::Result<()>>()
+        }
+        ["turn", name, keys, items, rate] => {
+            let plan = Plan { items: number(items)?, rate: number(rate)? };
+            let turn = match keys {
+                "u64" => play::<u64>(name, plan)?,
+                "strings" => play::<Text>(name, plan)?,
+                _ => return Err(format!("keys: found {keys}, expected u64 or strings")),
+            };
+            write!(out, "{turn}")
+        }
+        ["lines", count] => lines::write(number(count)?, out),
+        ["verdict", count, file] => {
+            let file = File::open(file).map_err(|why| format!("{file}: {why}"))?;
+            let verdict = lines::Verdict::of(number(count)?, BufReader::new(file));
+            verdict.and_then(|verdict| write!(out, "{verdict}"))
+        }
+        _ => return Err(USAGE.into()),
+    }
+    .map_err(|why| why.to_string())
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("{text} is no number"))
+}
+
+fn play<K: Key>(name: &str, plan: Plan) -> Result<turn::Turn, String> {
+    let mut entries = peers::entries::<K>().into_iter();
+    let entry = entries.find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| format!("{name}: no such contestant"))?;
+    turn::Turn::play((entry.make)(plan)?.as_mut(), plan)
 }

@@ -7,8 +7,18 @@ use std::process::Command;
 const TARGET: &str = "wasm32-unknown-unknown";
 const MODULE: &str = "coua_wasm.wasm";
 
-/// Where the module is. `here` is the folder of this crate.
+/// Where the module is. `here` is the folder of this crate. The variable `COUA_PAGE` may name a module that is
+/// built already, or say `no` to leave the page out.
 pub(crate) fn find_or_build(here: &Path, out: &Path) -> Result<PathBuf, String> {
+    println!("cargo::rerun-if-env-changed=COUA_PAGE");
+    match env::var("COUA_PAGE") {
+        Ok(value) if value == "no" => return Err("COUA_PAGE=no was set".to_owned()),
+        Ok(module) => {
+            println!("cargo::rerun-if-changed={module}");
+            return Ok(module.into());
+        }
+        Err(_) => {}
+    }
     let packaged = here.join("page").join(MODULE);
     if packaged.exists() {
         return Ok(packaged);
@@ -21,10 +31,6 @@ pub(crate) fn find_or_build(here: &Path, out: &Path) -> Result<PathBuf, String> 
     for source in &sources {
         println!("cargo::rerun-if-changed={}", source.join("src").display());
         println!("cargo::rerun-if-changed={}", source.join("Cargo.toml").display());
-    }
-    println!("cargo::rerun-if-env-changed=COUA_PAGE");
-    if env::var("COUA_PAGE").is_ok_and(|wanted| wanted == "no") {
-        return Err("COUA_PAGE=no was set".to_owned());
     }
     if !has_target() {
         return Err(format!("add the target with `rustup target add {TARGET}` and build again"));

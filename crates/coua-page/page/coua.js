@@ -231,10 +231,11 @@ export class FilterFile {
   }
 
   /** Asks until no more bytes are wanted. */
-  async #ask(question) {
+  async #ask(question, reading = () => {}) {
     for (;;) {
       if (checked(question()) === 1) return outputJson();
       const { offset, length } = outputJson();
+      reading(offset);
       const bytes = await this.#read(offset, length);
       if (bytes.length !== length) {
         throw new Error(`the file ended at byte ${offset + bytes.length}: it was changed meanwhile`);
@@ -246,6 +247,19 @@ export class FilterFile {
 
   open() {
     return this.#ask(() => wasm.file_open(this.#held.number));
+  }
+
+  /** What the log holds; `reading` is told the place in the file from time to time. */
+  log(reading) {
+    return this.#ask(() => wasm.file_log(this.#held.number), reading);
+  }
+
+  /** Copies of a key that the log inserts and removes. */
+  logged(table, key, reading) {
+    return this.#ask(() => {
+      giveKey(key);
+      return wasm.file_logged(this.#held.number, table);
+    }, reading);
   }
 
   segment(table, segment, buckets = []) {

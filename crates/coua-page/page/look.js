@@ -99,12 +99,13 @@ function filterParts(file, found, state, save) {
   }
   show();
   const about = el("dl", {}, ...fileRows(found));
+  showLog(about, file, found);
   const chooser = found.window ? el("div", { class: "controls" }, field("lookGeneration", select)) : undefined;
   return [about, chooser, details].filter(Boolean);
 }
 
 /** What concerns the whole file. */
-function fileRows({ window, log, tables }) {
+function fileRows({ window, tables }) {
   const rows = [];
   if (window) {
     const items = window.clock === "count";
@@ -114,15 +115,32 @@ function fileRows({ window, log, tables }) {
     })));
     rows.push(...row("lookItems", number(tables.reduce((sum, { table }) => sum + table.parameters.length, 0))));
   }
-  const { transactions, inserted, removed, bytes } = log;
-  rows.push(...row("lookLog", log.error ?? (bytes ? t("lookLogValue", {
+  return rows;
+}
+
+/** What follows the snapshot. The log may be long: it is read slice by slice while the rest is shown. */
+async function showLog(about, file, { bytes, snapshotBytes }) {
+  const rows = (...made) => {
+    about.querySelectorAll(".log").forEach((old) => old.remove());
+    about.append(...made.flat().map((node) => (node.classList.add("log"), node)));
+  };
+  const reading = (offset) => rows(row("lookLog", t("lookReading", { done: percent((offset - snapshotBytes) / (bytes - snapshotBytes)) })));
+  try {
+    rows(...logRows(await file.log(reading)));
+  } catch (error) {
+    rows(row("lookLog", error.message));
+  }
+}
+
+function logRows({ transactions, inserted, removed, bytes, uncommitted, runs }) {
+  const rows = [row("lookLog", bytes ? t("lookLogValue", {
     transactions: number(transactions), inserted: number(inserted), removed: number(removed), bytes: size(bytes),
-  }) : t("lookLogNone"))));
-  if (log.uncommitted) rows.push(...row("lookLog", t("lookUncommitted", { bytes: size(log.uncommitted) })));
-  for (const run of log.runs) {
-    const places = run.places.map(({ path, offset }) => t("lookPlace", { path, offset: size(offset) }));
+  }) : t("lookLogNone"))];
+  if (uncommitted) rows.push(row("lookLog", t("lookUncommitted", { bytes: size(uncommitted) })));
+  for (const run of runs) {
+    const places = run.places.map(({ output, path, offset }) => t(output ? "lookOutput" : "lookPlace", { path, offset: size(offset) }));
     const text = t(run.ended ? "lookRunEnded" : "lookRunInterrupted", { records: number(run.records) });
-    rows.push(...row("lookRuns", [text, ...places].join("; ")));
+    rows.push(row("lookRuns", [text, ...places].join("; ")));
   }
   return rows;
 }
@@ -197,9 +215,12 @@ function segmentMap(segments, slots, onpick) {
     context.fillStyle = `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
     context.fillRect((n % columns) * scale, Math.floor(n / columns) * scale, scale - (scale > 2), scale - (scale > 2));
     if (!marked) return;
-    context.strokeStyle = "#fff";
-    context.lineWidth = 2;
-    context.strokeRect((n % columns) * scale + 1, Math.floor(n / columns) * scale + 1, scale - 3, scale - 3);
+    // Seen on every color, light and dark.
+    for (const [color, inset] of [["#000", 1], ["#fff", 3]]) {
+      context.strokeStyle = color;
+      context.lineWidth = 2;
+      context.strokeRect((n % columns) * scale + inset, Math.floor(n / columns) * scale + inset, scale - 2 * inset - 1, scale - 2 * inset - 1);
+    }
   };
   loads.forEach((_, n) => draw(n, false));
   let marked = 0;
@@ -220,7 +241,9 @@ function segmentMap(segments, slots, onpick) {
 async function segmentParts({ file, found, table }, n) {
   const { segments, parameters } = found.tables[table].table;
   const { prefix, depth, occupied } = segments[n];
-  const text = el("p", {}, t("lookSegmentText", { n, depth, prefix, occupied: number(occupied), slots: number(parameters.segmentSlots) }));
+  const bits = BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth);
+  const which = t(depth ? "lookSegmentPrefix" : "lookSegmentAll", { bits });
+  const text = el("p", {}, t("lookSegmentText", { n, which, occupied: number(occupied), slots: number(parameters.segmentSlots) }));
   try {
     const { occupancy } = await file.segment(table, n);
     const counts = Array(Math.max(...occupancy, parameters.slotsPerBucket) + 1).fill(0);
@@ -228,7 +251,7 @@ async function segmentParts({ file, found, table }, n) {
     const most = Math.max(...counts);
     const bars = counts.map((count, used) => el("div", { class: "bar" }, el("span", {}, used),
       el("span", { class: "track" }, el("i", { style: `width:${(100 * count) / most}%` })), el("span", {}, number(count))));
-    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars" }, ...bars)];
+    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars counts" }, ...bars)];
   } catch (error) {
     return [text, el("p", { class: "bad" }, error.message)];
   }
@@ -252,17 +275,15 @@ function keyParts({ file, found, table, state, save }) {
 }
 
 async function keyResult(file, found, table, key) {
-  const { located, extra, withoutSlot, loggedInserts, loggedRemovals } = await file.locate(table, key);
+  const { located, extra, withoutSlot } = await file.locate(table, key);
+  const { inserted, removed } = await file.logged(table, key);
   const { segment, primary, alternate, representative } = located;
   const { slots } = await file.segment(table, segment, [primary, alternate]);
   const { parameters } = found.tables[table].table;
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
   const texts = [t("lookFoundIn", { key, ...located, fingerprint: located.fingerprint.toString(16) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
-  if (loggedInserts || loggedRemovals) {
-    const now = copies + loggedInserts - loggedRemovals;
-    texts.push(t("lookInLog", { inserts: loggedInserts, removals: loggedRemovals, now }));
-  }
+  if (inserted || removed) texts.push(t("lookInLog", { inserted, removed, now: copies + inserted - removed }));
   const numbers = primary === alternate ? [primary] : [primary, alternate];
   const { overlapping, slotsPerBucket } = parameters;
   const first = (bucket) => bucket * (overlapping ? 1 : slotsPerBucket);

@@ -50,7 +50,7 @@ export const TEXT = {
 
   two: ["Two buckets for each key", "每个键有两个桶"],
   two1: [
-    "The table has {buckets} **buckets** of four **slots**. A key is hashed to 64 bits. From the hash follow a bucket, the [[primary|primary bucket]], and a short [[fingerprint|fingerprint]]. Only the fingerprint is stored, not the key. A second bucket, the [[alternate|alternate bucket]], gives the key a second chance when the first is full.",
+    "The table has {buckets} **buckets** of four **slots**. A key is hashed to 64 bits. The hash gives it a bucket, the [[primary|primary bucket]], and a short [[fingerprint|fingerprint]]. Only the fingerprint is stored, not the key. A second bucket, the [[alternate|alternate bucket]], gives the key a second chance when the first is full.",
     "表有 {buckets} 个**桶**，每桶四个**槽**。键被哈希成 64 位。由哈希得出一个桶，即[[primary|主桶]]，以及一个短小的[[fingerprint|指纹]]。表中只存指纹，不存键。第二个桶，即[[alternate|备用桶]]，在主桶满时给键第二次机会。",
   ],
   twoKey: ["Key", "键"],
@@ -61,7 +61,7 @@ export const TEXT = {
       "What is left after the point becomes the [[fingerprint|fingerprint]], {bits} bits: **{fingerprint}**. It is never 0, for 0 means an empty slot.",
       "The fingerprint alone, mixed, gives a distance: **{step}**. {primary} + {step}, around the end of the table, is the [[alternate|alternate bucket]]: **{alternate}**.",
       "The fingerprint goes into the emptier of the two buckets: {where}. One more bit, the [[choice|choice bit]], says which of the two it is: **{choice}**.",
-      "Now forget the key. Here is a slot in bucket {at}, with a fingerprint and a choice bit. The fingerprint gives the same distance again: {step}. {wayBack} So the slot itself tells its other bucket, **from either side**. That is why an item can be moved although its key is gone.",
+      "Now forget the key. What is left is a slot in bucket {at}, with a fingerprint and a choice bit. The fingerprint gives the same distance again: {step}. {here} If the item lay in bucket {other}, its choice bit would be the other one, and lead back: {there}. So a slot tells its other bucket **from either side**.",
     ],
     [
       "把键哈希成 64 位：{hash}。",
@@ -69,7 +69,7 @@ export const TEXT = {
       "小数点后剩下的部分成为[[fingerprint|指纹]]，{bits} 位：**{fingerprint}**。它永不为 0，因为 0 表示空槽。",
       "只用指纹混合得出一个距离：**{step}**。{primary} + {step}，超过表尾就绕回来，得到[[alternate|备用桶]]：**{alternate}**。",
       "指纹放进两个桶中较空的一个：{where}。另有一位，[[choice|选择位]]，说明是两者中的哪一个：**{choice}**。",
-      "现在忘掉键。这里是桶 {at} 中的一个槽，存有指纹和选择位。由指纹再次得到同样的距离：{step}。{wayBack} 所以槽本身就能说出它的另一个桶，**从哪一边都行**。这就是键虽已不在，元素仍能搬动的原因。",
+      "现在忘掉键。剩下的是桶 {at} 中的一个槽，存有指纹和选择位。由指纹再次得到同样的距离：{step}。{here} 如果元素在桶 {other}，它的选择位就相反，会指回来：{there}。所以槽本身就能说出它的另一个桶，**从哪一边都行**。",
     ],
   ],
   twoForth: ["The choice bit is 0: this is the primary bucket, so **add**: {at} + {step} → {other}.", "选择位是 0：这里是主桶，所以**加**：{at} + {step} → {other}。"],
@@ -77,8 +77,8 @@ export const TEXT = {
   twoWherePrimary: ["the primary one", "即主桶"],
   twoWhereAlternate: ["the alternate one", "即备用桶"],
   twoNote: [
-    "Textbooks use XOR for this step, which needs a number of buckets that is a power of two. With addition, subtraction and the choice bit, any number will do. Here it is {buckets}.",
-    "教科书在这一步用异或，因此桶数必须是二的幂。用加法、减法和选择位，任何桶数都可以。这里是 {buckets}。",
+    "**Why from either side?** The distance depends on the fingerprint alone, and the fingerprint moves with the item. From the primary bucket the filter adds the distance; from the alternate bucket it subtracts it; the choice bit says which. So an item can be moved, back and forth, although its key is gone. Part 3 needs that. Textbooks use XOR in place of addition and subtraction. Then the number of buckets must be a power of two; here any number will do, such as {buckets}.",
+    "**为什么从哪一边都行？**距离只取决于指纹，而指纹随元素一起搬动。在主桶时加上距离，在备用桶时减去距离，选择位说明该加还是该减。所以键虽已不在，元素仍能来回搬动。第 3 节要用到这一点。教科书用异或代替加减法，那样桶数必须是二的幂；这里任何桶数都可以，例如 {buckets}。",
   ],
 
   evict: ["Evictions", "驱逐"],
@@ -98,8 +98,8 @@ export const TEXT = {
   evictLoad: ["load", "装载率"],
   evictMoves: ["moves", "搬动"],
   evict2: [
-    "And when no free slot can be reached? The usual filter gives up after 500 evictions. By then it has already moved others, and the fingerprint that is left in its hand belongs to **some other key**, which is now gone: a wrong “no” from then on. Coua keeps it in a small exact **overflow table**. When that is at its limit too, the next item is refused with an error, and nothing has changed. A filter that may grow grows instead.",
-    "如果到不了任何空槽呢？通常的过滤器在 500 次驱逐后放弃。此时它已经搬动了别的指纹，手里剩下的指纹属于**另外某个键**，这个键就此丢失：以后都会误报“无”。Coua 把它放进一个小而精确的**溢出表**。溢出表也到上限时，下一个元素会被拒绝并返回错误，什么也不改变。允许增长的过滤器则会增长。",
+    "And when no free slot can be reached? The usual filter gives up after 500 evictions. By then it has already moved other items, and the one that it evicted last has no slot any more. That fingerprint belongs to **some other key**, which is now gone: a wrong “no” from then on. Coua keeps an item without a slot in a small, exact **overflow table**. When that is full too, the next item is refused with an error, and nothing has changed. A filter that may grow grows instead.",
+    "如果到不了任何空槽呢？通常的过滤器在 500 次驱逐后放弃。此时它已经搬动了别的元素，最后被驱逐的那个再也没有槽。那个指纹属于**另外某个键**，这个键就此丢失：以后都会误报“无”。Coua 把没有槽的元素放进一个小而精确的**溢出表**。溢出表也满时，下一个元素会被拒绝并返回错误，什么也不改变。允许增长的过滤器则会增长。",
   ],
   evictFill: ["Put {n} keys into both tables of {slots} slots", "把 {n} 个键放入两个各有 {slots} 个槽的表"],
   evictTextbook: ["Textbook filter", "教科书过滤器"],
@@ -130,8 +130,8 @@ export const TEXT = {
 
   del: ["Removing, and the ninth copy", "删除，以及第九个副本"],
   del1: [
-    "To remove a key, the filter empties one slot that holds its fingerprint. That is safe if the key **was inserted**: one of those slots is its own. If it never was, the slot belongs to somebody else. Take the stranger from part 4:",
-    "删除一个键时，过滤器清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：其中必有一个槽是它自己的。如果从未加入，那个槽就属于别人。以第 4 节的陌生键为例：",
+    "To remove a key, the filter looks into the key’s two buckets and empties one slot that holds its fingerprint. That is safe if the key **was inserted**, for then one such slot was filled for it. Two inserted keys may share buckets and fingerprint: then there are two equal slots, and emptying either leaves one for the other key. But if the key never was inserted, the only such slot was filled for **another key**. Take the stranger from part 4:",
+    "删除一个键时，过滤器在它的两个桶里清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：必有一个这样的槽是为它填的。两个加入过的键可能桶和指纹都相同：那就有两个相同的槽，清空任何一个，都还给另一个键留下一个。但如果这个键从未加入，唯一这样的槽就是为**另一个键**填的。以第 4 节的陌生键为例：",
   ],
   delSteps: [
     [
@@ -146,8 +146,8 @@ export const TEXT = {
     ],
   ],
   del2: [
-    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies, and so on: it goes round until 500 evictions are over, and fails. Coua keeps one bucket’s worth of copies in slots, and counts the others exactly in the overflow table.",
-    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本，如此往复：转到 500 次驱逐用完，然后失败。Coua 只把一桶之量的副本放在槽里，其余的在溢出表中精确计数。",
+    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies too. So the evictions go in a circle; after 500 the filter gives up, and a copy is lost. Coua keeps one bucket’s worth of copies in slots, and **counts** the others exactly in the overflow table.",
+    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本。于是驱逐原地打转；500 次之后过滤器放弃，一个副本丢失。Coua 只把一桶之量的副本放在槽里，其余的在溢出表中精确**计数**。",
   ],
   delAddCopy: ["Add “{key}” once more", "再加入一次“{key}”"],
   delRemoveCopy: ["Remove “{key}” once", "删除一次“{key}”"],
@@ -228,23 +228,27 @@ export const TEXT = {
   lookWindowCount: ["remembers the last {length} items; {n} generations of {step}", "记住最近 {length} 个元素；{n} 代，每代 {step} 个"],
   lookLog: ["Log after the snapshot", "快照之后的日志"],
   lookLogNone: ["none", "无"],
+  lookReading: ["reading… {done}", "正在读取…… {done}"],
   lookLogValue: ["{transactions} commits: {inserted} inserted, {removed} removed ({bytes})", "{transactions} 次提交：插入 {inserted}，删除 {removed}（{bytes}）"],
   lookUncommitted: ["{bytes} after the last commit were left by an interrupted write; they do not count", "最后一次提交之后有 {bytes} 来自中断的写入，不计入"],
   lookRuns: ["Runs", "运行"],
   lookRunInterrupted: ["interrupted after {records} records", "在 {records} 条记录后中断"],
   lookRunEnded: ["ended after {records} records", "在 {records} 条记录后结束"],
-  lookPlace: ["{path}: {offset} done", "{path}：已处理 {offset}"],
+  lookPlace: ["{path}: {offset} read", "{path}：已读 {offset}"],
+  lookOutput: ["{path}: {offset} written", "{path}：已写 {offset}"],
   lookMap: ["Load of each segment; choose one", "每个分段的装载率；请选择一个"],
-  lookMapText: ["{n} segments. Fullest: number {full} with {most}. Emptiest: number {low} with {least}.", "{n} 个分段。最满：{full} 号，{most}。最空：{low} 号，{least}。"],
+  lookMapText: ["Segments: {n}. The color goes from blue (empty) over green to orange (full). Fullest: number {full} with {most}. Emptiest: number {low} with {least}.", "{n} 个分段；颜色从蓝（空）经绿到橙（满）。最满：{full} 号，{most}。最空：{low} 号，{least}。"],
   lookSegment: ["Segment number", "分段编号"],
-  lookSegmentText: ["Segment {n}: hashes that begin with {depth} bits of {prefix}; {occupied} of {slots} slots in use.", "分段 {n}：哈希以 {prefix} 的前 {depth} 位开头；{slots} 个槽已用 {occupied} 个。"],
+  lookSegmentText: ["Segment {n} has {which}; {occupied} of {slots} slots are in use.", "分段 {n} 存放{which}；{slots} 个槽已用 {occupied} 个。"],
+  lookSegmentPrefix: ["the hashes that begin with the bits {bits}", "以比特 {bits} 开头的哈希"],
+  lookSegmentAll: ["all hashes", "所有哈希"],
   lookOccupancy: ["Buckets with so many slots in use", "已用槽数相同的桶的数目"],
   lookKey: ["Test a key", "测试一个键"],
   lookTest: ["Look it up", "查找"],
   lookFoundIn: ["“{key}”, hash {hash}: segment {segment}, primary bucket {primary}, alternate bucket {alternate}, fingerprint {fingerprint}.", "“{key}”，哈希 {hash}：分段 {segment}，主桶 {primary}，备用桶 {alternate}，指纹 {fingerprint}。"],
   lookPresent: ["The snapshot has {copies}.", "快照中有 {copies} 个。"],
   lookAbsent: ["The snapshot does not have it.", "快照中没有它。"],
-  lookInLog: ["The log adds {inserts} and removes {removals}: {now} now.", "日志加入 {inserts} 个，删除 {removals} 个：现在 {now} 个。"],
+  lookInLog: ["The log adds {inserted} and removes {removed}: {now} now.", "日志加入 {inserted} 个，删除 {removed} 个：现在 {now} 个。"],
   lookMatch: ["match", "匹配"],
 
   footer: ["Made by the library’s own code: the page and its figures are in the repository. Nothing is sent anywhere.", "由程序库自身的代码生成：页面与图都在代码仓库中。不会发送任何数据。"],

@@ -45,7 +45,8 @@ export function two(root, save) {
       fingerprint: place.fingerprint.toString(2).padStart(place.fingerprintBits, "0"),
       where: t(slot.c ? "twoWhereAlternate" : "twoWherePrimary"), choice: slot.c, at: slot.b, other,
     };
-    values.wayBack = t(slot.c ? "twoBack" : "twoForth", values);
+    values.here = t(slot.c ? "twoBack" : "twoForth", values);
+    values.there = `${other} ${slot.c ? "+" : "−"} ${place.step} → ${slot.b}`;
     return { place, after, slot, values };
   }
 

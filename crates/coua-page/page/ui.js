@@ -153,29 +153,37 @@ export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ t
   return el("div", { class: "table", role: "img", "aria-label": label }, ...columns);
 }
 
-/** An arrow from one slot of a table to another. */
+/** Arrows from slots of a table to others, which begin and end at their edges: what is in them stays readable. */
 export function arrows(table, moves) {
   table.querySelector("svg")?.remove();
   if (moves.length === 0) return;
   const frame = table.getBoundingClientRect();
-  const centre = (slot) => {
-    const box = table.querySelector(`[data-slot="${slot}"]`).getBoundingClientRect();
-    return [box.left + box.width / 2 - frame.left, box.top + box.height / 2 - frame.top];
+  // Not shown yet.
+  if (frame.width === 0) return;
+  const place = (slot) => {
+    const { left, top, width, height } = table.querySelector(`[data-slot="${slot}"]`).getBoundingClientRect();
+    return { x: left + width / 2 - frame.left, y: top + height / 2 - frame.top, width, height };
   };
-  const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
+  const edge = ({ x, y, width, height }, toX, toY) => {
+    const [dx, dy] = [toX - x, toY - y];
+    const scale = Math.max((2 * Math.abs(dx)) / width, (2 * Math.abs(dy)) / height, 1);
+    return `${x + dx / scale} ${y + dy / scale}`;
+  };
+  const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 5, markerHeight: 5, orient: "auto" },
     svg("path", { d: "M0 0L8 4L0 8z" }));
-  const paths = moves.map(({ from, to }) => {
-    const [x1, y1] = centre(from);
-    const [x2, y2] = centre(to);
-    const bend = Math.min(40, Math.hypot(x2 - x1, y2 - y1) / 4);
-    return svg("path", { d: `M${x1} ${y1}Q${(x1 + x2) / 2} ${(y1 + y2) / 2 - bend} ${x2} ${y2}`, "marker-end": "url(#head)" });
+  const paths = moves.map((move) => {
+    const [from, to] = [place(move.from), place(move.to)];
+    const bend = Math.min(40, Math.hypot(to.x - from.x, to.y - from.y) / 4);
+    const [x, y] = [(from.x + to.x) / 2, (from.y + to.y) / 2 - bend];
+    return svg("path", { d: `M${edge(from, x, y)}Q${x} ${y} ${edge(to, x, y)}`, "marker-end": "url(#head)" });
   });
   table.append(svg("svg", { class: "arrows", "aria-hidden": "true", width: frame.width, height: frame.height }, svg("defs", {}, head), ...paths));
 }
 
 /** Lines and points. `x` and `y` have min, max, log, text. */
 export function chart({ label, x, y, series }) {
-  const [width, height, left, right, bottom] = [560, 240, 64, 28, 34];
+  // On a phone it is drawn narrower, so that its letters are not.
+  const [width, height, left, right, bottom] = [Math.min(560, Math.max(300, innerWidth - 32)), 240, 64, 28, 34];
   const scale = (axis, from, to) => {
     const f = axis.log ? Math.log10 : (v) => v;
     const [low, high] = [f(axis.min), f(axis.max)];
@@ -192,8 +200,12 @@ export function chart({ label, x, y, series }) {
     if (dots) parts.push(...points.map(([a, b]) => svg("circle", { class: kind, cx: px(a), cy: py(b), r: dots })));
     else parts.push(svg("path", { class: `line ${kind}`, d: points.map(([a, b], n) => `${n ? "L" : "M"}${px(a)} ${py(b)}`).join("") }));
     if (name) {
-      const [a, b] = points.at(-1) ?? [x.max, y.max];
-      parts.push(svg("text", { class: `name ${kind}`, x: px(a) - 4, y: py(b) - 10, "text-anchor": "end" }, name));
+      const [[, before], [a, b]] = [points.at(-2) ?? [x.max, y.max], points.at(-1) ?? [x.max, y.max]];
+      // Of a point: above and to the right, where there is room.
+      const isRight = dots && px(a) < width * 0.7;
+      const isBelow = dots || b < before;
+      const [nameX, nameY] = isRight ? [px(a) + 10, py(b) - 6] : [px(a) - 4, py(b) + (isBelow ? 18 : -10)];
+      parts.push(svg("text", { class: `name ${kind}`, x: nameX, y: nameY, "text-anchor": isRight ? "start" : "end" }, name));
     }
   }
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);

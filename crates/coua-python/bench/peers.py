@@ -1,19 +1,21 @@
 """Coua beside other filters for Python: nanoseconds a key, bytes a key, keys lost, and the rate of wrong answers.
 
-    peers.py [KEYS] [ROUNDS] [--markdown]
+    peers.py [KEYS] [ROUNDS] [--out FILE]
 
 Needs the wheel, and the packages abloom, rbloom, zpds, pyarrow. Each round runs all contestants one after the other, so that a
 disturbance hits all; the median of the rounds counts. All are made for as many keys as are added (Coua also as a growing
 filter), at a rate of 0.001 where one can be asked for. Times are processor time, with the loop that makes the calls.
+
+FILE gets a line for each figure, tab-separated, under the names: keys, kind (u64 or str), filter, figure, value. A figure is a step
+("add", "in, array"; the median, in ns a key), "bytes" (a key), "rate", or "lost" (keys).
 """
 
-import json
+import argparse
 import pickle
 import random
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -154,24 +156,40 @@ def measure(number: int, rounds: int) -> dict[str, Any]:
     return {"keys": number, "rounds": rounds, "sheets": sheets}
 
 
-def table(result: dict[str, Any]) -> str:
-    lines = []
+def rows(result: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """The figures: keys, kind, filter, figure, value."""
     for kind, contestants in result["sheets"].items():
-        steps = list(dict.fromkeys(step for sheet in contestants.values() for step in sheet["times"]))
-        lines.append(f"\n{result['keys']:,} keys, {kind}, ns a key\n")
-        lines.append("| | " + " | ".join([*steps, "bytes a key", "rate", "lost"]) + " |")
-        lines.append("|---" * (len(steps) + 4) + "|")
         for name, sheet in contestants.items():
-            cells = [f"{statistics.median(sheet['times'][step]):.0f}" if step in sheet["times"] else "" for step in steps]
-            size, rate = sheet.get("bytes"), sheet.get("rate")
-            cells += [f"{size:.2f}" if size else "", f"{rate:.1e}" if rate is not None else "", str(sheet.get("lost", ""))]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+            figures = {step: round(statistics.median(times), 1) for step, times in sheet["times"].items()}
+            figures |= {figure: sheet[figure] for figure in ("bytes", "rate", "lost") if sheet.get(figure) is not None}
+            for figure, value in figures.items():
+                yield result["keys"], kind, name, figure, value
+
+
+def table(all_rows: list[tuple[Any, ...]]) -> str:
+    lines = []
+    for kind in ("u64", "str"):
+        cells = {(name, figure): value for _, of, name, figure, value in all_rows if of == kind}
+        names, figures = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+        lines += [f"\n{all_rows[0][0]:,} keys, {kind}, ns a key\n", "| | " + " | ".join(figures) + " |", "|---" * (len(figures) + 1) + "|"]
+        for name in names:
+            row = (f"{cells[name, figure]:.3g}" if (name, figure) in cells else "" for figure in figures)
+            lines.append(f"| {name} | " + " | ".join(row) + " |")
     return "\n".join(lines)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Coua beside other filters for Python.")
+    parser.add_argument("keys", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("rounds", type=int, nargs="?", default=3)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    figures = list(rows(measure(arguments.keys, arguments.rounds)))
+    if arguments.out:
+        lines = ("\t".join(map(str, line)) + "\n" for line in [("keys", "kind", "filter", "figure", "value"), *figures])
+        arguments.out.write_text("".join(lines))
+    print(table(figures))
+
+
 if __name__ == "__main__":
-    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    number, rounds = (int(argument) for argument in (*arguments, *("1000000", "3")[len(arguments) :]))
-    result = measure(number, rounds)
-    Path(f"peers-{number}.json").write_text(json.dumps(result))
-    print(table(result))
+    main()

@@ -1,6 +1,5 @@
 //! `shards`: how keys are divided among runs and machines.
 
-use coua::KeyHash;
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,12 +23,6 @@ pub(crate) fn shards<'py>(
         return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
     }
     let batch = Batch::of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
-    let shards = batch.hashes().iter().map(|hash| shard(*hash, of)).collect();
+    let shards = batch.hashes().iter().map(|hash| hash.shard(of) + 1).collect();
     Ok(PyArray1::from_vec(keys.py(), shards))
-}
-
-/// As the program does it: filters place keys by the first bits of their hashes, so the last decide here.
-fn shard(hash: KeyHash, of: u32) -> u32 {
-    let share = u128::from(hash.to_u64().swap_bytes()) * u128::from(of);
-    (share >> 64) as u32 + 1
 }

@@ -1,9 +1,8 @@
-//! Whether a snapshot is used where it lies, or read into memory.
+//! Whether a snapshot is mapped, or read into memory.
 //!
-//! Mapped, work costs the pages that it touches; read, the whole file costs once, and then memory with
-//! large pages is faster. What a mapped file lacks in the system's cache is fetched where it is touched, or in
-//! order beforehand. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements behind
-//! the numbers here.
+//! Mapping costs the pages that the work touches. Reading costs the whole file once, and then memory with large
+//! pages is faster. Pages of a mapped file that are not in the system's cache are fetched when they are touched,
+//! or all in order beforehand. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements.
 
 use crate::residency::Missing;
 
@@ -17,17 +16,17 @@ const LEAST_MAPPED: u64 = 4 << 20;
 /// How to bring a snapshot into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Large files are mapped while little of them is touched, and read once that is no longer so. What
-    /// lies in the system's cache may be touched more often than what a disk must fetch.
+    /// Large files are mapped while little of them is touched, and read after that. Pages in the system's
+    /// cache may be touched more often than those that a disk must fetch.
     #[default]
     BySize,
-    /// Used where it lies.
+    /// Mapped.
     Map,
     /// Read, and every byte checked.
     Load,
 }
 
-/// What keys do to the pages of their buckets.
+/// What the work does to the pages of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     Ask,
@@ -35,7 +34,7 @@ pub(crate) enum Touch {
 }
 
 impl Touch {
-    /// What a page in the cache costs each time, in bytes of a file that is read in order meanwhile.
+    /// The cost of touching a page in the cache, in bytes of a file that is read in order in the same time.
     fn cost(self) -> u64 {
         match self {
             // A small page is found more slowly than a large one.
@@ -61,8 +60,8 @@ pub(crate) enum Way {
 }
 
 impl Access {
-    /// How to bring in a snapshot of `bytes` bytes, some of which are not in the cache, for this work: so many
-    /// keys, each in one generation.
+    /// How to load a snapshot of `bytes` bytes, some of which are not in the cache, for this work: so many keys,
+    /// each in one generation.
     pub(crate) fn way(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Way {
         match self {
             Self::Map => Way::Map,
@@ -83,7 +82,7 @@ impl Access {
         }
     }
 
-    /// Memory of its own that a filter takes at most to which so many changes are made.
+    /// The most private memory that a filter takes for so many changes.
     pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
         let touched = changes.saturating_mul(PAGES * PAGE);
         match self.way(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
@@ -93,7 +92,7 @@ impl Access {
     }
 }
 
-/// What work costs whose keys each cost so much a page.
+/// The cost of the work, by the cost of a page.
 fn cost(work: &[(Touch, u64)], page: impl Fn(Touch) -> u64) -> u64 {
     let each = work.iter().map(|&(touch, keys)| keys.saturating_mul(PAGES * page(touch)));
     each.fold(0, u64::saturating_add)

@@ -1,9 +1,8 @@
-//! How much memory there is for a snapshot that is made in the background.
+//! The memory available for a background snapshot.
 
 use sysinfo::{MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 
-/// Bytes that the system would give, within the limit of the process's container if it has one; none if
-/// that cannot be said.
+/// Bytes available, within the limit of the process's container if it has one; none if unknown.
 pub(crate) fn available() -> Option<u64> {
     let mut system = System::new().ok()?;
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -11,7 +10,8 @@ pub(crate) fn available() -> Option<u64> {
     Some(within_group(&mut system).map_or(free, |group| group.min(free)))
 }
 
-/// What the control group leaves. Cached pages of files do not count: they go when memory is needed.
+/// What the control group leaves. Cached pages of files do not count as used, because the system drops them
+/// when memory is needed.
 fn within_group(system: &mut System) -> Option<u64> {
     let this = get_current_pid().ok()?;
     let only_this = ProcessesToUpdate::Some(&[this]);

@@ -1,11 +1,11 @@
 //! The next snapshot, made by a thread while the work goes on.
 //!
-//! All that it is to hold is on the disk already: the present snapshot, and the log up to a commit. So
-//! the thread makes it from these, and shares nothing with the filter in memory
+//! Everything it needs is on the disk: the present snapshot, and the log up to a commit. So the thread
+//! shares nothing with the filter in memory
 //! (`docs/decisions/0012-background-snapshots.md`).
 //!
-//! The thread is given open files, and touches no name: who gives up on it removes the name, and
-//! what it may still write then is nowhere.
+//! The thread gets open files and no names. Whoever abandons it removes the name, and what the thread may
+//! still write belongs to no file.
 
 #[cfg(test)]
 pub(crate) mod held;
@@ -34,10 +34,10 @@ use crate::snapshot::{Next, Pace, put_state, write_snapshot};
 use crate::state::{apply, view_of};
 use crate::store::{Need, Store};
 
-/// Bytes of log that a commit copies itself, in less time than it waits for the disk.
+/// Bytes of log that a commit copies itself, which takes less time than its sync.
 const CLOSE: u64 = 1 << 20;
 
-/// Who does the work: the seam at which tests hold it.
+/// Who does the work. Tests replace it, to decide when.
 pub(crate) trait Spawn: Debug + Send + Sync {
     /// Has the work done by somebody else.
     fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()>;
@@ -70,7 +70,7 @@ impl Signals {
     }
 }
 
-/// The thread at work, as the store sees it.
+/// The store's handle of the thread.
 #[derive(Debug)]
 pub(crate) struct Background {
     signals: Arc<Signals>,
@@ -88,7 +88,7 @@ pub(crate) struct Made {
 }
 
 impl Background {
-    /// Tells of a commit.
+    /// Reports a commit.
     pub(crate) fn tell(&self, committed: Mark) {
         self.signals.committed.store(committed.at, Ordering::Relaxed);
     }
@@ -156,7 +156,7 @@ impl Store {
             signals: signals.clone(),
         };
         let (sender, made) = channel();
-        // If nobody listens any more, what was made goes away here.
+        // If the store is gone, the new file is dropped here.
         let work = Box::new(move || drop(sender.send(task.run())));
         let started = self.options.spawn.start(work, &signals);
         started
@@ -165,8 +165,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next file, if it has been made. What went wrong is said once; without memory for it, the snapshot is
-    /// written at once.
+    /// The next file, if it has been made. A failure is reported once; without memory for a second filter, the
+    /// snapshot is written by the commit.
     pub(crate) fn made(&mut self) -> Result<Option<Made>, StoreError> {
         let Some(background) = &self.background else { return Ok(None) };
         let made = match background.made.try_recv() {
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Commits, and goes over to a file that was made in the background.
+    /// Commits, and switches to a file that was made in the background.
     pub(crate) fn go_over_to(&mut self, made: Made) -> Result<(), StoreError> {
         let Made { next, mut log, copied } = made;
         let disk = self.options.disk.clone();
@@ -209,20 +209,19 @@ impl Store {
         log.settle();
         self.has_replaced(next.file, log);
         self.sync_name()?;
-        // The commit is done. Without space the next one will say why.
+        // The commit is done. If there is no space, the next one reports it.
         self.reserve().ok();
         Ok(())
     }
 
-    /// Gives up on the snapshot that is being made, and waits until its memory and its space are free.
+    /// Abandons the snapshot that is being made, and waits until its memory and its space are free.
     pub(crate) fn abandon(&mut self) {
         if let Some(made) = self.stop_background() {
             made.recv().ok();
         }
     }
 
-    /// Gives up on the snapshot that is being made. Its thread ends by itself, and what it may still write has no
-    /// name.
+    /// Abandons the snapshot that is being made. Its thread ends by itself; what it may still write has no name.
     pub(crate) fn stop_background(&mut self) -> Option<Receiver<Result<Made, StoreError>>> {
         let background = self.background.take()?;
         background.signals.stop.store(true, Ordering::Relaxed);
@@ -237,7 +236,7 @@ impl Store {
     }
 }
 
-/// What the thread has to do.
+/// The task of the thread.
 struct Task {
     options: Options,
     file: File,
@@ -279,7 +278,7 @@ impl Task {
         let view = view_of(&self.options, &self.file, self.base.bytes, Touch::Change, logged);
         let mut view = view.map_err(unreadable)?;
         if view.memory.is_mapped {
-            // Damage must not get a new checksum; and what is read in order need not come page by page.
+            // Checked, or damage would get a new checksum. Read in order, which is faster than page by page.
             Generations::verify(&self.file, self.base.bytes).map_err(unreadable)?;
         }
         let scan = Scan::new(&self.file, &self.path, self.base)?;

@@ -16,18 +16,6 @@ impl Store {
     /// # Errors
     ///
     /// [`Full`] if there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// store.insert("a")?;
-    /// assert_eq!(store.filter().len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
         let hash = self.filter.hasher().hash(key);
         self.insert_batch(&[hash]).map_err(|stopped| stopped.full)
@@ -38,35 +26,12 @@ impl Store {
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
-    ///
-    /// ```
-    /// # use coua::{CuckooFilter, Insertion};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// assert_eq!(store.insert_unique("a")?, Insertion::Inserted);
-    /// assert_eq!(store.insert_unique("a")?, Insertion::AlreadyPresent);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
         let hash = self.filter.hasher().hash(key);
         self.insert_unique_batch(&[hash]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
     /// Takes one copy of the key away; false if there is none.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// assert!(store.remove("a"));
-    /// assert!(!store.remove("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         let hash = self.filter.hasher().hash(key);
         let removed = self.remove_batch(&[hash]);
@@ -77,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room: it tells how many are in.
+    /// [`BatchFull`] at the first key without room, with the number of keys that were inserted.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
         self.insert_batch_at(keys, When::Now)
     }
@@ -168,21 +133,7 @@ impl Store {
         removed
     }
 
-    /// Tells a filter that forgets the time: what its window has left goes.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua::window::{Clock, Generations, Window};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let minute = Window::new(Clock::Arrival, 60_000, 6)?;
-    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
-    /// store.insert("a")?;
-    /// store.advance(70_000);
-    /// assert!(!store.filter().contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Tells the time to a filter that forgets, which drops what its window has left.
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
         let changes = (self.need == Need::Log).then_some(&mut self.changes);
@@ -191,25 +142,13 @@ impl Store {
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
     /// writes a new snapshot.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// store.rewrite(|filter| filter.unbounded_mut().map(CuckooFilter::clear));
-    /// assert!(store.filter().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
         let result = change(&mut self.filter);
         self.outgrow();
         result
     }
 
-    /// Makes changes in pieces, so that the log, which is handed on after each, stays small.
+    /// Makes changes in pieces, so that the memory for uncommitted ones stays small.
     fn in_pieces(
         &mut self,
         hashes: &[KeyHash],
@@ -245,13 +184,13 @@ impl Store {
         changes.clear();
         self.changes = changes;
         if !is_written {
-            // Whatever the reason: the snapshot that is written instead will meet it again and say.
+            // The snapshot that is written instead will meet the same error and report it.
             self.outgrow();
         }
     }
 
-    /// Whether the log with these changes would be larger than it may be: than its limit; or, where a
-    /// snapshot is made in the background meanwhile, than the filter and what opening repeats in some seconds.
+    /// Whether the log with these changes would exceed its limit; or, while a background snapshot is made, both
+    /// the size of the filter and what opening repeats in some seconds.
     pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
         let is_beyond = || self.log_with(changes) >= self.largest().max(self.options.most_waiting);
         self.is_at_limit(changes) && (!self.works_in_background() || is_beyond())

@@ -10,7 +10,7 @@ use crate::view::Memory;
 // What a run is (docs/format.md, section 9).
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
-/// The one number of such a run is where the clock stands from here on.
+/// The one number of such a run is the new time.
 const TURN: u32 = 3;
 /// The one number of such a run is the generation that the next ones concern.
 const GENERATION: u32 = 4;
@@ -22,7 +22,7 @@ const MOST_IN_RUN: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     bytes: Vec<u8>,
-    /// The kind of the last run, and where its count stands.
+    /// The kind of the last run, and the place of its count.
     run: Option<(Change, usize)>,
     /// The generation that the last runs concern.
     generation: Option<u64>,
@@ -74,11 +74,11 @@ impl Changes {
     }
 }
 
-/// What a filter does, on its way into the changes to commit.
+/// Encodes what a filter does into the changes to commit.
 pub(crate) struct Notes<'a> {
-    /// None if nothing is to be noted.
+    /// None if nothing is logged.
     pub(crate) changes: Option<&'a mut Changes>,
-    /// Without a window nothing is said of generations.
+    /// Without a window generations are not mentioned.
     pub(crate) window: Option<Window>,
 }
 
@@ -99,7 +99,7 @@ impl ChangeLog for Notes<'_> {
     }
 }
 
-/// Why changes cannot be done again.
+/// Why changes cannot be repeated.
 #[derive(Debug)]
 pub(crate) enum Unrepeatable {
     /// The bytes are not what a log writes.
@@ -108,7 +108,7 @@ pub(crate) enum Unrepeatable {
     Full(BatchFull),
 }
 
-/// Does logged changes again. On the filter they were made on this gives the same bytes.
+/// Repeats logged changes. On the filter on which they were made, this gives the same bytes.
 pub(crate) fn repeat(
     filter: &mut Generations,
     memory: &Memory,

@@ -16,13 +16,13 @@ pub enum Damage {
         /// The kind found.
         found: u32,
     },
-    /// A checksum does not fit.
+    /// A checksum does not match.
     Checksum,
-    /// A frame is missing, or there twice.
+    /// A frame is missing, or exists twice.
     Sequence {
         /// The number found.
         found: u64,
-        /// The number that follows the frame before.
+        /// The number after that of the previous frame.
         expected: u64,
     },
     /// A frame belongs to another filter.
@@ -32,7 +32,7 @@ pub enum Damage {
         /// The checksum of this filter's snapshot.
         expected: u64,
     },
-    /// A field holds what no writer writes.
+    /// A field has a value that no writer writes.
     Field {
         /// The field's name in `docs/format.md`.
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What the store does to the disk, step by step: the seam at which tests make steps fail.
+//! Every step that changes the disk, behind a trait, so that tests can make steps fail.
 
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 use crate::folder::Folder;
 use crate::temporary;
 
-/// Every step that changes something on the disk.
+/// The steps that change something on the disk.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// A new, empty file beside `target`, locked, with the owner and the permissions of `target`.
     fn create(&self, target: &Path) -> io::Result<(File, PathBuf)>;
     /// Writes all bytes at an offset.
     fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()>;
-    /// Waits until all of a file is on the disk.
+    /// Syncs a file.
     fn sync(&self, file: &File) -> io::Result<()>;
-    /// Cuts a file to a length.
+    /// Truncates a file.
     fn cut(&self, file: &File, length: u64) -> io::Result<()>;
     /// Replaces `to` by `from`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Waits until the names in a folder are on the disk.
+    /// Syncs the names in a folder.
     fn sync_folder(&self, folder: &Folder) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Takes space for a file without making it longer.
+    /// Reserves space for a file without making it longer.
     fn reserve(&self, file: &File, bytes: u64) -> io::Result<()>;
 }
 
@@ -69,7 +69,7 @@ impl Disk for FileSystem {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
         match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
-            // A file system that cannot promise space finds out when it is written.
+            // A file system without reservations fails later, when the file is written.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             result => Ok(result?),
         }

@@ -1,4 +1,4 @@
-//! A folder whose names are brought to the disk.
+//! Syncing a folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,8 +10,8 @@ use crate::error::StoreError;
 /// Symbolic links that are followed.
 const MOST_LINKS: usize = 40;
 
-/// The folder of a file, open: what is renamed, made or removed in it is on the disk once it is synced. It is opened
-/// before that is done, so that nothing is done in a folder that cannot be opened.
+/// The open folder of a file. Renamed, new and removed names are durable once it is synced. It is opened before
+/// any change, so that nothing is changed in a folder that cannot be opened.
 ///
 /// ```
 /// use coua_store::Folder;
@@ -43,8 +43,7 @@ impl Folder {
         Ok(Self { file: opened.map_err(failed)?.map(Arc::new) })
     }
 
-    /// Waits until all names in it are on the disk. Not where the file system has no such thing: some answer that
-    /// they do not know what is asked, and there is nothing else to ask.
+    /// Syncs its names. File systems that have no such call are accepted: there is no other way.
     ///
     /// # Errors
     ///
@@ -64,7 +63,7 @@ fn is_unknown(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// By the dot in it, which only folders have: a pipe would wait for somebody to write.
+/// Opens `path/.`, which works for folders only: opening a pipe would wait for a writer.
 fn open(folder: &Path) -> io::Result<Option<File>> {
     if cfg!(unix) {
         File::open(folder.join(".")).map(Some)

@@ -1,4 +1,4 @@
-//! The log of a filter's file, to be looked at; the snapshot before it is [`coua::inspect_file`]'s.
+//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect_file`].
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use coua::KeyHash;
 use crate::changes::show;
 use crate::damage::Damage;
 use crate::error::StoreError;
-use crate::log::{Base, Kind, Scan};
+use crate::log::{Base, Checked, Kind, Scan};
 use crate::runs::Runs;
-use crate::state::Look;
+use crate::state::Committed;
 
 pub use crate::log::Source;
 
@@ -23,11 +23,11 @@ pub struct LogView {
     pub transactions: u64,
     /// Bytes after the last commit, which an interrupted write left.
     pub uncommitted: u64,
-    /// How far programs had come with their jobs.
+    /// The runs that the filter remembers.
     pub runs: Runs,
 }
 
-/// A change of the filter that was committed since the snapshot.
+/// What a log says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Logged {
@@ -37,57 +37,89 @@ pub enum Logged {
     Removed(KeyHash),
     /// The clock of a filter that forgets was set.
     Time(u64),
-    /// What follows concerns this generation.
+    /// The next changes belong to this generation.
     Generation(u64),
+    /// All that was said so far is committed. What no commit follows does not count.
+    Committed,
 }
 
-impl LogView {
-    /// Checks the log after a snapshot of `snapshot_bytes` bytes, and shows each change to `each`. `path`
-    /// is the name of the file in errors. O(bytes of the log).
+/// Reads a log frame by frame, also from a [`Source`] whose bytes are not all there yet.
+///
+/// ```
+/// use std::{fs::File, path::Path};
+/// use coua::CuckooFilter;
+/// use coua_store::{Options, Store, inspect::{LogReader, Logged}};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("seen.coua");
+/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// store.commit()?;
+/// let snapshot_bytes = path.metadata()?.len();
+/// store.insert("kestrel")?;
+/// store.commit()?;
+/// let (file, mut said) = (File::open(&path)?, Vec::new());
+/// let log = LogReader::new(&file, &path, snapshot_bytes)?.read(&file, &path, |what| said.push(what))?;
+/// assert_eq!(log.transactions, 1);
+/// assert!(matches!(said[..], [Logged::Inserted(_), Logged::Committed]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LogReader {
+    base: Base,
+    checked: Checked,
+    committed: Committed,
+}
+
+impl LogReader {
+    /// Of the log after a snapshot of `snapshot_bytes` bytes. `path` is the name of the file in errors.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] with the offset of what is wrong.
-    ///
-    /// ```
-    /// use std::{fs::File, path::Path};
-    /// use coua::CuckooFilter;
-    /// use coua_store::{Options, Store, inspect::LogView};
-    ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.commit()?;
-    /// let snapshot_bytes = path.metadata()?.len();
-    /// store.insert("kestrel")?;
-    /// store.commit()?;
-    /// let mut changes = Vec::new();
-    /// let log = LogView::read(&File::open(&path)?, &path, snapshot_bytes, |change| changes.push(change))?;
-    /// assert_eq!((log.transactions, changes.len()), (1, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read(
-        file: &dyn Source,
-        path: &Path,
-        snapshot_bytes: u64,
-        mut each: impl FnMut(Logged),
-    ) -> Result<Self, StoreError> {
+    /// [`StoreError::Io`]: the end of the snapshot cannot be read.
+    pub fn new(file: &dyn Source, path: &Path, snapshot_bytes: u64) -> Result<Self, StoreError> {
         let mut end = [0; Base::END];
         let offset = snapshot_bytes.saturating_sub(Base::END as u64);
         file.read_at(offset, &mut end).map_err(|source| StoreError::io(path, "read", source))?;
         let base = Base::of(&end, snapshot_bytes);
-        let look = Look::at_log(file, path, base)?;
-        let until = look.contents.committed.at;
-        let scan = Scan::new(file, path, base)?;
-        scan.frames(base.first(), until, |frame| {
-            if frame.kind != Kind::Changes {
-                return Ok(());
+        Ok(Self { base, checked: Checked::nothing(base), committed: Committed::default() })
+    }
+
+    /// Checks the log to its end, and shows to `each` what it says. O(bytes of the log); a frame is in memory
+    /// at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] with the offset of what is wrong. After [`StoreError::Io`] it may be called again,
+    /// and goes on at the frame that could not be read.
+    pub fn read(
+        &mut self,
+        file: &dyn Source,
+        path: &Path,
+        mut each: impl FnMut(Logged),
+    ) -> Result<LogView, StoreError> {
+        let Self { base, checked, committed } = self;
+        let contents = Scan::new(file, path, *base)?.rest(checked, |frame| {
+            committed.see(frame)?;
+            match frame.kind {
+                Kind::Changes => {
+                    let damage = Damage::Field { name: "change", found: frame.begin.sequence };
+                    show(frame.payload, &mut each).ok_or(damage)?;
+                }
+                Kind::Commit => each(Logged::Committed),
+                _ => {}
             }
-            let found = frame.begin.sequence;
-            let damaged = || scan.damaged(frame.begin.at, Damage::Field { name: "change", found });
-            show(frame.payload, &mut each).ok_or_else(damaged)
+            Ok(())
         })?;
-        let (transactions, uncommitted) = (look.contents.transactions, look.contents.uncommitted);
-        Ok(Self { bytes: until - snapshot_bytes, transactions, uncommitted, runs: look.runs })
+        Ok(LogView {
+            bytes: contents.committed.at - base.bytes,
+            transactions: contents.transactions,
+            uncommitted: contents.uncommitted,
+            runs: committed.runs.clone(),
+        })
+    }
+
+    /// Bytes of the file before the frame that is read next.
+    pub fn position(&self) -> u64 {
+        self.checked.at.at
     }
 }

@@ -1,7 +1,7 @@
-//! The two-file form of earlier versions: a snapshot, and what was committed since in a journal beside it.
+//! The two-file form of earlier versions: a snapshot, and a journal of what was committed after it.
 //!
-//! `docs/format.md`, section 10, is the normative text. Journals are only read; the first commit takes what
-//! is in one over into the file of the filter, and then removes it.
+//! `docs/format.md`, section 10, is the normative text. Journals are only read; the first commit
+//! appends their changes to the filter's file, and then removes them.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -21,18 +21,18 @@ const MAGIC: [u8; 8] = *b"\x8aCOUJ\r\n\x1a";
 const NEWEST: u16 = 2;
 const HEADER_BYTES: u64 = 64;
 
-/// A journal that stands beside a snapshot and belongs to it.
+/// A journal that belongs to a snapshot.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
     pub(crate) path: PathBuf,
     base: Base,
-    /// Where the changes stand that are not in the snapshot.
+    /// The place of the changes that are not in the snapshot.
     from: Mark,
     to: u64,
     /// The run that it remembers.
     pub(crate) runs: Runs,
-    /// By this a log names it that has taken it over.
+    /// The name by which the log that took it over identifies it.
     pub(crate) name: u64,
 }
 
@@ -47,7 +47,7 @@ struct Checkpoint {
     run: Run,
 }
 
-/// What the end of a journal says.
+/// The end of a journal.
 #[derive(Default)]
 struct End {
     run: Option<Run>,
@@ -191,8 +191,7 @@ impl End {
     }
 }
 
-/// The progress of a commit as a run. The program knows by the job, which is its old note, that an earlier
-/// version of it wrote this.
+/// The progress of a commit as a run. By the job, the program recognizes that an earlier version wrote it.
 fn run_of(fields: &mut Fields<'_>) -> Option<Run> {
     let records = fields.u64()?;
     let length = fields.u32()?;

@@ -17,23 +17,12 @@ use crate::temporary;
 use crate::view::View;
 
 impl Options {
-    /// The last committed state of the filter at `path`, to be asked. Needs no lock and no right to
-    /// write, and is never in the way of a writer.
+    /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
+    /// never hinders a writer.
     ///
     /// # Errors
     ///
     /// [`StoreError`] if there is no filter, or one that cannot be read.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let view = Options::new().read(&path)?;
-    /// assert!(!view.filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
         let path = resolved(path.as_ref())?;
         State::while_written(self, &path).map(|state| state.view)
@@ -44,19 +33,6 @@ impl Options {
     /// # Errors
     ///
     /// [`StoreError`] if there is no filter, or one that cannot be read, or it cannot be written.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let mut store = Options::new().write(&path)?;
-    /// store.insert("a")?;
-    /// store.finish()?;
-    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write(&self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let lock = Lock::take_existing(path.as_ref(), self.wait)?;
         self.write_locked(lock, None::<fn() -> Generations>)
@@ -67,20 +43,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write), but a missing filter is none.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// assert_eq!(path.metadata()?.len(), 0, "its place is taken");
-    /// store.finish()?;
-    /// assert!(path.exists());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// As [`write`](Self::write), except for a missing filter.
     pub fn create<F: Into<Generations>>(
         &self,
         path: impl AsRef<Path>,
@@ -95,17 +58,6 @@ impl Options {
     /// # Errors
     ///
     /// As those.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::{Lock, Options, Wait};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let lock = Lock::take(&path, Wait::UntilFree)?;
-    /// let store = Options::new().write_locked(lock, Some(CuckooFilter::new))?;
-    /// assert!(store.filter().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn write_locked<F: Into<Generations>, B: FnOnce() -> F>(
         &self,
         lock: Lock,
@@ -125,25 +77,13 @@ impl Options {
         }
     }
 
-    /// Puts `filter`, with these runs, in the place of whatever filter is in the file, under a lock that was
-    /// taken before; of what was there no more is looked at than whether it
-    /// [may be replaced](Lock::check_replaceable).
+    /// Replaces the filter in the file, if there is one, by `filter` with these runs, under a lock that was taken
+    /// before. The old filter is not read; it only must be [replaceable](Lock::check_replaceable).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if it may not, or the disk refused: then what was there is as it was. Except after
-    /// [`StoreError::Unsynced`], when the filter is there.
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// use coua_store::{Lock, Options, Runs, Wait};
-    /// let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("seen.coua");
-    /// let lock = Lock::take(&path, Wait::UntilFree)?;
-    /// Options::new().replace(lock, CuckooFilter::new(), Runs::default())?;
-    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`StoreError`] if it is not, or the disk refused. The old file is then unchanged, except after
+    /// [`StoreError::Unsynced`].
     pub fn replace<F: Into<Generations>>(
         &self,
         lock: Lock,
@@ -153,7 +93,7 @@ impl Options {
         lock.check_replaceable()?;
         temporary::clear(lock.target());
         let (path, folder) = (lock.path().clone(), lock.folder().clone());
-        // Readers that find both know by this that the journal is not of the new filter.
+        // Tells readers that find both that the journal does not belong to the new filter.
         let superseded = Journal::name_beside(&path)?;
         let mut store = Store::begin(self, lock, filter.into())?;
         (store.runs, store.superseded) = (runs, superseded);

@@ -1,4 +1,4 @@
-//! What may be said about how a filter file is to be opened.
+//! Options for opening a filter file.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ const PIECE: usize = 1 << 20;
 /// Logs of up to this many bytes may follow any snapshot, however small.
 const LEAST_LOG: u64 = 1 << 20;
 
-/// Bytes from which on a snapshot is written in the background. A smaller one is on the disk in the time that
-/// the commits of the program take anyway, which write as much: records of some seconds, eight bytes each.
+/// Bytes from which on a snapshot is written in the background. Writing a smaller one takes no longer than a
+/// usual commit of the program, which has the records of some seconds, eight bytes each.
 const LEAST_BACKGROUND: u64 = 16 << 20;
 
-/// Bytes of log for which no commit waits, however small the filter: opening repeats them in some seconds.
+/// Below this many bytes of log no commit waits, however small the filter: opening repeats them in seconds.
 const LEAST_WAIT: u64 = 256 << 20;
 
 /// How to open a filter file.
@@ -50,7 +50,7 @@ pub struct Options {
     pub(crate) piece: usize,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) spawn: Arc<dyn Spawn>,
-    /// Memory that there is; none if that is not known.
+    /// Available memory; none if unknown.
     pub(crate) available_memory: fn() -> Option<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// As they are if nothing is said.
+    /// The default options.
     ///
     /// See the example of [`Options`].
     pub fn new() -> Self {
@@ -81,90 +81,33 @@ impl Options {
     }
 
     /// The filter's secret SipHash key.
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, KeyHasher};
-    /// use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build()?;
-    /// Options::new().create(&path, || keyed)?.finish()?;
-    /// assert!(Options::new().read(&path).is_err());
-    /// assert!(Options::new().key([7; 16]).read(&path).is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn key(mut self, key: [u8; 16]) -> Self {
         self.key = Some(key);
         self
     }
 
     /// Whether to wait for another writer. Default: until it has finished.
-    ///
-    /// ```
-    /// use coua_store::{Lock, Options, StoreError, Wait};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let other = Lock::take(&path, Wait::UntilFree)?;
-    /// let refused = Options::new().wait(Wait::No).write(&path);
-    /// assert!(matches!(refused, Err(StoreError::Busy { .. })));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
     /// Whether to map the snapshot or to read it. Default: by the size of the work.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::{Access, Options};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let view = Options::new().access(Access::Map).read(&path)?;
-    /// assert!(!view.filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
     }
 
-    /// How many changes or questions are to come, if that can be said. Then the choice between
-    /// mapping and reading is made at once, and space for a snapshot that will not be written is not
-    /// taken.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # CuckooFilter::new().save_atomically(&path)?;
-    /// let view = Options::new().expecting(1).read(&path)?;
-    /// assert!(!view.filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// The number of changes or lookups to come, if it is known. Then the choice between mapping and reading is
+    /// made at once, and no space is reserved for a snapshot that will not be written.
     pub fn expecting(mut self, changes: u64) -> Self {
         self.expected = Some(changes);
         self
     }
 
-    /// Bytes of log beyond which a commit sees to a new snapshot. Default: a quarter of the
-    /// snapshot, and at least 1 MiB. While the snapshot is being made the log grows on, but not beyond
-    /// the size of the filter and 256 MiB: then commits wait.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Options::new().max_log(0).create(&path, CuckooFilter::new)?;
-    /// store.insert("a")?;
-    /// store.commit()?;
-    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Bytes of log beyond which a commit starts a new snapshot. Default: a quarter of the snapshot, and at least
+    /// 1 MiB. While the snapshot is made, the log may grow to the size of the filter and at least 256 MiB; then
+    /// commits wait.
     pub fn max_log(mut self, bytes: u64) -> Self {
         self.max_log = Some(bytes);
         self
@@ -172,17 +115,6 @@ impl Options {
 
     /// Bytes of a filter from which on a new snapshot is made by a thread in the background, if
     /// there is memory for a second filter. Default: 16 MiB.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Options;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// // No thread: a commit waits for its snapshot, however large.
-    /// let store = Options::new().background_from(u64::MAX).create(&path, CuckooFilter::new)?;
-    /// # store.finish()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn background_from(mut self, bytes: u64) -> Self {
         self.background_from = bytes;
         self

@@ -14,12 +14,12 @@ use crate::fields::{Fields, put_u32, put_u64};
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
-/// What a file is to the program.
+/// How the program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It is read, and may have grown since.
     Input,
-    /// It is written, and is cut to the position on resuming.
+    /// It is written, and is truncated to the position on resuming.
     Output,
 }
 
@@ -96,7 +96,7 @@ impl From<io::Error> for Moved {
 }
 
 impl Place {
-    /// The beginning of a file, of which nothing has been looked at.
+    /// The beginning of a file, which has not been read.
     pub fn start(role: Role, path: &Path) -> Self {
         let none = xxh3_64(b"");
         Self { role, path: path.to_owned(), offset: 0, records: 0, note: 0, head: none, tail: none }
@@ -106,7 +106,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// Those of reading; the place is as it was then.
+    /// Those of reading; the place is then unchanged.
     ///
     /// ```
     /// use coua_store::{Place, Role};
@@ -212,7 +212,7 @@ pub(crate) fn role_of(number: u32) -> Option<Role> {
 pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     #[cfg(unix)]
     let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
-    // Nobody opens a path there; it is shown.
+    // The path is only shown there, not opened.
     #[cfg(target_family = "wasm")]
     let path = Some(String::from_utf8_lossy(bytes).into_owned());
     #[cfg(not(any(unix, target_family = "wasm")))]

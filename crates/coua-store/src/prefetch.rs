@@ -1,4 +1,4 @@
-//! The pages of keys to come, fetched from the disk by many at once.
+//! Fetching the pages of the next keys from the disk, by several threads.
 //!
 //! A page of a mapped file that is not in memory stops the thread that touches it until the disk has
 //! answered, and a disk answers many nearly as fast as one. So before a mapped filter is asked or changed
@@ -13,7 +13,7 @@ const MOST_THREADS: usize = 16;
 /// Keys of a thread: fewer are not worth one.
 const LEAST_KEYS: usize = 16;
 
-/// Has `ask` touch the pages of these keys.
+/// Calls `ask` so that it touches the pages of these keys.
 pub(crate) fn fetch(hashes: &[KeyHash], ask: impl Fn(&[KeyHash]) + Sync) {
     let share = hashes.len().div_ceil(MOST_THREADS).max(LEAST_KEYS);
     if hashes.len() <= share {

@@ -1,8 +1,8 @@
-//! How much of a file lies in the system's cache, and how the rest comes there.
+//! How much of a file is in the system's cache, and fetching the rest.
 
 use std::fs::File;
 
-/// Places of a file that are looked at. If none is missing, hardly more than one in a hundred is.
+/// Samples of a file. If none is missing, hardly more than one page in a hundred is.
 const SAMPLES: u64 = 256;
 
 /// The part of a file that a disk would have to fetch.
@@ -16,8 +16,8 @@ impl Missing {
     pub(crate) const ALL: Self = Self { samples: SAMPLES };
     pub(crate) const NONE: Self = Self { samples: 0 };
 
-    /// Looks at a file of `bytes` bytes here and there. All of it is missing where the system does not
-    /// tell. O(1); nothing is waited for.
+    /// Samples a file of `bytes` bytes. Where the system does not tell, all of it counts as missing. O(1), without
+    /// waiting.
     pub(crate) fn of(file: &File, bytes: u64) -> Self {
         let step = bytes.div_ceil(SAMPLES).max(1);
         let there = (0..bytes).step_by(step as usize).filter(|&at| is_cached(file, at)).count();
@@ -36,7 +36,7 @@ impl Missing {
     }
 }
 
-/// Whether the system has a byte of a file at hand. Some file systems refuse to say.
+/// Whether a byte of a file is in the cache. Some file systems refuse to say.
 #[cfg(target_os = "linux")]
 fn is_cached(file: &File, at: u64) -> bool {
     use std::io::IoSliceMut;
@@ -52,15 +52,15 @@ fn is_cached(_file: &File, _at: u64) -> bool {
     false
 }
 
-/// Has the system fetch what it lacks of a file of `bytes` bytes, in order. Nothing is waited for but
-/// room for the requests; whoever touches a page that is still to come waits for it.
+/// Asks the system to fetch what is missing of a file of `bytes` bytes, in order. Waits only for room in the
+/// request queue; a page that is touched before it has arrived is waited for.
 #[cfg(target_os = "linux")]
 pub(crate) fn fetch(file: &File, bytes: u64) {
     use std::num::NonZeroU64;
 
     use rustix::fs::{Advice, fadvise};
 
-    // A longer request is cut to what the system reads ahead, which is this unless somebody has set less.
+    // Longer requests are cut to the system's read-ahead, which is this by default.
     const STEP: NonZeroU64 = NonZeroU64::new(128 << 10).expect("not zero");
     for at in (0..bytes).step_by(STEP.get() as usize) {
         // Pages that it does not fetch now come when they are touched.

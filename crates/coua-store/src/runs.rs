@@ -1,4 +1,4 @@
-//! The runs that a filter remembers: how far a program had come with each job.
+//! The runs that a filter remembers: the progress of a program with each job.
 
 use crate::fields::{Fields, put_u32, put_u64};
 use crate::log::MOST_PAYLOAD;
@@ -11,16 +11,16 @@ const FORGET: u32 = 3;
 /// What it does, and the number of the run.
 const ENTRY_BYTES: u64 = 4 + 8;
 
-/// How far a program had come with one job.
+/// The progress of a program with one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// What the program does, in its own words; does not change.
     pub job: Vec<u8>,
-    /// It came to its end.
+    /// It has ended.
     pub has_ended: bool,
     /// Records done.
     pub records: u64,
-    /// Whatever else the program needs to continue.
+    /// What else the program needs to continue.
     pub state: Vec<u8>,
     /// Positions in inputs and outputs, in the program's own order.
     pub places: Vec<Place>,
@@ -89,7 +89,7 @@ impl Run {
             && self.places.iter().zip(&old.places).all(same)
     }
 
-    /// What has changed since `old`, which has the same places.
+    /// The changes since `old`, which has the same places.
     fn encode_advance(&self, old: &Self, out: &mut Vec<u8>) {
         self.encode_state(out);
         let moved =
@@ -173,7 +173,7 @@ impl Runs {
         self.runs.binary_search_by_key(&number, |(number, _)| *number).ok()
     }
 
-    /// What makes of `old` these runs: the payloads of as many frames.
+    /// The changes from `old` to these runs, as payloads of frames.
     pub(crate) fn changes_since(&self, old: &Self) -> Vec<Vec<u8>> {
         let mut payloads = vec![Vec::new()];
         let mut put = |kind, number, write: &dyn Fn(&mut Vec<u8>)| {

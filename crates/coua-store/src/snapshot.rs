@@ -28,14 +28,14 @@ impl Next {
         Target { disk, file: &self.file, path: &self.path }
     }
 
-    /// Gives it up.
+    /// Abandons it.
     pub(crate) fn remove(self, disk: &dyn Disk) {
         disk.remove(&self.path).ok();
     }
 }
 
 impl Store {
-    /// Takes space for the next snapshot, if one may be written.
+    /// Reserves space for the next snapshot, if one may be written.
     pub(crate) fn reserve(&mut self) -> Result<(), StoreError> {
         let base = self.log.base();
         let fits = |changes: u64| {
@@ -47,7 +47,7 @@ impl Store {
         if stays { Ok(()) } else { self.take_space() }
     }
 
-    /// Takes space for the next snapshot, or more of it for a filter that has grown since.
+    /// Reserves space for the next snapshot, or more of it for a filter that has grown since.
     pub(crate) fn take_space(&mut self) -> Result<(), StoreError> {
         let needed = self.largest();
         let disk = &*self.options.disk;
@@ -88,7 +88,7 @@ impl Store {
         self.sync_name()
     }
 
-    /// What was mapped was never checked, and must not get a new checksum unseen.
+    /// Checks segments that were mapped: they must not get a new checksum unchecked.
     fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
         if self.is_unchecked {
             let checked = Generations::verify(self.lock.file(), self.log.base().bytes);
@@ -104,7 +104,7 @@ impl Store {
         self.lock.check_held()?;
         let to = self.lock.path();
         match self.options.disk.rename(&next.path, to) {
-            // Over a network the answer may be lost, but not the deed.
+            // On a network file system the rename may succeed although its answer was lost.
             Err(source) if !(cfg!(unix) && is_at(&next.file, to)) => {
                 Err(StoreError::io(to, "replace", source))
             }
@@ -115,15 +115,14 @@ impl Store {
     /// This file has the name now.
     pub(crate) fn has_replaced(&mut self, file: File, log: Log) {
         let old = self.lock.go_over_to(file);
-        // The last name of gigabytes is gone: to free them takes a while, which need not be waited for.
+        // Freeing gigabytes takes a while, so another thread drops the file.
         thread::Builder::new().spawn(move || drop(old)).ok();
         (self.log, self.need, self.is_unchecked) = (log, Need::Log, false);
         self.changes.clear();
         self.committed_runs = self.runs.clone();
     }
 
-    /// Waits until the name leads to the new file on the disk. Which of the two a power cut would leave is not
-    /// known if that fails, so nothing more may be committed to it.
+    /// Syncs the folder. If that fails, a power cut may leave either file, so nothing more may be committed.
     pub(crate) fn sync_name(&mut self) -> Result<(), StoreError> {
         let synced = self.options.disk.sync_folder(self.lock.folder());
         synced.map_err(|source| {
@@ -176,15 +175,15 @@ pub(crate) fn put_state(
 pub(crate) enum Pace<'a> {
     /// A commit waits for it.
     AtOnce,
-    /// In the background: until the signal to stop, and never with much that is not on the disk, for which
-    /// commits would have to wait.
+    /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
+    /// data.
     Steady(&'a Signals),
 }
 
-/// Bytes that a steady writer writes before it waits for the disk.
+/// Bytes that a background writer writes before it syncs.
 const STEADY: u64 = 32 << 20;
-/// Bytes that are written at once, at a multiple of as many: so Linux keeps them in one huge page where the file
-/// system can, and maps it as one. Tests want many.
+/// Bytes that are written at once, at multiples of as many: so Linux keeps them in one huge page where the file
+/// system can, and maps it as one. Tests use small pieces.
 pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
 /// Writes a filter to an empty file, and waits until it is on the disk.
@@ -209,9 +208,9 @@ struct Steps<'a> {
     to: Target<'a>,
     pace: Pace<'a>,
     at: u64,
-    /// Where it was when it waited for the disk.
+    /// The position of the last sync.
     synced: u64,
-    /// What has yet to be written.
+    /// Bytes not written yet.
     piece: Vec<u8>,
     /// The last bytes, by which a snapshot is known.
     end: Vec<u8>,
@@ -261,7 +260,7 @@ impl Write for Steps<'_> {
         Ok(taken.len())
     }
 
-    /// Nothing: every filter of a file asks for it, and only the last piece may be a part of one.
+    /// Does nothing, because only the last piece of the file may be incomplete.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

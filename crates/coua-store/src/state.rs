@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
-use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan, Source};
+use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan};
 use crate::options::Options;
 use crate::runs::Runs;
 use crate::view::{Memory, View};
@@ -104,39 +104,50 @@ impl Look {
             LoadError::Io(source) => StoreError::io(path, "read", source),
             source => StoreError::Load { path: path.to_owned(), source },
         })?;
-        Self::at_log(file, path, base)
-    }
-
-    /// Of what follows the snapshot.
-    pub(crate) fn at_log(file: &dyn Source, path: &Path, base: Base) -> Result<Self, StoreError> {
-        let (mut runs, mut taken_over) = (Runs::default(), None);
-        // Of the last transaction, if that is not committed, the runs do not count.
-        let (mut run_changes, mut new_taken_over) = (Vec::new(), None);
-        let mut members = Members::default();
-        let contents = Scan::new(file, path, base)?.contents(|frame| {
-            let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
-            match frame.kind {
-                Kind::Changes => {}
-                Kind::Runs => run_changes.push(frame.payload.to_vec()),
-                Kind::TakeOver => {
-                    let name = Fields::new(frame.payload).u64();
-                    new_taken_over = Some(name.ok_or(unreadable("journal"))?);
-                }
-                Kind::Commit if frame.payload != members.commit() => return Err(Damage::Checksum),
-                Kind::Commit => {
-                    for changes in run_changes.drain(..) {
-                        runs.repeat(&changes).ok_or(unreadable("runs"))?;
-                    }
-                    taken_over = new_taken_over;
-                }
-                Kind::Checkpoint => return Err(unreadable("frame kind")),
-            }
-            if frame.kind != Kind::Commit {
-                members.add(frame.head);
-            }
-            Ok(())
-        })?;
+        let mut committed = Committed::default();
+        let contents = Scan::new(file, path, base)?.contents(|frame| committed.see(frame))?;
+        let Committed { runs, taken_over, .. } = committed;
         Ok(Self { base, contents, runs, taken_over })
+    }
+}
+
+/// What the frames of a log say beside changes. Of the last transaction, if that is not committed, nothing
+/// counts.
+#[derive(Debug, Default)]
+pub(crate) struct Committed {
+    pub(crate) runs: Runs,
+    taken_over: Option<u64>,
+    run_changes: Vec<Vec<u8>>,
+    new_taken_over: Option<u64>,
+    members: Members,
+}
+
+impl Committed {
+    /// The next frame.
+    pub(crate) fn see(&mut self, frame: &Frame<'_>) -> Result<(), Damage> {
+        let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
+        match frame.kind {
+            Kind::Changes => {}
+            Kind::Runs => self.run_changes.push(frame.payload.to_vec()),
+            Kind::TakeOver => {
+                let name = Fields::new(frame.payload).u64();
+                self.new_taken_over = Some(name.ok_or(unreadable("journal"))?);
+            }
+            Kind::Commit if frame.payload != self.members.commit() => {
+                return Err(Damage::Checksum);
+            }
+            Kind::Commit => {
+                for changes in self.run_changes.drain(..) {
+                    self.runs.repeat(&changes).ok_or(unreadable("runs"))?;
+                }
+                self.taken_over = self.new_taken_over;
+            }
+            Kind::Checkpoint => return Err(unreadable("frame kind")),
+        }
+        if frame.kind != Kind::Commit {
+            self.members.add(frame.head);
+        }
+        Ok(())
     }
 }
 

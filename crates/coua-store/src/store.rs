@@ -18,8 +18,8 @@ use crate::view::{Memory, View};
 
 /// A filter that lives in a file, open for writing by this process alone.
 ///
-/// Changes are made in memory, and kept from the next [`commit`](Self::commit) on: after a crash at
-/// any moment the file holds the state of the last commit.
+/// Changes are made in memory, and are durable from the next [`commit`](Self::commit) on: after a crash at any
+/// moment the file holds the state of the last commit.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -58,7 +58,7 @@ pub struct Store {
     /// The next snapshot, while it is made.
     pub(crate) background: Option<Background>,
     pub(crate) memory: Memory,
-    /// Let go of last.
+    /// Dropped last.
     pub(crate) lock: Lock,
 }
 
@@ -69,13 +69,12 @@ pub(crate) enum Need {
     Log,
     /// There are changes that only a new snapshot can hold.
     Snapshot,
-    /// Nothing: the disk is in a state that this store does not know.
+    /// Nothing: the state of the disk is unknown.
     Reopening,
 }
 
 impl Store {
-    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more to
-    /// choose.
+    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more choices.
     ///
     /// # Errors
     ///
@@ -169,7 +168,7 @@ impl Store {
         &self.runs
     }
 
-    /// The runs, to be changed. Changes are kept from the next [`commit`](Self::commit) on.
+    /// The runs, to be changed. Changes are durable from the next [`commit`](Self::commit) on.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -196,7 +195,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         drop(self.stop_background());
         if let Some(next) = self.next.take() {
-            // What was kept free is free again; a crash leaves it to the next writer.
+            // Frees the reserved space; after a crash the next writer does.
             next.remove(&*self.options.disk);
         }
     }

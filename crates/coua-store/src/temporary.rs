@@ -15,7 +15,7 @@ const RANDOM: usize = 8;
 const END: &str = ".tmp";
 /// Bytes of the filter's name: file systems allow 255 in all.
 const MOST_NAME: usize = 200;
-/// How a snapshot begins, and what a power cut may leave of one.
+/// How a snapshot begins, and what a power cut may leave of it.
 const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 const SECTOR: u64 = 512;
 
@@ -31,7 +31,7 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes what killed writers of this filter have left. Only its writer may call it.
+/// Removes the files that killed writers of this filter have left. Only its writer may call it.
 pub(crate) fn clear(target: &Path) {
     let Ok(entries) = fs::read_dir(folder_of(target)) else { return };
     let begin = begin_of(target);
@@ -57,7 +57,7 @@ fn is_name(name: &OsString, begin: &OsString) -> bool {
     random.is_some_and(|bytes| bytes.len() == RANDOM && bytes.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Whether it is a file of a writer, and of none that is still at work.
+/// Whether it is the file of a writer that has ended.
 fn is_abandoned(path: &Path) -> bool {
     let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
@@ -67,7 +67,7 @@ fn is_abandoned(path: &Path) -> bool {
     read.is_ok() && is_ours && file.try_lock().is_ok()
 }
 
-/// Whoever may not give a file to its owner keeps at least the group.
+/// Without the right to set the owner, sets the group at least.
 #[cfg(unix)]
 fn keep_owner(file: &File, old: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};

@@ -1,10 +1,11 @@
 //! Writes the snapshots of some filters, natively: the page's tests do the same in WebAssembly and compare the bytes.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout};
+use coua_store::Options;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args_os().nth(1).ok_or("the folder to write to is missing")?);
@@ -14,11 +15,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     write(new().capacity(300_000).hash_bits(40), &folder.join("large.coua"))?;
     let overlapping = new().capacity(1000).hash_bits(40).layout(Layout::Overlapping);
     write(overlapping.hasher(KeyHasher::xxh3(u64::MAX)), &folder.join("overlapping.coua"))?;
+    write_long_log(&folder.join("long.coua"))
+}
+
+/// A file of which nearly all is log.
+fn write_long_log(path: &Path) -> Result<(), Box<dyn Error>> {
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    let mut store = Options::new().max_log(u64::MAX).create(path, CuckooFilter::new)?;
+    store.commit()?;
+    for part in 0..9 {
+        let keys: Vec<_> =
+            (0..1_000_000).map(|n| format!("key-{}", part * 1_000_000 + n)).collect();
+        store.insert_batch(&keys)?;
+        store.commit()?;
+    }
+    store.remove("key-7");
+    store.commit()?;
     Ok(())
 }
 
 /// The operations: `tests/js/library.mjs` has them too.
-fn write(builder: CuckooFilterBuilder, path: &std::path::Path) -> Result<(), Box<dyn Error>> {
+fn write(builder: CuckooFilterBuilder, path: &Path) -> Result<(), Box<dyn Error>> {
     let mut filter = builder.build()?;
     for n in 0..15_000 {
         filter.insert_unique(format!("key-{n}"))?;

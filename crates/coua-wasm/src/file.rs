@@ -1,22 +1,20 @@
 //! A look into the file of a filter, which lies elsewhere and may be large.
 
-use std::path::Path;
-
 use coua::inspect_file::{Contents, TableView};
 use coua::window::Clock;
 use coua::{KeyHash, LoadError};
-use coua_store::inspect::{LogView, Logged, Source};
-use coua_store::{Role, Run, StoreError};
+use coua_store::inspect::Source;
 use serde::Serialize;
 
+use crate::log::{Logs, Search};
 use crate::sparse::{Reading, Sparse};
 use crate::state::with;
 use crate::view::{Located, SlotShown, TableShown};
 
-/// A log longer than this is not read.
-const MOST_LOG: u64 = 64 << 20;
 /// A segment longer than this is not read.
 const MOST_SEGMENT: u64 = 64 << 20;
+
+const NOT_OPEN: &str = "the file is not open";
 
 /// What a question returns where bytes of the file are wanted.
 const WANTED: i32 = 0;
@@ -27,19 +25,20 @@ const ANSWERED: i32 = 1;
 pub(crate) struct OpenFile {
     file: Sparse,
     opened: Option<Opened>,
+    logs: Logs,
 }
 
 struct Opened {
     contents: Contents,
     tables: Vec<TableView>,
-    changes: Vec<Logged>,
 }
 
 /// Begins to look into a file of `length` bytes. Returns its number.
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_new(length: f64) -> i32 {
-    with(|state| state.files.add(OpenFile { file: Sparse::new(length as u64), opened: None }))
+    let file = Sparse::new(length as u64);
+    with(|state| state.files.add(OpenFile { file, opened: None, logs: Logs::default() }))
 }
 
 /// Forgets the file.
@@ -91,6 +90,27 @@ pub(crate) extern "C" fn file_locate(number: i32, table: u32) -> i32 {
     ask(number, |open, key| json(&open.opened()?.locate(table as usize, key)?))
 }
 
+/// What the log after the snapshot holds (JSON); otherwise as [`file_open`]. O(bytes of the log).
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn file_log(number: i32) -> i32 {
+    ask(number, |open, _| {
+        let end = open.opened()?.contents.end;
+        json(&open.logs.all(&mut open.file, end)?)
+    })
+}
+
+/// How many copies of the key in the input the log adds to a table, and removes (JSON); otherwise as [`file_log`].
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn file_logged(number: i32, table: u32) -> i32 {
+    ask(number, |open, key| {
+        let opened = open.opened.as_ref().ok_or(NOT_OPEN)?;
+        let search = opened.search(table as usize, key)?;
+        json(&open.logs.of(&mut open.file, opened.contents.end, search)?)
+    })
+}
+
 /// Asks a file, with what is in the input.
 fn ask(number: i32, question: impl FnOnce(&mut OpenFile, &[u8]) -> Result<Vec<u8>, String>) -> i32 {
     with(|state| {
@@ -112,7 +132,7 @@ fn ask(number: i32, question: impl FnOnce(&mut OpenFile, &[u8]) -> Result<Vec<u8
 
 impl OpenFile {
     fn opened(&self) -> Result<&Opened, String> {
-        self.opened.as_ref().ok_or_else(|| "the file is not open".to_owned())
+        self.opened.as_ref().ok_or_else(|| NOT_OPEN.to_owned())
     }
 }
 
@@ -129,7 +149,6 @@ struct FileShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<WindowShown>,
     tables: Vec<PartShown>,
-    log: LogShown,
 }
 
 #[derive(Serialize)]
@@ -152,37 +171,6 @@ struct PartShown {
     table: TableShown,
 }
 
-#[derive(Serialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct LogShown {
-    bytes: u64,
-    transactions: u64,
-    uncommitted: u64,
-    inserted: usize,
-    removed: usize,
-    runs: Vec<RunShown>,
-    /// Why the log could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunShown {
-    job: String,
-    ended: bool,
-    records: u64,
-    places: Vec<PlaceShown>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PlaceShown {
-    output: bool,
-    path: String,
-    offset: u64,
-}
-
 fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String> {
     let text = |error: LoadError| error.to_string();
     let length = file.length().map_err(|error| error.to_string())?;
@@ -202,7 +190,6 @@ fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String> {
         });
         tables.push(table);
     }
-    let (log, changes) = log_of(file, contents.end, length);
     let window = contents.window.map(|window| WindowShown {
         clock: match window.clock() {
             Clock::Arrival => "arrival",
@@ -215,51 +202,8 @@ fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String> {
         time: contents.time,
     });
     let snapshot_bytes = contents.end;
-    let shown = FileShown { bytes: length, snapshot_bytes, window, tables: parts, log };
-    Ok((Opened { contents, tables, changes }, shown))
-}
-
-/// The log, or why it cannot be shown: the snapshot before it can all the same.
-fn log_of(file: &Sparse, snapshot_bytes: u64, length: u64) -> (LogShown, Vec<Logged>) {
-    let bytes = length - snapshot_bytes;
-    let failed = |error| LogShown { bytes, error: Some(error), ..LogShown::default() };
-    if bytes > MOST_LOG {
-        let error = format!("the log is {bytes} bytes long; the page reads at most {MOST_LOG}");
-        return (failed(error), Vec::new());
-    }
-    let mut changes = Vec::new();
-    match LogView::read(file, Path::new(""), snapshot_bytes, |change| changes.push(change)) {
-        Ok(log) => {
-            let count = |wanted: fn(&Logged) -> bool| changes.iter().filter(|c| wanted(c)).count();
-            let shown = LogShown {
-                bytes: log.bytes,
-                transactions: log.transactions,
-                uncommitted: log.uncommitted,
-                inserted: count(|change| matches!(change, Logged::Inserted(_))),
-                removed: count(|change| matches!(change, Logged::Removed(_))),
-                runs: log.runs.iter().map(|(_, run)| RunShown::of(run)).collect(),
-                error: None,
-            };
-            (shown, changes)
-        }
-        Err(error) => (failed(StoreError::reason(&error).to_string()), Vec::new()),
-    }
-}
-
-impl RunShown {
-    fn of(run: &Run) -> Self {
-        let places = run.places.iter().map(|place| PlaceShown {
-            output: place.role == Role::Output,
-            path: place.path.display().to_string(),
-            offset: place.offset,
-        });
-        Self {
-            job: String::from_utf8_lossy(&run.job).into_owned(),
-            ended: run.has_ended,
-            records: run.records,
-            places: places.collect(),
-        }
-    }
+    let shown = FileShown { bytes: length, snapshot_bytes, window, tables: parts };
+    Ok((Opened { contents, tables }, shown))
 }
 
 /// A segment.
@@ -279,9 +223,6 @@ struct Answer {
     located: Located,
     extra: u64,
     without_slot: u64,
-    /// Copies inserted and removed since the snapshot.
-    logged_inserts: usize,
-    logged_removals: usize,
 }
 
 impl Opened {
@@ -314,28 +255,25 @@ impl Opened {
     }
 
     fn locate(&self, table: usize, key: &[u8]) -> Result<Answer, String> {
-        let view = self.table(table)?;
-        let hasher = view.parameters().hasher.ok_or_else(|| LoadError::KeyNeeded.to_string())?;
-        let hash = hasher.hash(key);
+        let (view, hash) = (self.table(table)?, self.hash(table, key)?);
         let representative = view.locate(hash).representative;
         let entry = view.overflow().iter().find(|entry| entry.representative == representative);
-        let is_it = |hash: KeyHash| view.locate(hash).representative == representative;
-        let generation = self.contents.tables[table].generation;
-        let (mut present, mut inserts, mut removals) = (None, 0, 0);
-        for change in &self.changes {
-            match *change {
-                Logged::Generation(number) => present = Some(number),
-                Logged::Inserted(hash) if present == generation && is_it(hash) => inserts += 1,
-                Logged::Removed(hash) if present == generation && is_it(hash) => removals += 1,
-                _ => {}
-            }
-        }
         Ok(Answer {
             located: Located::of(view, hash),
             extra: entry.map_or(0, |entry| entry.extra),
             without_slot: entry.map_or(0, |entry| entry.without_slot),
-            logged_inserts: inserts,
-            logged_removals: removals,
         })
+    }
+
+    fn hash(&self, table: usize, key: &[u8]) -> Result<KeyHash, String> {
+        let hasher = self.table(table)?.parameters().hasher;
+        Ok(hasher.ok_or_else(|| LoadError::KeyNeeded.to_string())?.hash(key))
+    }
+
+    /// What is to be found in the log about a key.
+    fn search(&self, table: usize, key: &[u8]) -> Result<Search<'_>, String> {
+        let (view, hash) = (self.table(table)?, self.hash(table, key)?);
+        let generation = self.contents.tables[table].generation;
+        Ok(Search { view, hash, generation })
     }
 }

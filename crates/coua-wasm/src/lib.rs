@@ -7,6 +7,7 @@
 mod bloom;
 mod file;
 mod filter;
+mod log;
 mod plan;
 mod sparse;
 mod state;

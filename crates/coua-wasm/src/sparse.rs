@@ -38,6 +38,11 @@ impl Sparse {
         self.pieces.insert(offset, bytes);
     }
 
+    /// Forgets pieces that end before `offset`.
+    pub(crate) fn forget_before(&mut self, offset: u64) {
+        self.pieces.retain(|begin, bytes| begin + bytes.len() as u64 >= offset);
+    }
+
     /// Forgets all pieces.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();

@@ -21,7 +21,7 @@ const DEFAULT_MAX_EVICTIONS: u32 = 500;
 ///   the rate up to `max_items`;
 /// * `hash_bits`, or nothing (64): it grows; the rate with n items is n / 2^`hash_bits`.
 ///
-/// To describe takes O(1), to build O(segments), and to build from keys O(keys) expected.
+/// Describing takes O(1), building O(segments), and building from keys O(keys) expected.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {
@@ -59,13 +59,12 @@ impl CuckooFilter {
     /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
     ///
     /// Memory for them is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much. It takes
-    /// more only where a segment is crowded, by chance or by keys that were chosen for that: then the segment
-    /// splits. A filter that never does is built with [`WhenFull::Refuse`].
+    /// more only where a segment is crowded, by chance or by chosen keys: then the segment splits. A filter
+    /// with [`WhenFull::Refuse`] never does.
     ///
     /// # Errors
     ///
-    /// If `rate` is no probability between 0 and 1 or too small for a 64-bit hash, or memory is
-    /// lacking.
+    /// If `rate` is not between 0 and 1 or too small for a 64-bit hash, or there is not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
         Self::builder().capacity(items).rate(rate).build()
     }
@@ -94,11 +93,11 @@ impl Default for CuckooFilterBuilder {
 }
 
 impl CuckooFilterBuilder {
-    /// More steps than this help nobody: so long a chain has failed.
+    /// The most steps that can be set: a longer chain does not succeed.
     pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
-    /// Items that there is room for without growing. Default: 15,000, or as many as there are keys in
-    /// [`build_from`](Self::build_from) and its twins.
+    /// Items that there is room for without growing. Default: 15,000, or the number of keys in
+    /// [`build_from`](Self::build_from) and `build_unique_from`.
     pub fn capacity(mut self, items: u64) -> Self {
         self.capacity = Some(items);
         self
@@ -118,11 +117,10 @@ impl CuckooFilterBuilder {
 
     /// Bits of every key's hash to remember, 8..=64, instead of a rate.
     ///
-    /// Each split of a segment takes a bit from its fingerprints. Where those have none left to give, a
-    /// filter is rebuilt whole to grow, in O(slots); a
-    /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and is full. That is from some
-    /// 2^(`hash_bits` - 6) items on, with four slots in a bucket 2^(`hash_bits` - 4): for more, give it
-    /// more bits or their `capacity`.
+    /// Each split of a segment takes a bit from its fingerprints. Once they have none left, a filter grows by
+    /// rebuilding the whole table, O(slots); a [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and
+    /// is full. This happens from about 2^(`hash_bits` - 6) items on, with four slots in a bucket from
+    /// 2^(`hash_bits` - 4). For more items, give more bits or the `capacity`.
     pub fn hash_bits(mut self, bits: u32) -> Self {
         self.hash_bits = Some(bits);
         self
@@ -152,14 +150,14 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// What to do when an item finds no room. Default: [`WhenFull::Grow`].
+    /// What to do when there is no slot for an item. Default: [`WhenFull::Grow`].
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self
     }
 
-    /// Threads that fill the filter in [`build_from`](Self::build_from) and its twins; 0 takes as many as
-    /// the machine runs at once. Default: 1. The filter does not depend on it.
+    /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: as many as
+    /// the machine has processors. Default: 1. The filter does not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -169,7 +167,7 @@ impl CuckooFilterBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if the description contradicts itself or memory lacks.
+    /// [`BuildError`] if the description contradicts itself or there is not enough memory.
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
         let (geometry, policy) = self.checked()?;
         Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
@@ -186,8 +184,8 @@ impl CuckooFilterBuilder {
         Ok((geometry, policy))
     }
 
-    /// What [`build`](Self::build) makes, when it holds as many items as its capacity; it is not made, and
-    /// takes no memory. O(1).
+    /// The plan of what [`build`](Self::build) would make, holding as many items as its capacity. O(1), and
+    /// takes no memory.
     ///
     /// # Errors
     ///
@@ -248,10 +246,9 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
     Ok((bits as u32).max(8))
 }
 
-/// Hash bits with which a filter grows to `items` items by splits alone, however coarse its rate: a
-/// segment can split while its fingerprints have more than their low part, that is while the hash
-/// bits tell apart more than the buckets times the 2^6 - 1 values of that part. Some segments split
-/// once more than the others.
+/// Hash bits with which a filter grows to `items` items by splits alone, however coarse its rate. A segment
+/// can split while its fingerprints have more than their low part: while the hash bits tell more apart than
+/// buckets * (2^6 - 1). Some segments split once more than the others.
 fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
     let stride = if layout == Layout::Overlapping { 1 } else { slots_per_bucket };
     let slots = items as f64 / loads(layout, slots_per_bucket).split;

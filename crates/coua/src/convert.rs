@@ -1,7 +1,7 @@
 //! Coarser copies, other layouts, and taking in another filter.
 //!
-//! As in growth, an item's representative hash is inserted elsewhere; but here the target may tell
-//! fewer hashes apart, so that different items become copies of one, and may refuse.
+//! As in growth, representatives are inserted into another table. But here the target may tell fewer hashes
+//! apart, so that different items become copies of one, and it may refuse.
 
 use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
@@ -63,7 +63,7 @@ impl CuckooFilter {
         self.rebuilt(geometry)
     }
 
-    /// The hash bits that it remembers, a whole number if it can grow.
+    /// The hash bits that the filter remembers; a whole number if it can grow.
     fn remembered(&self) -> Result<u32, ConvertError> {
         match self.geometry().resolution {
             Resolution::Prefix { bits } => Ok(bits),
@@ -89,7 +89,7 @@ impl CuckooFilter {
         Ok(fitted(Geometry { resolution, ..*self.geometry() }, self.items_to_copy()))
     }
 
-    /// As many as there may be in slots of a coarser copy, at least 1.
+    /// The most items that may be in slots of a coarser copy, at least 1.
     fn most_items(&self) -> f64 {
         // Copies from the overflow table may find free slots in the new table.
         let copies = u64::from(self.geometry().slots_per_bucket);
@@ -97,7 +97,7 @@ impl CuckooFilter {
         (self.stored() + more).max(1) as f64
     }
 
-    /// The rate of a copy that remembers all.
+    /// The rate of a copy that remembers everything.
     fn smallest_rate(&self) -> f64 {
         self.most_items() / self.hash_bits().exp2()
     }
@@ -130,7 +130,7 @@ impl CuckooFilter {
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
             self.insert_all(&hashes, if_present, &mut []).map_err(|stopped| stopped.full)?;
         }
-        // Those that count against the limit of items come before those that need not.
+        // Items that count against the limit come first.
         for (hash, entry) in other.overflow().iter().filter(|(_, entry)| entry.overflowed > 0) {
             match if_present {
                 IfPresent::AddCopy => self.insert_copies(hash, entry.overflowed)?,

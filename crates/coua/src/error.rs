@@ -1,4 +1,4 @@
-//! What can go wrong, each as a type of its own.
+//! Errors, each with what was found and what was expected.
 
 use std::error::Error;
 use std::fmt;
@@ -11,8 +11,8 @@ pub enum Insertion {
     /// The key (or, with the false-positive rate's probability, another one) was there already;
     /// nothing was changed.
     AlreadyPresent,
-    /// Of a batch alone: the key was absent and found no room; or it stands after such a key in a
-    /// batch that stops there. A call for one key gives [`Full`] instead.
+    /// In batches only: the key was absent and there was no room, or it follows such a key in a batch that
+    /// stops there. A call for one key returns [`Full`] instead.
     Refused,
 }
 
@@ -24,13 +24,13 @@ impl Insertion {
     }
 }
 
-/// The filter refused an insert; not one of its answers changed.
+/// The filter refused an insert; none of its answers changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Full {
     /// Items in the filter.
     pub items: u64,
-    /// Items it was asked to hold at most.
+    /// The most items that it was made for.
     pub max_items: u64,
     /// Why there was no room.
     pub reason: FullReason,
@@ -44,10 +44,10 @@ pub enum FullReason {
     MaxItems,
     /// No slot can be freed, and the filter may not grow.
     NoRoom,
-    /// No slot can be freed, and growth would not help: the hashes of too many keys begin alike, or the filter
+    /// No slot can be freed, and growth would not help: the hashes of too many keys share a prefix, or the filter
     /// tells too few hashes apart.
     Crowded,
-    /// The operating system gave no memory for growth.
+    /// There is not enough memory for growth.
     OutOfMemory,
     /// Growth would exceed [the limit of memory](crate::CuckooFilter::set_memory_limit).
     MemoryLimit,
@@ -74,11 +74,11 @@ impl fmt::Display for Full {
                  else with more hash bits"
             ),
             FullReason::OutOfMemory => {
-                write!(f, "filter cannot grow beyond {items} items: no memory left")
+                write!(f, "filter cannot grow beyond {items} items: not enough memory")
             }
             FullReason::MemoryLimit => write!(
                 f,
-                "filter cannot grow beyond {items} items: it would take more memory than it may; \
+                "filter cannot grow beyond {items} items: it would exceed its limit of memory; \
                  raise its limit"
             ),
         }
@@ -87,11 +87,11 @@ impl fmt::Display for Full {
 
 impl Error for Full {}
 
-/// A batch stopped at a refused insert: the first `done` keys are in, the others untouched.
+/// A batch stopped at a refused insert: the first `done` keys were inserted, the others were not tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchFull {
-    /// How many keys of the batch, counted from its start, were processed.
+    /// Keys processed, from the start of the batch.
     pub done: usize,
     /// Why the next one was refused.
     pub full: Full,
@@ -167,7 +167,7 @@ pub enum BuildError {
         /// Items at most.
         max_items: u64,
     },
-    /// The table needs more memory than there is.
+    /// There is not enough memory for the table.
     OutOfMemory(OutOfMemory),
     /// The filter has no room for all the keys that it was to be built from.
     Full(Full),
@@ -209,7 +209,7 @@ impl fmt::Display for BuildError {
 
 impl Error for BuildError {}
 
-/// A rate with two digits, not below what it is: whoever follows the advice must not fail.
+/// A rate rounded up to two digits: following the error's advice must succeed.
 fn rounded_up(rate: f64) -> String {
     let near = format!("{rate:.1e}");
     if near.parse::<f64>().is_ok_and(|near| near >= rate) {
@@ -271,14 +271,14 @@ impl Error for MergeError {}
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The filter would have to know more of every key than it remembers.
+    /// The target needs more bits of every key than the filter remembers.
     Finer {
         /// Hash bits asked for.
         wanted: f64,
         /// Hash bits remembered.
         remembered: f64,
     },
-    /// The filter does not keep so small a rate with the items stored now.
+    /// The filter cannot keep so small a rate with the items stored now.
     FinerRate {
         /// The rate asked for.
         rate: f64,

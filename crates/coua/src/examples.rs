@@ -1,4 +1,4 @@
-//! Runs the programs in `examples/`, as documentation tests.
+//! Runs the programs in `examples/` and the README as documentation tests.
 
 macro_rules! run {
     ($($name:ident: $path:literal),*) => {$(
@@ -17,3 +17,6 @@ run!(
     Threads: "../examples/threads.rs",
     Window: "../examples/window.rs"
 );
+
+#[doc = include_str!("../../../README.md")]
+struct Readme;

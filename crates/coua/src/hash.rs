@@ -8,6 +8,8 @@
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
+mod short;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The 64-bit hash of a key: all that a filter ever sees of it.
+/// The 64-bit hash of a key. A filter sees nothing else of it.
 ///
 /// Filters take the *most significant* bits as the place and the bits after them as the
 /// fingerprint, so a `KeyHash` made by hand must be uniform in all 64 bits.
@@ -25,7 +27,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct KeyHash(u64);
 
 impl KeyHash {
-    /// Takes 64 bits that are already a uniform hash of the key.
+    /// Makes a hash from 64 bits that are uniform already.
     #[inline]
     pub const fn from_u64(bits: u64) -> Self {
         Self(bits)
@@ -35,6 +37,23 @@ impl KeyHash {
     #[inline]
     pub const fn to_u64(self) -> u64 {
         self.0
+    }
+
+    /// Which of `shards` equal shares of all keys this one belongs to, from 0: how keys are divided among
+    /// files, runs and machines.
+    ///
+    /// A filter places keys by the first bits of their hashes, and those of one shard must not be alike there:
+    /// so the last byte counts most here. The division is the same in every version and on every machine.
+    ///
+    /// ```
+    /// use coua::KeyHasher;
+    ///
+    /// assert_eq!(KeyHasher::default().hash("kestrel").shard(8), 3);
+    /// ```
+    #[inline]
+    pub const fn shard(self, shards: u32) -> u32 {
+        let share = self.0.swap_bytes() as u128 * shards as u128;
+        (share >> u64::BITS) as u32
     }
 }
 
@@ -236,8 +255,19 @@ impl KeyHasher {
         key.hash_with(self)
     }
 
-    #[inline]
+    /// Short keys are hashed inline: then the hash of the next key overlaps with the memory accesses of this one.
+    #[inline(always)]
     fn hash_bytes(self, key: &[u8]) -> KeyHash {
+        match self.algorithm {
+            HashAlgorithm::Xxh3 { seed } if short::LENGTHS.contains(&key.len()) => {
+                KeyHash(short::xxh3(key, seed))
+            }
+            _ => self.hash_any(key),
+        }
+    }
+
+    #[inline(never)]
+    fn hash_any(self, key: &[u8]) -> KeyHash {
         KeyHash(match self.algorithm {
             HashAlgorithm::Xxh3 { seed } => xxh3_64_with_seed(key, seed),
             HashAlgorithm::SipHash13 { key: secret } => {
@@ -268,6 +298,25 @@ mod tests {
                 [minus_one; 3]
             );
             assert_eq!(hasher.hash(seven), seven);
+        }
+    }
+
+    #[test]
+    fn shards_are_the_same_on_every_machine() {
+        let hashes = [0, 0x33, 0x34, 0x9999_9999_9999_9999, 0x1234_5678_9abc_deff, u64::MAX];
+        assert_eq!(hashes.map(|hash| KeyHash::from_u64(hash).shard(5)), [0, 0, 1, 2, 4, 4]);
+    }
+
+    #[test]
+    fn each_shard_has_its_share_of_the_keys() {
+        for shards in [1, 2, 3, 8, 1000] {
+            let mut keys = vec![0; shards as usize];
+            for number in 0..100_000 {
+                keys[KeyHasher::default().hash(number).shard(shards) as usize] += 1;
+            }
+            let mean = 100_000.0 / f64::from(shards);
+            let far = |keys: &i32| (f64::from(*keys) - mean).abs() > 6.0 * mean.sqrt();
+            assert!(!keys.iter().any(far), "{shards}: {keys:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Looking into a filter: for pages that draw one, for debuggers, and for teaching.
 //!
-//! A filter is a row of segments, a segment is a row of buckets, and a bucket has a few slots. An item in a
-//! slot is all that the filter knows of a key: its fingerprint, and in which of its two buckets it lies.
+//! A filter consists of segments, a segment of buckets, and a bucket of a few slots. A slot holds all that the
+//! filter knows of a key: the fingerprint, and in which of its two buckets the item lies.
 //! `docs/theory.md` explains the words.
 //!
 //! ```
@@ -22,7 +22,7 @@ use crate::hash::{Key, KeyHash};
 use crate::kernel::{ALTERNATE, LevelGeometry};
 use crate::table;
 
-/// A filter, looked at from inside. Of [generations](crate::window::Generations::generations) each has a
+/// A view into a filter. Each of the [generations](crate::window::Generations::generations) of a window has a
 /// filter of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspect<'a> {

@@ -1,6 +1,6 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
-//! [`CuckooFilter`] is the one to take: it removes, counts, grows, merges and saves.
+//! Start with [`CuckooFilter`]: it removes, counts, grows, merges and saves.
 //! [`SharedCuckooFilter`] is for many threads, and [`window::Generations`] forget by age. The Bloom
 //! filters in [`bloom`] are for insert-only sets and for exchange with other systems.
 //!
@@ -20,7 +20,7 @@
 //!
 //! One verb means one thing on every type: `insert` adds a copy, `insert_unique` adds the key if it is
 //! absent and says which, `remove` takes one copy away and says whether there was one. Keys are bytes,
-//! integers or hashes ([`Key`]). What ends in `_batch` takes many keys, answers each in order, and is
+//! integers or hashes ([`Key`]). Methods that end in `_batch` take many keys, answer each in order, and are
 //! several times faster.
 //!
 //! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words

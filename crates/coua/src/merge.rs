@@ -12,14 +12,14 @@ const EXTEND_BATCH: usize = 1 << 13;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
-    /// filters together. O(slots of both): on success this filter was copied once, so that a refusal
-    /// changes nothing.
+    /// filters together. O(slots of both). This filter is copied first, so that a refusal changes
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`MergeError`] if the hashers differ, `other` remembers too little of its keys, or there is no
-    /// room. Filters with the same capacity and rate can always be merged up to their `max_items`, and
-    /// filters made without a rate always if they have equal hash bits.
+    /// [`MergeError`] if the hashers differ, `other` remembers too few bits of its keys, or there is no
+    /// room. Filters with the same capacity and rate can be merged up to their `max_items`; filters made
+    /// without a rate, if they have equal hash bits.
     ///
     /// ```
     /// use coua::CuckooFilter;
@@ -34,23 +34,12 @@ impl CuckooFilter {
         self.merge_as(other, IfPresent::AddCopy)
     }
 
-    /// Adds the items of `other` that are absent: the union of two sets that were filled by
+    /// Adds the items of `other` that are absent: the union of two sets filled by
     /// [`insert_unique`](Self::insert_unique). O(slots of both).
     ///
     /// # Errors
     ///
     /// As [`merge`](Self::merge).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// let (mut monday, mut tuesday) = (CuckooFilter::new(), CuckooFilter::new());
-    /// monday.insert_unique("a")?;
-    /// tuesday.insert_unique("a")?;
-    /// tuesday.insert_unique("b")?;
-    /// monday.merge_unique(&tuesday)?;
-    /// assert_eq!(monday.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
         self.merge_as(other, IfPresent::Skip)
     }
@@ -67,7 +56,7 @@ impl CuckooFilter {
         }
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
-        // With room for them it need not grow on the way; without memory for that it still may.
+        // Reserving avoids growth during the merge. Without memory for that, the merge may still fit.
         let expected = match if_present {
             IfPresent::AddCopy => self.stored().saturating_add(other.stored()),
             IfPresent::Skip => self.stored().max(other.stored()),
@@ -78,7 +67,7 @@ impl CuckooFilter {
         };
         let more = expected.min(most).saturating_sub(self.stored());
         match union.reserve(more) {
-            // On its way there it would not become what it becomes without the limit.
+            // The limit must not change the bytes, so it is checked afterwards.
             Err(full) if full.reason == FullReason::MemoryLimit => {
                 return Err(MergeError::Full(full));
             }
@@ -105,7 +94,7 @@ impl<K: Key> Extend<K> for CuckooFilter {
     ///
     /// # Panics
     ///
-    /// If the filter is full: `extend` has no way to refuse, and nothing may be lost silently. Use
+    /// If the filter is full: `extend` cannot refuse, and nothing may be lost silently. Use
     /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         let mut keys = keys.into_iter();

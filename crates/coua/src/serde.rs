@@ -10,8 +10,8 @@ use crate::cuckoo::CuckooFilter;
 use crate::snapshot::{Load, Snapshot};
 use crate::window::Generations;
 
-/// Filters with a secret key cannot be deserialized, for the key is not part of them: read their bytes with
-/// [`Load`].
+/// Filters with a secret key cannot be deserialized, because the snapshot does not contain the key: read
+/// their bytes with [`Load`].
 macro_rules! as_snapshot {
     ($filter:ty) => {
         impl Serialize for $filter {

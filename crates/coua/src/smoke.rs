@@ -1,5 +1,4 @@
-//! Smoke tests of all that reads and writes memory by itself, small enough for Miri. The large tests are
-//! programs of their own, in `tests/`.
+//! Smoke tests of the code with `unsafe`, small enough for Miri. The large tests are in `tests/`.
 
 use crate::bloom::{BlockedBloomFilter, BloomFilter};
 use crate::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, SharedCuckooFilter};

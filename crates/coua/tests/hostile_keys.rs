@@ -68,7 +68,7 @@ fn keys_in_order_are_refused_or_held() {
     assert!(held > 100 && filter.memory_bytes() < 20_000_000, "{held} {filter:?}");
 }
 
-/// Where the format puts a hash: primary and partner bucket (docs/format.md), for 64 hash bits.
+/// Where the format puts a hash: primary and alternate bucket (docs/format.md), for 64 hash bits.
 fn buckets_of(hash: u64, buckets: u64, depth: u32) -> (u64, u64) {
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let suffix = hash << depth;
@@ -125,7 +125,7 @@ fn keys_made_to_collide_end_a_build_as_soon_as_inserts() {
         let inserted = filter.insert_batch(&hashes).map_err(|stopped| stopped.full);
         let built = builder.build_from(&hashes);
         assert_eq!(built.err(), inserted.err().map(BuildError::Full));
-        // A way for each of half a million keys, sought to its end: a minute.
+        // Half a million eviction chains that take all their steps: a minute.
         assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
     }
 }

@@ -326,5 +326,5 @@ fn reserved_memory_follows_the_items() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with(&["bits"], "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
 }

@@ -197,7 +197,7 @@ fn a_builder_plans_what_it_builds() {
 
 /// Coarse enough that many items fall together: the plan knows how large the overflow table becomes.
 #[test]
-fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
+fn a_filter_of_few_hash_bits_takes_the_planned_overflow_table() {
     for (layout, slots) in LAYOUTS {
         for (bits, items) in [(17, 100_000), (18, 100_000), (20, 300_000), (22, 300_000)] {
             let plan = CuckooPlan::for_hash_bits(items, bits, layout, slots).unwrap();
@@ -211,7 +211,7 @@ fn a_filter_of_few_hash_bits_takes_the_planned_side_table() {
             if filter.segments() == segments {
                 let (taken, planned) =
                     (filter.memory_bytes() as f64 - empty, plan.overflow_bytes as f64);
-                // Five standard deviations of the entries, and a few homeless items.
+                // Five standard deviations of the entries, and a few overflowed items.
                 let chance = 40.0 * (5.0 * (planned / 40.0).sqrt() + 0.002 * items as f64);
                 assert!((taken - planned).abs() <= chance, "{taken} {plan:?} {filter:?}");
             }

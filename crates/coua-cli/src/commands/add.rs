@@ -1,23 +1,23 @@
 //! `coua add`.
 
-use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::FilterArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::Now;
-use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
-use crate::input::block::Block;
-use crate::memory::Memory;
-use crate::message::Failure;
-use crate::output::{Destinations, Settled};
-use crate::own_files::OwnFiles;
+use crate::output::Settled;
 use crate::pipeline::{Answer, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Command, Ending, JobSpec, Recorder, Start};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::resume::{Begun, Command, Ending, JobSpec, Recorder};
+use crate::run::preflight::{Preflight, Use};
+use crate::run::session::Session;
+use crate::target::file::{FilterFile, Kept};
+use crate::target::memory::Memory;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::{Full, Insertion};
 use serde::{Deserialize, Serialize};
 
@@ -56,32 +56,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let work = &args.work;
-    work.run.check()?;
-    if let Some(address) = Address::of(&args.target.filter_file)? {
+    let (work, path) = (&args.work, &args.target.filter_file);
+    let preflight = Preflight::new(&args.target.input, &work.run, work.manners.quiet);
+    if let Some(address) = Address::of(path)? {
         remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
-        let quiet = work.manners.quiet;
-        let task = Task { address, input: &args.target.input, run: &work.run, quiet };
-        return remote::add::run(&task, &Request::of(&args.filter)?, args.copies());
+        let task = Task { address, preflight };
+        return remote::add::run(task, &Request::of(&args.filter)?, args.copies());
     }
-    let mut reading = args.target.input.check_timed(args.filter.window.time_source())?;
-    let own = OwnFiles::of(Some(&args.target.filter_file), &args.filter.secret)?;
-    let to = Destinations::default();
-    let inputs = reading.survey(&work.run, to)?;
-    reading.opening(&inputs, &own).check_all(to)?;
-    let file = FilterFile::lock(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open_or_build(&args.filter, &inputs, args.now)?;
+    let preflight = preflight.times(args.filter.window.time_source());
+    let mut ready = preflight.secret(&args.filter.secret).filter(path, Use::Changed).check()?;
+    let file = FilterFile::lock(path, &work.manners)?;
+    let mut filter = file.open_or_build(&args.filter, &ready.inputs, args.now)?;
     let now = args.now.for_window(filter.filter().window())?;
-    reading.believe_times(now, filter.filter());
+    ready.reading.believe_times(now, filter.filter());
     let spec = args.filter.window.describe(JobSpec::new(Command::Add).with("unique", args.unique));
-    let job = args.target.input.job(spec, &reading);
-    let (opening, quiet) = (reading.opening(&inputs, &own), work.manners.quiet);
-    let start = Start { to, opening, counts: Counts::default(), quiet };
-    let begun = work.checkpoints.begin(Some(&mut filter), job, start)?;
+    let job = args.target.input.job(spec, &ready.reading);
+    let begun = work.checkpoints.begin(Some(&mut filter), job, ready.start(Counts::default()))?;
     let Begun { recorder, mut outputs, counts } = begun;
-    let session =
-        Session::begin(Counted::Added, &work.run, work.manners.quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, filter.filter().hasher());
+    let session = ready.session(Counted::Added)?;
+    let pipeline = session.pipeline(ready.reading, filter.filter().hasher());
     let (copies, outcomes) = (args.copies(), Vec::new());
     let mut add = Add { filter, now, copies, session, recorder, counts, outcomes, refused: None };
     let read = pipeline.run(&mut add, &mut outputs);
@@ -164,7 +157,7 @@ impl Add {
 
     fn finish(self) -> Result<Exit, Failure> {
         let answers = Answers { added: Some(self.counts.added), ..Answers::default() };
-        let name = self.filter.name();
+        let (name, remedy) = (self.filter.name(), self.recorder.remedy_if_full());
         self.session.tell_outdated(self.filter.filter());
         let ending = self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early);
         let memory = Memory::Kept(Box::new(self.filter));
@@ -179,7 +172,7 @@ impl Add {
         }
         let reason = format!(
             "{full}; stopped before {record}: all records before it are in the filter, it and \
-             those after it are not"
+             those after it are not{remedy}"
         );
         Err(Failure::Full { name, reason })
     }

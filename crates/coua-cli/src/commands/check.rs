@@ -1,23 +1,23 @@
 //! `coua check`.
 
-use crate::args::run::{Quiet, RunArgs};
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::commands::lookup::Lookup;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
 use crate::input::Faults;
-use crate::input::block::{Block, Header, Why};
-use crate::message::Failure;
-use crate::output::{Destination, Destinations, Outputs};
-use crate::own_files::OwnFiles;
+use crate::output::{Destination, Destinations};
 use crate::pipeline::{Answer, Early, Flow};
-use crate::progress::Counted;
+use crate::record::block::{Block, Header, Why};
 use crate::remote::{self, Address, Task};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::preflight::{Preflight, Report, Use};
+use crate::run::session::Session;
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::Insertion;
 use coua::window::Generations;
 use std::mem;
@@ -62,27 +62,26 @@ pub(crate) struct PrintArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if let Some(address) = Address::of(&args.target.filter_file)? {
+    let (path, printing) = (&args.target.filter_file, args.printing);
+    let quiet = Quiet { quiet: printing.quiet };
+    let preflight = Preflight::new(&args.target.input, &args.run, quiet)
+        .to(printing.destinations())
+        .report(printing.report())
+        .faults(printing.faults());
+    if let Some(address) = Address::of(path)? {
         remote::refuse_options_of_files(&args.secret, args.now, None)?;
-        let quiet = Quiet { quiet: args.printing.quiet };
-        let task = Task { address, input: &args.target.input, run: &args.run, quiet };
-        return remote::check::run(&task, args.printing);
+        return remote::check::run(Task { address, preflight }, printing);
     }
-    let mut reading = args.target.input.check()?;
-    reading.faults = args.printing.faults();
-    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
-    let to = args.printing.destinations();
-    let inputs = reading.survey(&args.run, to)?;
-    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    let ready = preflight.secret(&args.secret).filter(path, Use::Asked).check()?;
+    let view = file::open(path, &args.secret, &ready.inputs)?;
     let now = args.now.for_window(view.filter.window())?;
-    let mut output = Outputs::open(to, reading.opening(&inputs, &own))?;
-    let quiet = Quiet { quiet: args.printing.quiet };
-    let session = Session::begin(Counted::Found, &args.run, quiet, reading.on_missing, &inputs)?;
-    let pipeline = session.pipeline(reading, view.filter.hasher());
+    let mut output = ready.open_outputs()?;
+    let session = ready.session(Counted::Found)?;
+    let pipeline = session.pipeline(ready.reading, view.filter.hasher());
     let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
         block.present = filter.contains_batch(&block.hashes);
     });
-    let findings = Findings::new(args.printing);
+    let findings = Findings::new(printing);
     let mut check = Check { lookup: &lookup, session, findings };
     let help = |block: &mut Block| lookup.help(block);
     let read = pipeline.run_early(Early::Help(&help), &mut check, &mut output);
@@ -95,11 +94,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 impl PrintArgs {
     /// With -q a record that is there ends the run before the inputs after it are opened.
-    pub(crate) fn faults(self) -> Faults {
+    fn faults(self) -> Faults {
         if self.quiet { Faults::InTurn } else { Faults::AtOnce }
     }
 
-    pub(crate) fn destinations(self) -> Destinations<'static> {
+    fn report(self) -> Report {
+        if self.count { Report::Printed } else { Report::None }
+    }
+
+    fn destinations(self) -> Destinations<'static> {
         let is_shown = !self.count && !self.quiet;
         Destinations { main: is_shown.then_some(Destination::Standard), tee: None }
     }

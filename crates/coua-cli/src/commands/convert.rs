@@ -1,13 +1,13 @@
 //! `coua convert`.
 
-use crate::args::filter::LayoutName;
-use crate::args::run::Manners;
-use crate::args::secret::SecretArgs;
-use crate::args::value;
-use crate::exit::Exit;
-use crate::filter_file::{self, FilterFile};
-use crate::message::Failure;
-use crate::own_files::OwnFiles;
+use crate::cli::filter::LayoutName;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
+use crate::cli::value;
+use crate::run::preflight::{Report, check_filters};
+use crate::target::file::{self, FilterFile};
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
 use coua::Conversion;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -86,10 +86,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     };
     args.target.check()?;
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    check_filters(Report::None, &args.secret, [&*args.file], Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
-    let view = filter_file::read(&args.file, &args.secret)?;
+    let view = file::read(&args.file, &args.secret)?;
     let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(args.file.display(), reason)

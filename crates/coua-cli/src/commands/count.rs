@@ -1,22 +1,22 @@
 //! `coua count`.
 
-use crate::args::run::{Quiet, RunArgs};
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::run::{Quiet, RunArgs};
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::commands::lookup::Lookup;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::output::Destinations;
 use crate::output::Output;
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Early, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Task};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::run::preflight::{Preflight, Use};
+use crate::run::session::Session;
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::window::Generations;
 
 /// Print each record behind the number of its copies in a filter file
@@ -43,21 +43,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if let Some(address) = Address::of(&args.target.filter_file)? {
+    let path = &args.target.filter_file;
+    let preflight = Preflight::new(&args.target.input, &args.run, args.quiet);
+    let preflight = preflight.to(Destinations::STANDARD);
+    if let Some(address) = Address::of(path)? {
         remote::refuse_options_of_files(&args.secret, args.now, None)?;
-        let (input, quiet) = (&args.target.input, args.quiet);
-        return remote::count::run(&Task { address, input, run: &args.run, quiet });
+        return remote::count::run(Task { address, preflight });
     }
-    let mut reading = args.target.input.check()?;
-    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
-    let inputs = reading.survey(&args.run, Destinations::STANDARD)?;
-    let view = filter_file::open(&args.target.filter_file, &args.secret, &inputs)?;
+    let ready = preflight.secret(&args.secret).filter(path, Use::Asked).check()?;
+    let view = file::open(path, &args.secret, &ready.inputs)?;
     let now = args.now.for_window(view.filter.window())?;
-    let output = Output::open(None, reading.opening(&inputs, &own))?;
-    let session =
-        Session::begin(Counted::Found, &args.run, args.quiet, reading.on_missing, &inputs)?;
+    let output = Output::open(None, ready.opening())?;
+    let session = ready.session(Counted::Found)?;
     let keeps_keyless = session.keeps_keyless();
-    let pipeline = session.pipeline(reading, view.filter.hasher());
+    let pipeline = session.pipeline(ready.reading, view.filter.hasher());
     let mut lines = Lines { output, keeps_keyless };
     let lookup = Lookup::new(view, now, |filter: &Generations, block: &mut Block| {
         block.counts = filter.count_batch(&block.hashes);

@@ -1,8 +1,8 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::message::{Failure, say};
+use crate::terminal::exit::Exit;
+use crate::terminal::message::{Failure, say};
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;

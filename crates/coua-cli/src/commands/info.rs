@@ -1,17 +1,18 @@
 //! `coua info`.
 
-use crate::args::filter::{hasher_name, layout_name, when_full_name};
-use crate::args::secret::SecretArgs;
-use crate::args::window::{NowArgs, window_text};
+use crate::cli::filter::{hasher_name, layout_name, when_full_name};
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::{NowArgs, window_text};
 use crate::clock::moment_text;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::message::Failure;
 use crate::remote::{self, Address};
 use crate::resume::RunInfo;
-use crate::stats::Table;
-use crate::stats::text::{grouped, significant, size};
+use crate::run::preflight::{Report, check_filters};
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Table;
+use crate::terminal::message::Failure;
+use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generations};
 use coua_store::View;
@@ -75,9 +76,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         print(&remote::info::describe(&address, form)?)?;
         return Ok(Exit::Success);
     }
-    let mut state = filter_file::glance(&args.file, &args.secret)?;
+    check_filters(Report::Printed, &args.secret, [&*args.file], None)?;
+    let mut state = file::glance(&args.file, &args.secret)?;
     let now = args.now.for_window(state.filter.window())?;
-    filter_file::tell(now, &mut state.filter);
+    file::tell(now, &mut state.filter);
     let info = Info::of(&state, &args.file)?;
     let text = if args.json {
         serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"
@@ -178,7 +180,7 @@ impl Aging {
         for generation in &self.generations {
             let GenerationInfo { from, until, items, memory_bytes, .. } = generation;
             let name = format!("{} to {}", place(*from), place(*until));
-            table.row(name, format!("{} items, {}", grouped(*items), size(*memory_bytes)));
+            table.row(name, format!("{}, {}", counted(*items, "item"), size(*memory_bytes)));
         }
     }
 }
@@ -241,8 +243,8 @@ impl Info {
         table.row("file size", size(self.file_bytes));
         table.row("snapshot size", size(self.snapshot_bytes));
         if self.log_bytes > 0 {
-            let transactions = grouped(self.transactions);
-            table.row("log size", format!("{}, {transactions} transactions", size(self.log_bytes)));
+            let transactions = counted(self.transactions, "transaction");
+            table.row("log size", format!("{}, {transactions}", size(self.log_bytes)));
         }
         if self.uncommitted_bytes > 0 {
             table.row("not committed", size(self.uncommitted_bytes));

@@ -1,8 +1,8 @@
 //! Keys looked up in a filter file, by one thread or several.
 
 use crate::clock::Now;
-use crate::filter_file;
-use crate::input::block::Block;
+use crate::record::block::Block;
+use crate::target::file;
 use coua::window::Generations;
 use coua_store::View;
 use std::sync::RwLock;
@@ -42,7 +42,7 @@ impl Lookup {
         }
         drop(view);
         let mut view = self.view.write().expect(UNPOISONED);
-        filter_file::tell(self.now, &mut view.filter);
+        file::tell(self.now, &mut view.filter);
         let filter = view.asked(&block.hashes);
         (self.note)(filter, block);
         filter.load()

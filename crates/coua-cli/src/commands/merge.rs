@@ -1,12 +1,12 @@
 //! `coua merge`.
 
-use crate::args::run::Manners;
-use crate::args::secret::SecretArgs;
-use crate::exit::Exit;
-use crate::filter_file::{self, FilterFile};
-use crate::message::{self, Failure};
-use crate::own_files::OwnFiles;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
 use crate::resume;
+use crate::run::preflight::{Report, check_filters};
+use crate::target::file::{self, FilterFile};
+use crate::terminal::exit::Exit;
+use crate::terminal::message::{self, Failure};
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
 
@@ -36,10 +36,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    OwnFiles::check_made(&args.output, &args.secret)?;
+    let sources = args.files.iter().map(PathBuf::as_path);
+    check_filters(Report::None, &args.secret, sources, Some(&args.output))?;
     let output = FilterFile::lock(&args.output, &args.manners)?;
     output.check_replaceable()?;
-    let mut views = args.files.iter().map(|path| filter_file::read(path, &args.secret));
+    let mut views = args.files.iter().map(|path| file::read(path, &args.secret));
     // clap has seen to it that there is one.
     let Some(first) = views.next() else { return Ok(Exit::Error) };
     let View { mut filter, runs, .. } = first?;

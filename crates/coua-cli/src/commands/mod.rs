@@ -7,7 +7,7 @@ pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod dedup;
 pub(crate) mod explore;
-pub(crate) mod generate;
+
 pub(crate) mod info;
 mod lookup;
 pub(crate) mod merge;
@@ -17,10 +17,10 @@ pub(crate) mod push;
 pub(crate) mod remove;
 pub(crate) mod verify;
 
-use crate::args::Command;
-use crate::exit::Exit;
-use crate::message::Failure;
-use crate::startup::Stream;
+use crate::cli::Command;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::stream::Stream;
 use clap::error::ErrorKind;
 use std::env;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ pub(crate) fn run(command: Command) -> Exit {
         Command::Push(args) => push::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explore(args) => explore::run(&args),
-        Command::Generate(args) => generate::run(&args),
+        Command::Generate(args) => crate::cli::generate::run(&args),
     };
     result.unwrap_or_else(|failure| failure.report())
 }

@@ -1,12 +1,12 @@
 //! `coua pull`.
 
-use crate::args::run::Manners;
-use crate::args::secret::{digits_of, read_key};
-use crate::exit::Exit;
-use crate::filter_file::FilterFile;
+use crate::cli::run::Manners;
+use crate::cli::secret::{digits_of, read_key};
 use crate::input;
-use crate::message::Failure;
 use crate::remote::{self, Address};
+use crate::target::file::FilterFile;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Runs;

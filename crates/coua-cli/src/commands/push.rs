@@ -1,11 +1,11 @@
 //! `coua push`.
 
-use crate::args::run::Quiet;
-use crate::args::secret::SecretArgs;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::message::Failure;
+use crate::cli::run::Quiet;
+use crate::cli::secret::SecretArgs;
 use crate::remote::{self, Address};
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
 /// Create a filter on a server from a file
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let address = Address::needed(&args.address)?;
-    let view = filter_file::read(&args.file, &args.secret)?;
+    let view = file::read(&args.file, &args.secret)?;
     remote::push::push(&view.filter, &address, args.quiet)?;
     Ok(Exit::Success)
 }

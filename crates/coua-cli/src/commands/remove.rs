@@ -1,23 +1,23 @@
 //! `coua remove`.
 
-use crate::args::checkpoint::WorkArgs;
-use crate::args::secret::SecretArgs;
-use crate::args::target::TargetArgs;
-use crate::args::window::NowArgs;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::secret::SecretArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::Now;
-use crate::exit::Exit;
-use crate::filter_file::{FilterFile, Kept};
-use crate::input::block::Block;
-use crate::memory::Memory;
-use crate::message::Failure;
 use crate::output::{Destination, Destinations, Settled};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Task};
-use crate::resume::{Begun, Command, JobSpec, Recorder, Start};
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::resume::{Begun, Command, JobSpec, Recorder};
+use crate::run::preflight::{Preflight, Use};
+use crate::run::session::Session;
+use crate::target::file::{FilterFile, Kept};
+use crate::target::memory::Memory;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use clap::ValueEnum;
 use coua::Insertion;
 use serde::{Deserialize, Serialize};
@@ -89,37 +89,24 @@ impl ReportArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let work = &args.work;
-    let report = args.report.report;
-    if let Some(address) = Address::of(&args.target.filter_file)? {
+    let (work, path) = (&args.work, &args.target.filter_file);
+    let (report, to) = (args.report.report, args.report.destinations());
+    let preflight = Preflight::new(&args.target.input, &work.run, work.manners.quiet).to(to);
+    if let Some(address) = Address::of(path)? {
         remote::refuse_options_of_files(&args.secret, args.now, Some(work))?;
-        let quiet = work.manners.quiet;
-        let task = Task { address, input: &args.target.input, run: &work.run, quiet };
         let wanted = report.map(|report| report == Which::Found);
-        return remote::remove::run(&task, args.report.destinations(), wanted);
+        return remote::remove::run(Task { address, preflight }, wanted);
     }
-    let mut reading = args.target.input.check()?;
-    let own = OwnFiles::of(Some(&args.target.filter_file), &args.secret)?;
-    let to = args.report.destinations();
-    let inputs = reading.survey(&work.run, to)?;
-    let opening = reading.opening(&inputs, &own);
-    opening.check_all(to)?;
-    let file = FilterFile::lock_existing(&args.target.filter_file, &work.manners)?;
-    let mut filter = file.open(&args.secret, &inputs, args.now)?;
+    let ready = preflight.secret(&args.secret).filter(path, Use::Changed).check()?;
+    let file = FilterFile::lock_existing(path, &work.manners)?;
+    let mut filter = file.open(&args.secret, &ready.inputs, args.now)?;
     let now = args.now.for_window(filter.filter().window())?;
     let spec = JobSpec::new(Command::Remove).with("report", report);
-    let job = args.target.input.job(spec, &reading);
-    let start = Start { to, opening, counts: Counts::default(), quiet: work.manners.quiet };
-    let begun = work.checkpoints.begin(Some(&mut filter), job, start)?;
+    let job = args.target.input.job(spec, &ready.reading);
+    let begun = work.checkpoints.begin(Some(&mut filter), job, ready.start(Counts::default()))?;
     let Begun { recorder, mut outputs, counts } = begun;
-    let session = Session::begin(
-        Counted::Removed,
-        &work.run,
-        work.manners.quiet,
-        reading.on_missing,
-        &inputs,
-    )?;
-    let pipeline = session.pipeline(reading, filter.filter().hasher());
+    let session = ready.session(Counted::Removed)?;
+    let pipeline = session.pipeline(ready.reading, filter.filter().hasher());
     let removed = Vec::new();
     let mut remove = Remove { filter, now, report, session, recorder, counts, removed };
     let read = pipeline.run(&mut remove, &mut outputs);

@@ -1,11 +1,12 @@
 //! `coua verify`.
 
-use crate::args::secret::SecretArgs;
+use crate::cli::secret::SecretArgs;
 use crate::commands::print;
-use crate::exit::Exit;
-use crate::filter_file;
-use crate::message::Failure;
-use crate::stats::text::{grouped, size};
+use crate::run::preflight::{Report, check_filters};
+use crate::target::file;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::text::{counted, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
@@ -29,11 +30,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    // A file that is missing is told in its turn.
+    check_filters(Report::Printed, &args.secret, [], None)?;
     let mut exit = Exit::Success;
     for path in &args.files {
         let file = path.display();
         // The others are checked all the same.
-        match (filter_file::read(path, &args.secret), args.json) {
+        match (file::read(path, &args.secret), args.json) {
             (Ok(view), false) => {
                 print(&format!("{file}: intact, {}\n", in_words(&view)))?;
             }
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn in_words(view: &View) -> String {
-    let (items, snapshot) = (grouped(view.filter.len()), size(view.snapshot_bytes));
-    let (transactions, log) = (grouped(view.transactions), size(view.log_bytes));
-    format!("{items} items, snapshot {snapshot}, {transactions} transactions of {log} after it")
+    let (items, snapshot) = (counted(view.filter.len(), "item"), size(view.snapshot_bytes));
+    let (transactions, log) = (counted(view.transactions, "transaction"), size(view.log_bytes));
+    format!("{items}, snapshot {snapshot}, {transactions} of {log} after it")
 }

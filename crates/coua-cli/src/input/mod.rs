@@ -1,13 +1,11 @@
 //! From files to blocks of whole records.
 
-pub(crate) mod block;
-mod budget;
 mod decompress;
 mod open;
 pub(crate) mod reader;
 
-use crate::message::Failure;
-use crate::startup::Stream;
+use crate::terminal::message::Failure;
+use crate::terminal::stream::Stream;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};

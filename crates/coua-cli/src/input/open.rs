@@ -1,6 +1,6 @@
 //! Raw bytes from files, pipes and terminals.
 
-use crate::signals::Stop;
+use crate::terminal::signals::Stop;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::block::{Block, Ending};
-use crate::input::budget::Budget;
 use crate::input::decompress::{self, Compression};
 use crate::input::open::Tap;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
-use crate::message::{Failure, reason};
+use crate::record::block::{Block, Ending};
+use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
-use crate::signals::Stop;
+use crate::terminal::message::{Failure, reason};
+use crate::terminal::signals::Stop;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;

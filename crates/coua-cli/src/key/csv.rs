@@ -1,7 +1,7 @@
 //! Keys of CSV columns.
 
 use crate::key::{Missing, Parts};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;
 

@@ -1,7 +1,7 @@
 //! Keys of numbered fields.
 
 use crate::key::{Missing, Parts};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use memchr::memmem;
 use std::ops::Range;
 

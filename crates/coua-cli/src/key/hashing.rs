@@ -1,12 +1,12 @@
 //! The keys of whole blocks.
 
-use crate::args::input::OnMissing;
-use crate::input::block::{Block, Ending, Keyless, Why, records_in};
+use crate::cli::input::OnMissing;
 use crate::input::reader::no_memory;
 use crate::key::shard::Shard;
 use crate::key::{Keys, Missing};
-use crate::message::Failure;
 use crate::record::Format;
+use crate::record::block::{Block, Ending, Keyless, Why, records_in};
+use crate::terminal::message::Failure;
 use coua::{KeyHash, KeyHasher};
 
 /// Bytes of a record from which on the memory for its key is not taken for granted, and given back.

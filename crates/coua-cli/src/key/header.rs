@@ -1,8 +1,8 @@
 //! The headers of CSV inputs, which name their columns.
 
-use crate::input::block::Header;
 use crate::key::csv::Columns;
-use crate::message::Failure;
+use crate::record::block::Header;
+use crate::terminal::message::Failure;
 use coua::KeyHasher;
 use std::collections::TryReserveError;
 use std::fmt;

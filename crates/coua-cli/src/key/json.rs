@@ -1,7 +1,7 @@
 //! Keys that JSON pointers find.
 
 use crate::key::{Missing, Parts};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };

@@ -14,7 +14,7 @@ mod regex;
 pub(crate) mod shard;
 pub(crate) mod time;
 
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use coua::{KeyHash, KeyHasher};
 pub(crate) use normalize::Normalize;
 use std::collections::TryReserveError;

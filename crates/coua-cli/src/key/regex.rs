@@ -1,7 +1,7 @@
 //! Keys that a regular expression finds.
 
 use crate::key::{Missing, Parts};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
 

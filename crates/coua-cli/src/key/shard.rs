@@ -25,44 +25,14 @@ impl Shard {
         self.number == 1
     }
 
-    /// Filters place keys by the first bits of their hashes, and must not find all alike: the last decide
-    /// here.
     pub(crate) fn has(self, hash: KeyHash) -> bool {
-        let share = u128::from(hash.to_u64().swap_bytes()) * u128::from(self.of);
-        (share >> 64) as u32 + 1 == self.number
+        hash.shard(self.of) + 1 == self.number
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::KeyHasher;
-
-    #[test]
-    fn each_key_is_in_one_shard_and_shards_are_alike() {
-        for of in [1, 2, 3, 8, 1000] {
-            let mut keys = vec![0; of as usize];
-            for number in 0..100_000 {
-                let hash = KeyHasher::default().hash(number);
-                let mut shards = (1..=of).filter(|&number| Shard { number, of }.has(hash));
-                keys[shards.next().unwrap() as usize - 1] += 1;
-                assert_eq!(shards.next(), None);
-            }
-            let mean = 100_000.0 / f64::from(of);
-            let far = |keys: &i32| (f64::from(*keys) - mean).abs() > 6.0 * mean.sqrt();
-            assert!(!keys.iter().any(far), "{of}: {keys:?}");
-        }
-    }
-
-    #[test]
-    fn shards_are_the_same_on_every_machine() {
-        let of_hash = |hash| {
-            let hash = KeyHash::from_u64(hash);
-            (1..=5).find(|&number| Shard { number, of: 5 }.has(hash))
-        };
-        let hashes = [0, 0x33, 0x34, 0x9999_9999_9999_9999, 0x1234_5678_9abc_deff, u64::MAX];
-        assert_eq!(hashes.map(of_hash), [1, 1, 2, 3, 5, 5].map(Some));
-    }
 
     #[test]
     fn what_is_no_shard_is_refused() {

@@ -1,16 +1,17 @@
 //! Where records go: standard output or a file, in large writes.
 
+pub(crate) mod own_files;
 mod several;
 
 pub(crate) use several::{Destination, Destinations, Outputs};
 
-use crate::filter_file;
-use crate::input::block::{Block, Ending};
 use crate::input::{self, Identity, Survey};
-use crate::message::{self, Failure};
-use crate::own_files::OwnFiles;
+use crate::output::own_files::OwnFiles;
 use crate::record::Separator;
-use crate::startup::Stream;
+use crate::record::block::{Block, Ending};
+use crate::target::file;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::stream::Stream;
 use coua_store::{Folder, Place, Role, StoreError};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -82,7 +83,7 @@ impl Output {
         let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = self.new_in.insert(Folder::of(&there));
         if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
-            let failure = filter_file::folder_failure(&self.name, error);
+            let failure = file::folder_failure(&self.name, error);
             self.withdraw(path);
             return Err(failure);
         }
@@ -237,7 +238,7 @@ impl Output {
         }
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         if let Some(folder) = self.new_in.take() {
-            let folder = folder.map_err(|error| filter_file::folder_failure(&self.name, &error))?;
+            let folder = folder.map_err(|error| file::folder_failure(&self.name, &error))?;
             folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
         }
         Ok(())
@@ -264,10 +265,9 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 impl Opening<'_> {
-    /// Complains about inputs and outputs that are files of the filter, before it is locked: from then on it
+    /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
     pub(crate) fn check_all(&self, outputs: Destinations<'_>) -> Result<(), Failure> {
-        self.own.refuse_inputs(self.inputs)?;
         outputs.all().try_for_each(|output| match output.path() {
             Some(path) => self.check_path(path),
             None => self.check(Stream::Output.name(), None, standard_output()),

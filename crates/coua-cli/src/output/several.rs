@@ -2,11 +2,11 @@
 
 use super::{Opening, Output, Settled};
 use crate::input;
-use crate::input::block::Block;
 use crate::key::header::Mixing;
-use crate::message::Failure;
 use crate::pipeline::Deliver;
-use crate::startup::Stream;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
+use crate::terminal::stream::Stream;
 use coua_store::Place;
 use std::path::{Path, PathBuf};
 

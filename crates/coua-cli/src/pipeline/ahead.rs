@@ -4,8 +4,8 @@
 //! asked for.
 
 use super::{Answer, Flow, Passed};
-use crate::input::block::Block;
-use crate::message::Failure;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 

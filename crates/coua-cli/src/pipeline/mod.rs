@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Where two threads can hash, the one that reads hashes the blocks that would have to wait for the other
-//! (`docs/decisions/0015-whoever-has-time-hashes.md`).
+//! (`docs/decisions/0015-who-hashes.md`).
 //!
 //! Some commands find out a part of the answers beforehand ("prepare"): with two and three threads the one that
 //! reads, which then hashes all blocks, if keys are whole records, and else the one that answers; from four
@@ -22,12 +22,12 @@ mod ahead;
 mod stages;
 mod threads;
 
-use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
-use crate::message::Failure;
 use crate::output::Settled;
-use crate::signals::Stop;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
+use crate::terminal::signals::Stop;
 use ahead::{Coming, Next, Wait};
 use stages::{Source, apart, prepared, together, write};
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use super::ahead::{Next, answer_all};
 use super::{Answer, Deliver, Flow, Help, Passed};
-use crate::input::block::Block;
 use crate::input::reader::BlockReader;
 use crate::key::hashing::Hashing;
-use crate::message::Failure;
 use crate::output::Settled;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
 use std::panic;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
 use std::thread::ScopedJoinHandle;

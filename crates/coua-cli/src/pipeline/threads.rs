@@ -4,7 +4,7 @@ use super::ahead::{Coming, Next};
 use super::stages::{More, Source, do_more, hash_only, hash_unhashed, pass_on, prepared};
 use super::{Early, Help, Passed, WAITING_BLOCKS};
 use crate::key::hashing::Hashing;
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 

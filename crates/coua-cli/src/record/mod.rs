@@ -1,5 +1,7 @@
 //! Where records end.
 
+pub(crate) mod block;
+pub(crate) mod budget;
 mod bytes;
 mod quotes;
 

@@ -5,23 +5,19 @@ use super::filter::Filter;
 use super::question::{Answer, ChangeLog, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
 use crate::commands::add::Copies;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::output::Destinations;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
-pub(crate) fn run(task: &Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
-    let mut reading = task.input.check()?;
-    let inputs = reading.survey(task.run, Destinations::default())?;
-    let (filter, _) = Filter::open_or_create(&task.address, request, task.quiet)?;
-    let session =
-        Session::begin(Counted::Added, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let pipeline = pipeline(&session, reading);
-    let work = Work::new(filter, session, task.quiet);
+pub(crate) fn run(task: Task<'_>, request: &Request, copies: Copies) -> Result<Exit, Failure> {
+    let ready = task.preflight.check()?;
+    let (filter, _) = Filter::open_or_create(&task.address, request, ready.quiet)?;
+    let session = ready.session(Counted::Added)?;
+    let pipeline = pipeline(&session, ready.reading);
+    let work = Work::new(filter, session, ready.quiet);
     let behind = ChangeLog::default();
     let mut add = Add { work, copies, added: 0, ending: Ending::Whole, behind };
     let read = pipeline.run(&mut add, &mut ());

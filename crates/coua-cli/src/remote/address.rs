@@ -1,7 +1,7 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
-use crate::args::value;
-use crate::message::Failure;
+use crate::cli::value;
+use crate::terminal::message::Failure;
 use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
@@ -261,7 +261,9 @@ mod tests {
         let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
         assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
         let wrong = Address::of(Path::new("valkey://me:sec@ret@h:x/seen")).unwrap_err();
-        let crate::message::Failure::At { name, reason } = wrong else { panic!("another kind") };
+        let crate::terminal::message::Failure::At { name, reason } = wrong else {
+            panic!("another kind")
+        };
         assert_eq!(name, "valkey://h:x/seen");
         assert!(!reason.contains("ret@"), "{reason}");
         for text in [
@@ -274,7 +276,7 @@ mod tests {
             "valkey://h/secret@x",
         ] {
             let wrong = Address::of(Path::new(text)).unwrap_err();
-            let crate::message::Failure::At { name, reason } = wrong else {
+            let crate::terminal::message::Failure::At { name, reason } = wrong else {
                 panic!("another kind")
             };
             assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");

@@ -4,26 +4,19 @@ use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::commands::check::{Findings, PrintArgs};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::output::Outputs;
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
+use crate::record::block::Block;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
-pub(crate) fn run(task: &Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
-    let mut reading = task.input.check()?;
-    reading.faults = printing.faults();
-    let inputs = reading.survey(task.run, printing.destinations())?;
-    let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let mut output =
-        Outputs::open(printing.destinations(), reading.opening(&inputs, &OwnFiles::default()))?;
-    let session =
-        Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let pipeline = pipeline(&session, reading);
-    let work = Work::new(filter, session, task.quiet);
+pub(crate) fn run(task: Task<'_>, printing: PrintArgs) -> Result<Exit, Failure> {
+    let ready = task.preflight.check()?;
+    let (filter, _) = Filter::open(&task.address, ready.quiet)?;
+    let mut output = ready.open_outputs()?;
+    let session = ready.session(Counted::Found)?;
+    let pipeline = pipeline(&session, ready.reading);
+    let work = Work::new(filter, session, ready.quiet);
     let mut check = Check { work, findings: Findings::new(printing) };
     let read = pipeline.run(&mut check, &mut output);
     let read = check.work.session.end(read);

@@ -4,27 +4,22 @@ use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
 use crate::commands::count::Lines;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::output::Destinations;
 use crate::output::Output;
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 
-pub(crate) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
-    let mut reading = task.input.check()?;
-    let inputs = reading.survey(task.run, Destinations::STANDARD)?;
-    let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let output = Output::open(None, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session =
-        Session::begin(Counted::Found, task.run, task.quiet, reading.on_missing, &inputs)?;
+pub(crate) fn run(task: Task<'_>) -> Result<Exit, Failure> {
+    let ready = task.preflight.check()?;
+    let (filter, _) = Filter::open(&task.address, ready.quiet)?;
+    let output = Output::open(None, ready.opening())?;
+    let session = ready.session(Counted::Found)?;
     let mut lines = Lines { output, keeps_keyless: session.keeps_keyless() };
-    let pipeline = pipeline(&session, reading);
-    let work = Work::new(filter, session, task.quiet);
+    let pipeline = pipeline(&session, ready.reading);
+    let work = Work::new(filter, session, ready.quiet);
     let mut count = Count { work, found: 0, not_found: 0 };
     let read = pipeline.run(&mut count, &mut lines);
     let read = count.work.session.end(read);

@@ -2,8 +2,8 @@
 
 use super::filter::{Filter, order};
 use super::request::Request;
-use crate::args::secret::digits_of;
-use crate::message::Failure;
+use crate::cli::secret::digits_of;
+use crate::terminal::message::Failure;
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 

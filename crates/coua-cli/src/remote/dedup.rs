@@ -4,17 +4,15 @@ use super::ending::Ending;
 use super::filter::Filter;
 use super::question::{ALREADY_THERE, Answer, ChangeLog, FULL, Question};
 use super::{MOST_ASKED, Request, Task, Work, keys, pipeline};
-use crate::collisions::{self, Answered};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::{self, Failure};
-use crate::output::{Destinations, Outputs, Settled};
-use crate::own_files::OwnFiles;
+use crate::output::Settled;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
-use crate::stats::text::grouped;
+use crate::record::block::Block;
+use crate::target::collisions::{self, Answered};
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::progress::Counted;
+use crate::terminal::text::grouped;
 use coua::Insertion;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -24,23 +22,17 @@ const BETWEEN_SETTLEMENTS: Duration = Duration::from_secs(5);
 const MOST_UNSETTLED: usize = 32 << 20;
 
 /// `wanted` is what goes to the main output.
-pub(crate) fn run(
-    task: &Task<'_>,
-    request: &Request,
-    to: Destinations<'_>,
-    wanted: Insertion,
-) -> Result<Exit, Failure> {
-    let mut reading = task.input.check()?;
-    let inputs = reading.survey(task.run, to)?;
-    let (filter, before) = Filter::open_or_create(&task.address, request, task.quiet)?;
-    let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session =
-        Session::begin(Counted::Unique, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let pipeline = pipeline(&session, reading);
+pub(crate) fn run(task: Task<'_>, request: &Request, wanted: Insertion) -> Result<Exit, Failure> {
+    let ready = task.preflight.check()?;
+    let (filter, before) = Filter::open_or_create(&task.address, request, ready.quiet)?;
+    let mut outputs = ready.open_outputs()?;
+    let session = ready.session(Counted::Unique)?;
+    let tee = ready.to.tee.is_some();
+    let pipeline = pipeline(&session, ready.reading);
     let mut dedup = Dedup {
-        work: Work::new(filter, session, task.quiet),
+        work: Work::new(filter, session, ready.quiet),
         wanted,
-        tee: to.tee.is_some(),
+        tee,
         items_before: before.items,
         fresh: Vec::new(),
         passed: HashSet::new(),

@@ -1,6 +1,6 @@
 //! What the server tells of a filter: CF.INFO of all its shards, together.
 
-use crate::stats::FilterFigures;
+use crate::terminal::figures::FilterFigures;
 use coua::window::{Clock, Window};
 use redis::{FromRedisValue, Value};
 

@@ -1,9 +1,9 @@
 //! How a run on a server ends before its time.
 
 use super::question::{Answer, FULL};
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::stats::text::grouped;
+use crate::record::block::Block;
+use crate::terminal::message::Failure;
+use crate::terminal::text::grouped;
 
 /// Whether all records were dealt with.
 #[derive(Debug, Default)]

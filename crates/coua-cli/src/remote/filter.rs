@@ -7,9 +7,9 @@ use super::order::Order;
 use super::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
 use super::request::Request;
 use super::shards::{Shards, key, slot};
-use crate::args::run::Quiet;
-use crate::message::Failure;
-use crate::session::Session;
+use crate::cli::run::Quiet;
+use crate::run::session::Session;
+use crate::terminal::message::Failure;
 use redis::{Cmd, Value};
 use std::mem;
 

@@ -3,11 +3,11 @@
 use super::Address;
 use super::description::Description;
 use super::filter::Filter;
-use crate::args::run::Quiet;
-use crate::args::window::window_text;
-use crate::message::Failure;
-use crate::stats::Table;
-use crate::stats::text::{grouped, known, percent, significant, size};
+use crate::cli::run::Quiet;
+use crate::cli::window::window_text;
+use crate::terminal::figures::Table;
+use crate::terminal::message::Failure;
+use crate::terminal::text::{grouped, known, percent, significant, size};
 use coua::window::{Clock, Window};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::wire::Wire;
-use crate::signals::Stop;
+use crate::terminal::signals::Stop;
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::io;

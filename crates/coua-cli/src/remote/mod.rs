@@ -38,15 +38,16 @@ mod wire;
 pub(crate) use address::Address;
 pub(crate) use request::{Request, refuse_options_of_files};
 
-use crate::args::input::{InputArgs, Reading};
-use crate::args::run::{Quiet, RunArgs};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::{self, Failure};
+use crate::cli::input::Reading;
+use crate::cli::run::Quiet;
 use crate::pipeline::Pipeline;
-use crate::session::Session;
-use crate::stats::text::grouped;
-use crate::stats::{Answers, FilterFigures};
+use crate::record::block::Block;
+use crate::run::preflight::Preflight;
+use crate::run::session::Session;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::{Answers, FilterFigures};
+use crate::terminal::message::{self, Failure};
+use crate::terminal::text::grouped;
 use coua::KeyHasher;
 use filter::{Asked, Filter};
 use question::{Answer, Keys, Question};
@@ -56,9 +57,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) address: Address,
-    pub(crate) input: &'a InputArgs,
-    pub(crate) run: &'a RunArgs,
-    pub(crate) quiet: Quiet,
+    pub(crate) preflight: Preflight<'a>,
 }
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The

@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::link::{Link, MOST_BYTES_OF_SLOTS, Node, Trouble};
-use crate::signals::Stop;
+use crate::terminal::signals::Stop;
 use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -3,8 +3,8 @@
 use super::Address;
 use super::filter::{Filter, order};
 use super::image;
-use crate::args::run::Quiet;
-use crate::message::Failure;
+use crate::cli::run::Quiet;
+use crate::terminal::message::Failure;
 use coua::window::Generations;
 use redis::Value;
 

@@ -4,31 +4,22 @@ use super::ending::Ending;
 use super::filter::Filter;
 use super::question::Question;
 use super::{MOST_ASKED, Task, Work, pipeline};
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::output::{Destinations, Outputs};
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer as Answering, Deliver, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
-use crate::stats::Answers;
+use crate::record::block::Block;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Answers;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::Insertion;
 
 /// `report` says which records to print, if any: those that were found, or the others.
-pub(crate) fn run(
-    task: &Task<'_>,
-    to: Destinations<'_>,
-    report: Option<bool>,
-) -> Result<Exit, Failure> {
-    let mut reading = task.input.check()?;
-    let inputs = reading.survey(task.run, to)?;
-    let (filter, _) = Filter::open(&task.address, task.quiet)?;
-    let mut outputs = Outputs::open(to, reading.opening(&inputs, &OwnFiles::default()))?;
-    let session =
-        Session::begin(Counted::Removed, task.run, task.quiet, reading.on_missing, &inputs)?;
-    let pipeline = pipeline(&session, reading);
-    let work = Work::new(filter, session, task.quiet);
+pub(crate) fn run(task: Task<'_>, report: Option<bool>) -> Result<Exit, Failure> {
+    let ready = task.preflight.check()?;
+    let (filter, _) = Filter::open(&task.address, ready.quiet)?;
+    let mut outputs = ready.open_outputs()?;
+    let session = ready.session(Counted::Removed)?;
+    let pipeline = pipeline(&session, ready.reading);
+    let work = Work::new(filter, session, ready.quiet);
     let mut remove = Remove { work, report, found: 0, not_found: 0, ending: Ending::Whole };
     let read = pipeline.run(&mut remove, &mut outputs);
     remove.work.session.end(read)?;

@@ -2,12 +2,12 @@
 
 use super::address::Address;
 use super::description::Description;
-use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::{FilterArgs, WhenFullName};
-use crate::args::secret::SecretArgs;
-use crate::args::window::{NowArgs, window_text};
-use crate::message::Failure;
-use crate::stats::text::significant;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::filter::{FilterArgs, WhenFullName};
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::{NowArgs, window_text};
+use crate::terminal::message::Failure;
+use crate::terminal::text::significant;
 use coua::window::{Clock, Window};
 
 /// Items that a shard has room for at first if nothing is said: it grows.

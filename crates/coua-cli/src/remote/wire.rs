@@ -8,7 +8,7 @@
 
 use super::address::Address;
 use super::link::Node;
-use crate::signals::Stop;
+use crate::terminal::signals::Stop;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! What there is to say about the runs that a filter remembers.
 
 use super::remembered::{Remembered, words};
-use crate::stats::Table;
-use crate::stats::text::{grouped, size};
+use crate::terminal::figures::Table;
+use crate::terminal::text::{counted, grouped, size};
 use coua_store::{Place, Role, Runs};
 use serde::Serialize;
 
@@ -71,8 +71,8 @@ impl RunInfo {
         table
             .row("ended runs", format!("{}, remembered for --resume", grouped(ended.len() as u64)));
         for run in ended.iter().take(MOST_FILES) {
-            let records = grouped(run.records);
-            table.row("", format!("{}, {records} records done", run.name));
+            let records = counted(run.records, "record");
+            table.row("", format!("{}, {records} done", run.name));
         }
         if ended.len() > MOST_FILES {
             table.row("", "and others (--json lists all)");
@@ -83,7 +83,7 @@ impl RunInfo {
         let name = self.command.as_ref();
         let name =
             name.map_or_else(|| "of a later version".to_owned(), |name| format!("coua {name}"));
-        table.row("unfinished run", format!("{name}, {} records done", grouped(self.records)));
+        table.row("unfinished run", format!("{name}, {} done", counted(self.records, "record")));
         for Position { file, offset, size: whole } in self.inputs.iter().take(MOST_FILES) {
             let of = whole.map_or_else(String::new, |whole| format!(" of {}", size(whole)));
             table.row("its input", format!("{file}, {}{of}", size(*offset)));

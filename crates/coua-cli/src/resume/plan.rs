@@ -2,8 +2,8 @@
 
 use super::job::{Found, Job};
 use super::remembered::{Files, Remembered, has_content};
-use crate::message::Failure;
 use crate::output::Destinations;
+use crate::terminal::message::Failure;
 use coua_store::Runs;
 use std::path::{Path, PathBuf};
 

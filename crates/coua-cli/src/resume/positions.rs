@@ -2,9 +2,9 @@
 //!
 //! The first records of each are done, so that all of them may have grown when the run is resumed.
 
-use crate::input::block::{Block, Ending};
-use crate::message::Failure;
 use crate::record::Format;
+use crate::record::block::{Block, Ending};
+use crate::terminal::message::Failure;
 use coua_store::Place;
 use std::path::PathBuf;
 

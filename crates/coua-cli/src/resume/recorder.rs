@@ -4,13 +4,13 @@ use super::Ending;
 use super::positions::Positions;
 use super::remembered::{Remembered, is_missing};
 use super::schedule::Schedule;
-use crate::filter_file::{Kept, Stage};
-use crate::input::block::Block;
 use crate::input::{self, Identity};
-use crate::memory::Memory;
-use crate::message::{self, Failure};
 use crate::output::Settled;
 use crate::record::Format;
+use crate::record::block::Block;
+use crate::target::file::{Kept, Stage};
+use crate::target::memory::Memory;
+use crate::terminal::message::{self, Failure};
 use coua_store::{Place, Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,15 @@ impl Recorder {
     /// The records of the block from `place` on are not done after all.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
         self.positions.take_back(block, place);
+    }
+
+    /// What to do about a full filter, to be said after what became of the records.
+    pub(crate) fn remedy_if_full(&self) -> &'static str {
+        if self.entry.as_ref().is_some_and(|entry| entry.lost.is_none()) {
+            "; make room (`coua remove`), then give the same command with --resume"
+        } else {
+            "; make room (`coua remove`), then give the records from that one on"
+        }
     }
 
     pub(crate) fn is_due(&self) -> bool {

@@ -1,8 +1,8 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use crate::message::{self, Failure};
-use crate::stats::text::grouped;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::text::{counted, grouped};
 use coua_store::{Moved, Place, Role, Run, Runs};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -119,10 +119,10 @@ impl<'a> Remembered<'a> {
         if !self.is_interrupted() {
             return None;
         }
-        let (run, records) = (self.name(), grouped(self.run.records));
+        let (run, records) = (self.name(), counted(self.run.records, "record"));
         if let Some(path) = outputs.iter().find(|path| self.has_written(path)) {
             let reason = format!(
-                "holds what an interrupted {run} found in {records} records, which the filter remembers: \
+                "holds what an interrupted {run} found in {records}, which the filter remembers: \
                  resume it by --resume, name another output, or discard it by --anew"
             );
             return Some(Failure::at(path.display(), reason));
@@ -130,7 +130,7 @@ impl<'a> Remembered<'a> {
         let is_same = files.is_some_and(|files| self.has_files(files)) && self.may_be(spec);
         (is_same && self.job.counts()).then(|| {
             let reason = format!(
-                "an interrupted {run} has done {records} records, which would count twice: resume it by \
+                "an interrupted {run} has done {records}, which would count twice: resume it by \
                  --resume, or discard it by --anew"
             );
             Failure::at(filter, reason)

@@ -201,7 +201,7 @@ fn verify_checks_each_file() {
     let mut bytes = folder.read("good");
     *bytes.last_mut().unwrap() ^= 1;
     folder.file("bad", bytes);
-    let intact = format!("{good}: intact, 1 items, snapshot ");
+    let intact = format!("{good}: intact, 1 item, snapshot ");
     let text = run(["verify", &good]).text();
     let end = ", 0 transactions of 0 B after it\n";
     assert!(text.starts_with(&intact) && text.ends_with(end), "{text}");

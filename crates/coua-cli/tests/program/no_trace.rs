@@ -3,55 +3,37 @@
 use crate::support::{Folder, shell};
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::SystemTime;
 
-/// All files of a folder, with what is in them.
-fn files(folder: &Folder) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = entries.map(|name| name.into_string().unwrap());
-    names.map(|name| (name.clone(), folder.read(&name))).collect()
+/// All files of a folder, with what is in them, and when that was written.
+fn files(folder: &Folder) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let state = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        let written = entry.metadata().unwrap().modified().unwrap();
+        (name.clone(), (folder.read(&name), written))
+    };
+    entries.map(state).collect()
 }
 
-#[test]
-fn nothing_is_made_or_changed_by_a_run_that_is_refused() {
+/// Inputs, an output of an earlier run, and filters with and without a window and a key.
+fn folder() -> Folder {
     let folder = Folder::new();
     folder.file("in", "id,url\n1,a\n");
     folder.file("out", "kept\n");
+    folder.file("key", [7; 16]);
     shell(folder.path(), "seq 10 | $COUA add there").good();
+    shell(folder.path(), "seq 10 | $COUA add coarse --hash-bits 24").good();
+    shell(folder.path(), "seq 10 | $COUA add aging --window 7d").good();
+    folder
+}
+
+/// Runs each command with each trouble, for which the exit code must be 2, before anything is done.
+fn refused(commands: &[&str], troubles: &[&str]) {
+    let folder = folder();
     let before = files(&folder);
-    for command in [
-        "dedup --filter new -o out",
-        "dedup --filter new -o made --tee-dups out",
-        "dedup --filter there -o made",
-        "dedup -o made",
-        "dedup --filter new",
-        "add new",
-        "add there",
-        "add --unique new",
-        "remove there",
-        "remove there --report found -o made",
-        "remove there --report found",
-        "check there",
-        "check -v there",
-        "count there",
-    ] {
-        for trouble in [
-            "in missing",
-            "in .",
-            "--csv typo in",
-            "--csv typo <in",
-            "-k 0 in",
-            "--json id in",
-            "--regex '(' in",
-            "--stats in 2>&-",
-            "<&-",
-            "in >&- # where it is written to",
-        ] {
-            if trouble.contains(">&- #") && (command.contains("-o") || command.starts_with("add")) {
-                continue;
-            }
-            if trouble.contains(">&- #") && command == "remove there" {
-                continue;
-            }
+    for command in commands {
+        for trouble in troubles {
             let run = shell(folder.path(), &format!("$COUA {command} {trouble}"));
             assert_eq!(run.code, Some(2), "{command} {trouble}: {}", run.stderr);
             assert_eq!(run.stdout, b"", "{command} {trouble}");
@@ -60,14 +42,161 @@ fn nothing_is_made_or_changed_by_a_run_that_is_refused() {
     }
 }
 
-/// An output that cannot be made is found before a filter is.
+/// Commands that read records, and make or change a filter.
+const MAKE: &[&str] = &[
+    "dedup --filter new -o made",
+    "dedup --filter new -o out",
+    "dedup --filter new -o made --tee-dups out",
+    "dedup --filter new",
+    "dedup --filter there -o made",
+    "dedup -o made",
+    "dedup -o out",
+    "dedup --filter aging -o made",
+    "dedup --filter new --window 7d -o made",
+    "dedup --filter new --window-items 100 -o made",
+    "add new",
+    "add there",
+    "add aging",
+    "add --unique new",
+    "add --window 7d new",
+    "add --window-items 100 new",
+];
+
+/// Commands that read records, and take a filter as it is.
+const ASK: &[&str] = &[
+    "remove there",
+    "remove there --report found -o made",
+    "remove there --report found -o out",
+    "remove aging --report not-found",
+    "check there",
+    "check -v aging",
+    "check -c there",
+    "count there",
+    "count aging",
+];
+
+/// Commands on whole filters.
+const WHOLE: &[&str] = &[
+    "merge -o new there",
+    "merge -o there there coarse",
+    "convert -o new --hash-bits 20 there",
+    "convert -o there --layout overlapping there",
+    "compact there",
+    "compact aging",
+];
+
+/// Those of all of them that print.
+const PRINT: &[&str] = &[
+    "dedup --filter new in",
+    "dedup --filter there in",
+    "dedup --filter new --window 7d in",
+    "dedup in",
+    "dedup --filter new -o made --tee-dups - in",
+    "remove there --report found in",
+    "check there in",
+    "check -c there in",
+    "count there in",
+    "compact there",
+    "verify there",
+    "info there",
+    "info --json aging",
+];
+
 #[test]
-fn no_filter_is_made_for_an_output_that_cannot_be() {
-    let folder = Folder::new();
-    folder.file("in", "a\n");
-    for output in ["no/such/out", ".", "in"] {
-        let run = shell(folder.path(), &format!("$COUA dedup --filter new -o {output} in"));
-        assert_eq!(run.code, Some(2), "{output}: {}", run.stderr);
-        assert_eq!(files(&folder).into_keys().collect::<Vec<_>>(), ["in"], "{output}");
+fn of_inputs() {
+    let troubles = [
+        "in missing",
+        "missing",
+        "in .",
+        "<&-",
+        "--stats in 2>&-",
+        "--stats=json in 2>&-",
+        "--key-file missing in",
+        "--key-file out in",
+        "--key-file . in",
+    ];
+    refused(&[MAKE, ASK].concat(), &troubles);
+}
+
+#[test]
+fn of_keys() {
+    let troubles = [
+        "--csv typo in",
+        "--csv typo <in",
+        "-k 0 in",
+        "-k x in",
+        "--json id in",
+        "--regex '(' in",
+        "-t , in",
+        "--csv 1 --json /a in",
+        "--shard 3/2 in",
+        "--delimiter '' in",
+        "--no-such-option in",
+        "-j 0 in",
+    ];
+    refused(&[MAKE, ASK].concat(), &troubles);
+}
+
+#[test]
+fn of_options_about_the_filter() {
+    let troubles = [
+        "--hash-bits 99 in",
+        "--rate 2 in",
+        "--rate 0.1 in",
+        "--slots-per-bucket 3 in",
+        "--window 7d --window-items 5 in",
+        "--generations 0 in",
+        "--generations 3 in",
+        "--time-field x in",
+        "--now yesterday in",
+    ];
+    let without_window =
+        |command: &&&str| !command.contains("aging") && !command.contains("window");
+    let windowless: Vec<&str> = MAKE.iter().filter(without_window).copied().collect();
+    refused(&windowless, &troubles);
+    refused(&windowless, &["--now 5 in"]);
+    let others =
+        ["--window 7d", "--window-items 5", "--seed 4", "--hash-bits 20", "--key-file key"];
+    refused(&["dedup --filter there -o made in", "add there in"], &others);
+    refused(ASK, &["--key-file key in", "--window 7d in", "--no-such-option in"]);
+}
+
+#[test]
+fn of_outputs() {
+    for output in ["no/such/out", ".", "in", "key"] {
+        let filters = ["dedup --filter new", "dedup --filter there", "dedup"];
+        refused(&filters, &[&format!("-o {output} --key-file key in")]);
     }
+    for output in ["no/such/out", ".", "in", "there"] {
+        refused(&["remove there --report found"], &[&format!("-o {output} in")]);
+        let tee = format!("-o made --tee-dups {output} in");
+        refused(&["dedup --filter there"], &[&format!("-o {output} in"), &tee]);
+    }
+    refused(&["dedup --filter new"], &["-o new in", "--window 7d -o new in", "-o ./new in"]);
+    refused(&["dedup --filter new", "dedup"], &["--tee-dups - in", "-o made --tee-dups made in"]);
+    refused(&["dedup --filter new", "dedup --filter there"], &["--resume -o made", "--resume in"]);
+    refused(PRINT, &[">&-"]);
+}
+
+#[test]
+fn of_filters() {
+    let records = ["add", "dedup -o made --filter", "remove", "check", "check -c", "count"];
+    refused(&records, &[". in", "in out", "no/such/filter in", "- in", "/dev/null in"]);
+    refused(&["remove", "check", "check -c", "count"], &["missing in"]);
+    refused(&["add", "remove", "dedup -o made --filter"], &["there there", "in in"]);
+    refused(
+        &["verify", "info", "compact", "merge -o new", "convert -o new --hash-bits 20"],
+        &["missing", ".", "in", "no/such/filter", "/dev/null"],
+    );
+    refused(WHOLE, &["--key-file missing", "--key-file out", "--key-file key", "--no-such-option"]);
+    for output in [".", "in", "no/such/filter", "-", "/dev/null"] {
+        refused(&["merge there", "convert --hash-bits 20 there"], &[&format!("-o {output}")]);
+    }
+    refused(&["merge -o new there"], &["missing", "in", "coarse", "aging", "."]);
+    refused(&["merge -o there there"], &["missing", "in", "coarse", "aging", "."]);
+    refused(
+        &["convert -o new"],
+        &["--hash-bits 99 there", "--hash-bits 20 aging", "--rate 9 there"],
+    );
+    refused(&["compact", "compact -q"], &["there --now 5", "missing"]);
 }

@@ -163,7 +163,7 @@ fn only_filters_and_empty_files_are_replaced() {
     }
     // Before the filters are read, which may take a while.
     let message = format!("coua: {}: not a Coua filter\n", path("table"));
-    run_in(&folder, &["merge", "-o", "table", "missing"]).failed(2, &message);
+    run_in(&folder, &["merge", "-o", "table", "input"]).failed(2, &message);
     folder.file("empty", "");
     run_in(&folder, &["merge", "-o", "empty", "other"]).good();
     assert!(folder.read("empty") == folder.read("other"));

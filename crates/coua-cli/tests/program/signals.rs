@@ -130,7 +130,7 @@ fn usr1_prints_a_line_about_the_progress() {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     for _ in 0..3 {
         let line = progress(&child, &mut stderr);
-        assert!(line.starts_with("coua: 1 records, 1 unique, "), "{line}");
+        assert!(line.starts_with("coua: 1 record, 1 unique, "), "{line}");
     }
     drop(stdin);
     assert!(wait(&mut child).success());
@@ -161,7 +161,7 @@ fn each_command_has_its_own_word_for_what_it_counts() {
                 line.clear();
                 stderr.read_line(&mut line).unwrap();
             }
-            line.starts_with("coua: 1 records, ")
+            line.starts_with("coua: 1 record, ")
         });
         assert!(line.contains(counted), "{args:?}: {line}");
         drop(stdin);

@@ -71,7 +71,7 @@ fn signals_that_go_on_cost_nothing(kind: Kind) {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     for _ in 0..3 {
         let line = progress(&child, &mut stderr);
-        assert!(line.starts_with("coua: 1 records, "), "{line}");
+        assert!(line.starts_with("coua: 1 record, "), "{line}");
     }
     send(&child, Signal::STOP);
     thread::sleep(Duration::from_secs(6));

@@ -1,42 +1,31 @@
-//! Bloom filters of other crates: no removal.
+//! Bloom filters: no removal.
 
 use coua::KeyHasher;
 use coua::sizing::bloom::BlockedBloomPlan;
-use fastbloom::AtomicBloomFilter;
-use growable_bloom_filter::GrowableBloom;
 
-use super::TOO_MANY;
-use super::calls::{Calls, calls, shared_calls};
-use crate::contestant::{Entry, Made};
+use super::calls::{Calls, calls};
+use crate::contestant::{Entry, Made, Plan};
 use crate::keys::Key;
-
-/// Where growing filters start.
-const SMALL: u64 = 1024;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     vec![
-        Entry::new("fastbloom", "SipHash", 8.0).fixed(|plan| {
-            let builder = fastbloom::BloomFilter::with_false_pos(plan.rate);
-            Ok(Calls::boxed(builder.expected_items(plan.items as usize)))
-        }),
-        Entry::new("fastbloom, atomic", "SipHash, threads", 8.0).fixed(|plan| {
-            let builder = AtomicBloomFilter::with_false_pos(plan.rate);
-            Ok(Calls::boxed(builder.expected_items(plan.items as usize)))
-        }),
-        Entry::new("growable-bloom-filter", "xxh3, a chain when it grows", 16.0)
-            .up_to(TOO_MANY)
-            .fixed(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, plan.items as usize))))
-            .growing(|plan| Ok(Calls::boxed(GrowableBloom::new(plan.rate, SMALL as usize)))),
-        Entry::new("sbbf-rs-safe", "split blocks, AVX2; keys hashed by xxh3 outside", 16.0)
-            .fixed(|plan| split_blocks(plan.items, plan.rate)),
+        Entry {
+            name: "fastbloom",
+            make: |plan| {
+                let builder = fastbloom::BloomFilter::with_false_pos(plan.rate);
+                Ok(Calls::boxed(builder.expected_items(plan.items as usize)))
+            },
+        },
+        Entry { name: "sbbf-rs-safe", make: split_blocks },
     ]
 }
 
 /// As many whole bits a key as Coua's formula asks for.
-fn split_blocks<K: Key>(items: u64, rate: f64) -> Made<K> {
-    let plan = BlockedBloomPlan::for_rate(items, rate).map_err(|error| error.to_string())?;
-    let bits = (plan.bytes() as f64 * 8.0 / items as f64).ceil() as usize;
-    Ok(Calls::boxed(sbbf_rs_safe::Filter::new(bits, items as usize)))
+fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
+    let sized = BlockedBloomPlan::for_rate(plan.items, plan.rate);
+    let bytes = sized.map_err(|error| error.to_string())?.bytes();
+    let bits = (bytes as f64 * 8.0 / plan.items as f64).ceil() as usize;
+    Ok(Calls::boxed(sbbf_rs_safe::Filter::new(bits, plan.items as usize)))
 }
 
 calls!(fastbloom::BloomFilter, filter, key;
@@ -47,31 +36,11 @@ calls!(fastbloom::BloomFilter, filter, key;
     has => filter.contains(key),
 );
 
-calls!(AtomicBloomFilter, filter, key;
-    add => {
-        Self::insert(filter, key);
-        true
-    },
-    has => filter.contains(key),
-    shared => true,
-);
-shared_calls!(AtomicBloomFilter, filter, key; {
-    Self::insert(filter, key);
-    true
-});
-
-calls!(GrowableBloom, filter, key;
-    add => {
-        filter.insert(key);
-        true
-    },
-    has => filter.contains(key),
-);
-
+// It takes hashes: those of XXH3.
 calls!(sbbf_rs_safe::Filter, filter, key;
     add => {
-        filter.insert_hash(key.hashed(KeyHasher::default()).to_u64());
+        filter.insert_hash(KeyHasher::default().hash(key).to_u64());
         true
     },
-    has => filter.contains_hash(key.hashed(KeyHasher::default()).to_u64()),
+    has => filter.contains_hash(KeyHasher::default().hash(key).to_u64()),
 );

@@ -1,54 +1,34 @@
-//! Static filters, built once from all keys: no later insert, no removal.
+//! A static filter, built once from all keys: no later insert, no removal.
 
 use coua::KeyHasher;
-use xorf::{BinaryFuse8, BinaryFuse16, BinaryFuse32, Filter};
+use xorf::{BinaryFuse16, Filter};
 
-use crate::contestant::{Contestant, Entry, Plan};
+use crate::contestant::{Contestant, Entry};
 use crate::keys::Key;
 
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
-    vec![
-        Entry::new(
-            "xorf binary fuse",
-            "8, 16 or 32 bits, static; keys hashed by xxh3 outside",
-            40.0,
-        )
-        .fixed(|plan| Ok(boxed(plan))),
-    ]
+    vec![Entry { name: "xorf binary fuse", make: |_| Ok(Box::new(Fuse::default())) }]
 }
 
-fn boxed<K: Key>(plan: Plan) -> Box<dyn Contestant<K>> {
-    // A static filter answers wrongly with probability 2^-width.
-    match -plan.rate.log2() {
-        ..=8.0 => Box::new(Fuse::<BinaryFuse8>::new(plan)),
-        ..=16.0 => Box::new(Fuse::<BinaryFuse16>::new(plan)),
-        _ => Box::new(Fuse::<BinaryFuse32>::new(plan)),
-    }
-}
-
-struct Fuse<F> {
+/// It takes hashes: those of XXH3.
+#[derive(Default)]
+struct Fuse {
     hashes: Vec<u64>,
-    filter: Option<F>,
+    filter: Option<BinaryFuse16>,
 }
 
-impl<F> Fuse<F> {
-    fn new(plan: Plan) -> Self {
-        Self { hashes: Vec::with_capacity(plan.items as usize), filter: None }
-    }
+fn hash(key: &impl Key) -> u64 {
+    KeyHasher::default().hash(key).to_u64()
 }
 
-impl<K: Key, F> Contestant<K> for Fuse<F>
-where
-    F: Filter<u64> + for<'a> TryFrom<&'a Vec<u64>> + Send + Sync,
-{
+impl<K: Key> Contestant<K> for Fuse {
     fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
-        let hasher = KeyHasher::default();
-        self.hashes.extend(keys.iter().map(|key| key.hashed(hasher).to_u64()));
+        self.hashes.extend(keys.iter().map(hash));
     }
 
     fn seal(&mut self) {
         // Without a filter every key counts as lost, which the table shows.
-        self.filter = F::try_from(&self.hashes).ok();
+        self.filter = BinaryFuse16::try_from(&self.hashes).ok();
         self.hashes = Vec::new();
     }
 
@@ -56,7 +36,6 @@ where
         let Some(filter) = &self.filter else {
             return 0;
         };
-        let hasher = KeyHasher::default();
-        keys.iter().map(|key| u64::from(filter.contains(&key.hashed(hasher).to_u64()))).sum()
+        keys.iter().map(|key| u64::from(filter.contains(&hash(key)))).sum()
     }
 }

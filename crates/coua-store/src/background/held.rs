@@ -1,4 +1,4 @@
-//! Background work that is done when the test says so.
+//! Background work that waits for the test.
 
 use std::io;
 use std::mem;
@@ -44,7 +44,7 @@ impl Held {
         count
     }
 
-    /// How many works were done, and not stopped before they began.
+    /// How many tasks were done, and not stopped before they began.
     pub(crate) fn done(&self) -> usize {
         self.done.load(Ordering::SeqCst)
     }

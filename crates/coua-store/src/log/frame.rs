@@ -10,7 +10,7 @@ pub(super) const MAGIC: [u8; 4] = *b"FRAM";
 const END_MAGIC: [u8; 8] = *b"FRAM-END";
 pub(crate) const HEAD_BYTES: u64 = 48;
 pub(crate) const END_BYTES: u64 = 8;
-/// Writers cut their changes into much smaller pieces.
+/// Writers divide their changes into much smaller pieces.
 pub(crate) const MOST_PAYLOAD: u64 = 64 << 20;
 
 /// What a frame is for.
@@ -20,8 +20,7 @@ pub(crate) enum Kind {
     Changes,
     /// Commits the frames before it.
     Commit,
-    /// In journals of the two-file form alone: a commit if the snapshot that it names has replaced the
-    /// journal's.
+    /// Only in journals of the two-file form: a commit if the snapshot that it names has replaced the journal's.
     Checkpoint,
     /// Changes of the runs that the filter remembers, valid once they are committed.
     Runs,
@@ -92,7 +91,7 @@ impl Head {
         sum
     }
 
-    /// None if these are not the bytes of a head.
+    /// None if these bytes are no head.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Damage>> {
         let (covered, sum) = bytes.get(..HEAD_BYTES as usize)?.split_at(HEAD_BYTES as usize - 8);
         let sum = Fields::new(sum).u64()?;
@@ -119,7 +118,7 @@ impl Head {
         Some(Ok(head))
     }
 
-    /// The payload, if it and the mark at the end, which `rest` is, are what the head says.
+    /// The payload, if it and the mark at the end (`rest`) match the head.
     pub(crate) fn payload<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, end) = rest.split_at_checked(self.payload_bytes as usize)?;
         (end == END_MAGIC && xxh3_64(payload) == self.payload_sum).then_some(payload)
@@ -139,7 +138,7 @@ impl Members {
         put_u64(&mut self.heads, head);
     }
 
-    /// The payload of the frame that commits those so far. What follows is another transaction.
+    /// The payload of the frame that commits the frames so far. Another transaction follows.
     pub(crate) fn commit(&mut self) -> [u8; 8] {
         let sum = xxh3_64(&self.heads);
         self.clear();

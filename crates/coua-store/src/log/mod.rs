@@ -10,7 +10,7 @@ mod torn;
 mod write;
 
 pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
-pub(crate) use scan::{Contents, Frame, Scan};
+pub(crate) use scan::{Checked, Contents, Frame, Scan};
 pub use source::Source;
 pub(crate) use write::{Log, Target, Transaction};
 

@@ -18,6 +18,21 @@ pub(crate) struct Scan<'a> {
     bytes: u64,
 }
 
+/// How far a log was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    pub(crate) at: Mark,
+    committed: Mark,
+    transactions: u64,
+}
+
+impl Checked {
+    /// Nothing yet.
+    pub(crate) fn nothing(base: Base) -> Self {
+        Self { at: base.first(), committed: base.first(), transactions: 0 }
+    }
+}
+
 /// What a log holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
@@ -28,7 +43,7 @@ pub(crate) struct Contents {
     pub(crate) uncommitted: u64,
 }
 
-/// A frame that stands at an offset.
+/// A frame at an offset.
 pub(crate) struct Frame<'a> {
     pub(crate) kind: Kind,
     pub(crate) begin: Mark,
@@ -38,7 +53,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) head: u64,
 }
 
-/// What stands at an offset.
+/// What is found at an offset.
 enum Found {
     Frame(Head, Vec<u8>),
     /// The file ends here, or within a frame.
@@ -56,23 +71,32 @@ impl<'a> Scan<'a> {
         Ok(Self { file, path, base, bytes })
     }
 
-    /// Checks every frame up to the last one that is whole, and shows each to `each`.
+    /// Checks every frame up to the last complete one, and calls `each` with each.
     pub(crate) fn contents(
         &self,
+        each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
+    ) -> Result<Contents, StoreError> {
+        self.rest(&mut Checked::nothing(self.base), each)
+    }
+
+    /// As [`contents`](Self::contents), from where an error of reading has ended it.
+    pub(crate) fn rest(
+        &self,
+        checked: &mut Checked,
         mut each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
     ) -> Result<Contents, StoreError> {
-        let mut at = self.base.first();
-        let (mut committed, mut transactions) = (at, 0);
         loop {
+            let at = checked.at;
             match self.frame_at(at)? {
                 Found::Frame(head, payload) => {
                     let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
                     let (kind, sum) = (head.kind, head.sum);
                     let frame = Frame { kind, begin: at, end, payload: &payload, head: sum };
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
-                    at = end;
+                    checked.at = end;
                     if kind.commits() {
-                        (committed, transactions) = (at, transactions + 1);
+                        checked.committed = end;
+                        checked.transactions += 1;
                     }
                 }
                 Found::End => break,
@@ -85,10 +109,11 @@ impl<'a> Scan<'a> {
                 }
             }
         }
+        let Checked { committed, transactions, .. } = *checked;
         Ok(Contents { committed, transactions, uncommitted: self.bytes - committed.at })
     }
 
-    /// Shows every frame between two places to `each`. Returns where the last one ends.
+    /// Calls `each` with every frame between two places. Returns where the last one ends.
     pub(crate) fn frames(
         &self,
         from: Mark,
@@ -104,7 +129,7 @@ impl<'a> Scan<'a> {
                     each(&Frame { kind, begin: at, end, payload: &payload, head: sum })?;
                     at = end;
                 }
-                // It was there a moment ago.
+                // It was complete a moment ago.
                 Found::End => return Err(self.damaged(at.at, Damage::Checksum)),
                 Found::Not(what) => return Err(self.damaged(at.at, what)),
             }

@@ -1,10 +1,10 @@
-//! Where bytes come from that are read at offsets: a file, or a part of one that is elsewhere.
+//! Sources of bytes that are read at offsets: a file, or a part of one that is elsewhere.
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// A file, or what stands for one, which is read at offsets.
+/// A file or its substitute, read at offsets.
 pub trait Source: Debug {
     /// Its length in bytes.
     ///
@@ -13,7 +13,7 @@ pub trait Source: Debug {
     /// Those of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Fills the buffer with the bytes from an offset on, as far as there are some, and says how many.
+    /// Fills the buffer with the bytes from an offset on, as far as they exist, and returns how many.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Whether bytes that are no frame are the end of an interrupted write, or damage.
 //!
 //! A crash in the middle of a write leaves a file that ends too early, or, after a power cut, sectors
-//! that were never written and read as zeros; and all that within the last transaction, because the
-//! one before was on the disk before it began. Anything else was damaged.
+//! that were never written and read as zeros; and only within the last transaction, because the previous
+//! one was synced before it began. Anything else is damage.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
-/// Bytes looked at together.
+/// Bytes that are read at a time.
 const STEP: usize = 1 << 20;
 
 /// Whether all from `begin` to the end of the file may be an interrupted write.
@@ -32,15 +32,18 @@ pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<boo
         let step = if bytes.len() > STEP { STEP - beyond } else { bytes.len() };
         looks.at_heads(&bytes, step, at);
         looks.at_sectors(&bytes[..step], at);
+        if looks.goes_on {
+            return Ok(false);
+        }
         at += step as u64;
     }
-    Ok(looks.lost && !looks.goes_on)
+    Ok(looks.lost)
 }
 
 struct Looks {
     /// Where the first commit ends.
     committed: Option<u64>,
-    /// A frame stands behind it: another transaction.
+    /// A frame follows it: another transaction.
     goes_on: bool,
     /// A sector was never written.
     lost: bool,

@@ -8,7 +8,7 @@ use super::request::Request;
 use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 use crate::value::{Creates, Kind, Value};
 use coua_redisbloom::{Limits, PeerBloom};
 

@@ -19,7 +19,7 @@ use super::table::{VALUE_BYTES, allocated_for, refusal_of};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::Charge;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 
 /// What is larger is given back to the system outside of the command that forgets it.
 const LARGE: usize = 1 << 20;

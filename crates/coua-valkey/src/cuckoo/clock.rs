@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::CuckooValue;
+use super::value::CuckooValue;
 use crate::server::{Call, Key, Word};
 
 /// The command that tells a filter its time.

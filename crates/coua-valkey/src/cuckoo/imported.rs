@@ -2,7 +2,7 @@
 
 use super::inserts::Copies;
 use crate::refusal::Refusal;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Inserts items in order, and tells what became of each.

@@ -4,7 +4,7 @@ use coua::window::{Generations, When};
 use coua::{CuckooFilter, Full, Insertion, KeyHash};
 
 use crate::refusal::Refusal;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 
 /// Which items an insert takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ mod aging;
 mod blueprint;
 mod clock;
 pub(crate) mod commands;
+mod creation;
 mod few;
 mod figures;
 mod image;

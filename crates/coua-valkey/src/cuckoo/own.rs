@@ -15,7 +15,7 @@ use super::table::{Table, VALUE_BYTES};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 
 /// A filter of this module.
 pub(crate) struct OwnCuckoo {

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::cuckoo::inserts::Copies;
     use crate::cuckoo::own::OwnCuckoo;
-    use crate::value::insertion::Outcome;
+    use crate::value::outcome::Outcome;
 
     const SEED: [u8; 16] = *b"sixteen letters!";
 

@@ -9,7 +9,7 @@ use super::inserts::{Copies, insert_all};
 use crate::refusal::Refusal;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::Charge;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 104;

@@ -7,7 +7,7 @@ use super::own::OwnCuckoo;
 use crate::cuckoo::request::Request;
 use crate::refusal::Refusal;
 use crate::value::OwnFilter as _;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 
 fn filter(words: &[&[u8]]) -> OwnCuckoo {
     OwnCuckoo::of(Request::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()

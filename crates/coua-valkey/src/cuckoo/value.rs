@@ -2,16 +2,13 @@
 
 use std::ffi::CStr;
 
-use super::clock;
 use super::imported;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
-use super::request::Request;
-use crate::parse::Options;
 use crate::refusal::Refusal;
-use crate::server::{Call, Key, TypeSlot};
-use crate::value::insertion::Outcome;
-use crate::value::{Creates, Kind, Value};
+use crate::server::TypeSlot;
+use crate::value::outcome::Outcome;
+use crate::value::{Kind, Value};
 use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Cuckoo filters.
@@ -27,39 +24,6 @@ impl Kind for Cuckoo {
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
-    }
-}
-
-impl Creates for Cuckoo {
-    type Request = Request;
-    const OPTIONS: &'static [&'static str] = &["CAPACITY", "ERROR", "HASHBITS", "SEED"];
-    const RESERVE: &'static CStr = c"cf.reserve";
-    const CREATED: &'static CStr = c"cuckoo.reserve";
-
-    fn take(
-        request: &mut Request,
-        option: &'static str,
-        options: &mut Options<'_>,
-    ) -> Result<(), Refusal> {
-        request.take(option, options)
-    }
-
-    fn tell_time(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
-        clock::tell_time(call, key);
-    }
-
-    fn check(request: &Request) -> Result<(), Refusal> {
-        request.complete([0; 16]).map(drop)
-    }
-
-    fn build(
-        request: &Request,
-        random: [u8; 16],
-        _limit: Option<u64>,
-    ) -> Result<(OwnCuckoo, Vec<String>), Refusal> {
-        let blueprint = request.complete(random)?;
-        let words = blueprint.words();
-        Ok((OwnCuckoo::of(blueprint)?, words))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-use super::{Kind, OwnFilter as _, Value};
+use super::filter::{Kind, OwnFilter as _};
+use super::held::Value;
 use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;

@@ -2,7 +2,7 @@
 // node library.mjs COUA_JS COUA_WASM SNAPSHOTS
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -113,3 +113,59 @@ for (let at = 0; at < saved.length; at += 61) {
 small.free();
 assert.throws(() => small.has("a"), /freed/);
 console.log("errors are errors");
+
+/** The module with a limit of memory, in pages of 64 KiB. */
+function limited(wasm, pages) {
+  const leb = (n) => (n < 128 ? [n] : [(n & 127) | 128, ...leb(n >>> 7)]);
+  const read = (at) => (wasm[at] & 128 ? (wasm[at] & 127) + 128 * read(at + 1) : wasm[at]);
+  const MEMORY = 5;
+  let at = 8;
+  while (wasm[at] !== MEMORY) at += 1 + leb(read(at + 1)).length + read(at + 1);
+  const body = at + 1 + leb(read(at + 1)).length;
+  const memory = [1, 1, ...leb(read(body + 2)), ...leb(pages)];
+  return Buffer.concat([wasm.subarray(0, at), Buffer.from([MEMORY, ...leb(memory.length), ...memory]), wasm.subarray(body + read(at + 1))]);
+}
+await initialize(limited(readFileSync(module), 1024));
+
+/** A log that is larger than memory is read slice by slice. */
+const path = join(snapshots, "long.coua");
+const opened = openSync(path);
+const long = new FilterFile(statSync(path).size, (offset, length) => {
+  const slice = Buffer.alloc(length);
+  return slice.subarray(0, readSync(opened, slice, 0, length, offset));
+});
+const { bytes: whole, snapshotBytes } = await long.open();
+assert.ok(whole - snapshotBytes > 64 << 20);
+let told = 0;
+const log = await long.log(() => (told += 1));
+assert.deepEqual([log.inserted, log.removed, log.transactions, log.uncommitted], [9_000_000, 1, 10, 0]);
+assert.ok(told > 5);
+assert.deepEqual(await long.logged(0, "key-7"), { inserted: 1, removed: 1 });
+assert.deepEqual(await long.logged(0, "key-8"), { inserted: 1, removed: 0 });
+assert.deepEqual(await long.logged(0, "stranger"), { inserted: 0, removed: 0 });
+closeSync(opened);
+long.free();
+console.log(`a log of ${whole - snapshotBytes} bytes is read in 64 MiB of memory`);
+
+/** Memory that is refused is an error, at once and each time, and nothing is lost. */
+const growing = new CuckooFilter();
+let items = 0;
+try {
+  for (; items < 50_000_000; items += 1) growing.addCopy(`item-${items}`);
+} catch (error) {
+  assert.match(error.message, /memory/);
+}
+const begin = performance.now();
+for (let n = 0; n < 20_000; n += 1) {
+  try {
+    growing.addCopy(`more-${n}`);
+    items += 1;
+  } catch (error) {
+    assert.match(error.message, /memory/);
+  }
+}
+const each = ((performance.now() - begin) / 20_000) * 1000;
+assert.ok(each < 40, `${each} us for each item that finds no memory`);
+assert.equal(growing.size, items);
+for (let n = 0; n < 100_000; n += 1) assert.ok(growing.has(`item-${n}`));
+console.log(`${items} items, then no memory: ${each.toFixed(1)} us for each more`);

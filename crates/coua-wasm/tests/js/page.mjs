@@ -48,29 +48,37 @@ async function throughout(page) {
   await page.waitForFunction(() => /(at most|最多) 0\.10 %/.test(document.querySelector("#grow").textContent) && document.querySelectorAll("#grow circle").length === 2);
 }
 
+/** One page, whose width, language and colors change: what it measures is measured once. */
 async function everyLook() {
+  const page = await opened(address, { locale: "en-US", reducedMotion: "reduce" });
+  await throughout(page);
+  await page.locator("#look .drop button").first().click();
+  await page.evaluate(axe);
   for (const width of [1280, 390]) {
-    for (const colorScheme of ["light", "dark"]) {
-      for (const language of ["en", "zh"]) {
-        const name = `${language}-${colorScheme}-${width}`;
-        const page = await opened(`${address}#lang=${language}`, { viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
-        await throughout(page);
-        await page.locator("#look .drop button").first().click();
-        await page.waitForSelector("#look canvas");
-        await page.locator("#look input[type=text] + *, #look .controls button").last().click();
-        await page.waitForSelector("#look .table.wide");
-        for (const part of PARTS) await page.locator(`#${part}`).screenshot({ path: join(folder, "pictures", `${part}-${name}.png`) });
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: nothing is wider than the screen`);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => globalThis.axe.run());
-        const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-        assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
-        const proof = await closed(page);
-        assert.match(proof, language === "en" ? /Wrong “no”: 0\./ : /误报“无”：0。/, name);
-        console.log(`${name}: fine`);
+    await page.setViewportSize({ width, height: 900 });
+    for (const language of ["zh", "en"]) {
+      await page.locator("#language").click();
+      await page.waitForSelector("#look canvas");
+      await page.locator("#look .controls button").last().click();
+      await page.waitForSelector("#look .table.wide");
+      await throughout(page);
+      for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await inspected(page, `${language}-${colorScheme}-${width}`);
       }
     }
   }
+  assert.match(await closed(page), /Wrong “no”: 0\./);
+}
+
+/** Takes pictures, and looks for what keeps somebody from using the page. */
+async function inspected(page, name) {
+  for (const part of PARTS) await page.locator(`#${part}`).screenshot({ path: join(folder, "pictures", `${part}-${name}.png`) });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: nothing is wider than the screen`);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
+  console.log(`${name}: fine`);
 }
 
 async function everyPart() {
@@ -96,7 +104,8 @@ async function everyPart() {
   assert.equal(await page.locator("#evict .slot.new").count(), 1);
   // The picture of the documents: docs/explore.png.
   const box = await page.locator("#evict").boundingBox();
-  const clip = { x: box.x - 8, y: box.y + await page.evaluate(() => scrollY) + 8, width: box.width + 16, height: 560 };
+  const table = await page.locator("#evict .table").boundingBox();
+  const clip = { x: box.x - 8, y: box.y + await page.evaluate(() => scrollY) + 8, width: box.width + 16, height: table.y + table.height - box.y };
   await page.screenshot({ path: join(folder, "pictures", "explore.png"), fullPage: true, clip });
   const lost = await page.locator("#evict tbody tr").last().locator("td").allTextContents();
   assert.ok(lost[0] === "0" && Number(lost[1]) > 0, `lost: ${lost}`);
@@ -140,16 +149,39 @@ async function everyPart() {
   console.log("every part does what it says");
 }
 
-/** What the real program's files show, chosen by hand and served by `coua explore`. */
+const shows = (page, text) => page.waitForFunction((wanted) => document.querySelector("#look").textContent.includes(wanted), text);
+
+/** What the real program's files show, chosen by hand. */
 async function files() {
   const page = await opened(address, { locale: "en-US" });
-  await page.setInputFiles("#look input[type=file]", join(folder, "log.coua"));
-  await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits: 1 inserted, 0 removed"));
-  assert.match(await textOf(page, "look"), /ended after 1 records; .*lines\.txt: 8 bytes done/);
-  await page.locator("#look input[type=text]").fill("kestrel");
-  await click(page, "look", "Look it up");
-  await page.waitForFunction(() => document.querySelector("#look").textContent.includes("The log adds 1 and removes 0: 1 now."));
-  await page.setInputFiles("#look input[type=file]", join(folder, "large.coua"));
+  const choose = (name) => page.setInputFiles("#look input[type=file]", join(folder, name));
+  const lookUp = async (key) => {
+    await page.locator("#look input[type=text]").fill(key);
+    await click(page, "look", "Look it up");
+  };
+  await choose("log.coua");
+  await shows(page, "1 commits: 1 inserted, 0 removed");
+  assert.match(await textOf(page, "look"), /ended after 1 records; .*lines\.txt: 8 bytes read/);
+  await lookUp("kestrel");
+  await shows(page, "The log adds 1 and removes 0: 1 now.");
+  // A run that stopped where the filter was full.
+  await choose("interrupted.coua");
+  await shows(page, "interrupted after 500 records");
+  assert.match(await textOf(page, "look"), /thousand\.txt: 3\.8 KiB read/);
+  // A filter that forgets: the newest generation is shown, and others can be chosen.
+  await choose("window.coua");
+  await shows(page, "forgets what is older than 7 d; 8 generations of 21 h");
+  const generations = await page.locator("#look select option").allTextContents();
+  assert.match(generations.join(", "), /^template \(empty\), \d+: 300,000$/);
+  await lookUp("1000");
+  await shows(page, "The snapshot has 1.");
+  await lookUp("kestrel");
+  await shows(page, "The log adds 1 and removes 0: 1 now.");
+  await page.locator("#look select").selectOption("0");
+  await shows(page, "Segment 0");
+  await lookUp("1000");
+  await shows(page, "The snapshot does not have it.");
+  await choose("large.coua");
   await page.waitForFunction(() => document.querySelector("#look .live").textContent.startsWith("large.coua"));
   const line = await page.textContent("#look .live");
   const ms = Number(line.match(/opened in ([\d,]+) ms/)[1].replace(",", ""));
@@ -193,12 +225,12 @@ async function packageInBrowser() {
   console.log("the package works in the browser");
 }
 
+async function inTurn(...tests) {
+  for (const test of tests) await test();
+}
+
 try {
-  await everyPart();
-  await files();
-  await served();
-  await packageInBrowser();
-  await everyLook();
+  await Promise.all([inTurn(everyPart, files, served, packageInBrowser), everyLook()]);
 } finally {
   await browser.close();
 }

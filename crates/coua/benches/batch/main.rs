@@ -3,6 +3,9 @@
 //! `cargo bench -p coua --bench batch -- [items] [rounds]` (default 10,000,000 and 5). The rounds
 //! interleave all measurements; medians are printed, in nanoseconds per key. First among them is a bare
 //! table, which shows what the machine can do without the filter's promises.
+//!
+//! With `--features test-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits` or
+//! `avx2`) forbids the filters all further instructions of the processor.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
@@ -178,6 +181,11 @@ fn round(items: u64, table: &mut Table) {
 }
 
 fn main() {
+    let is_forced = std::env::var_os("COUA_TEST_INSTRUCTIONS").is_some();
+    assert!(
+        !is_forced || cfg!(feature = "test-instructions"),
+        "COUA_TEST_INSTRUCTIONS needs the feature test-instructions"
+    );
     let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let items = numbers.first().copied().unwrap_or(10_000_000);
     let rounds = numbers.get(1).copied().unwrap_or(5);

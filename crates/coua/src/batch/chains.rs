@@ -5,7 +5,7 @@ use super::insert::InsertBatch;
 use crate::cuckoo::{Placement, Step, WhenBlocked};
 use crate::error::Insertion;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, GROUP, Levels, avx512};
+use crate::kernel::{AnyLevel, GROUP, Levels, uniform};
 
 /// Fewer chains than these find their moves one after the other.
 const FEW_IN_GROUP: usize = 3;
@@ -69,7 +69,7 @@ impl InsertBatch<'_> {
         let table = self.filter.uniform_table();
         let ChainGroup { count, are_moves_found, moves, .. } = &mut self.active.groups[number];
         *are_moves_found =
-            *count >= FEW_IN_GROUP && table.is_some_and(|table| avx512::find_moves(table, moves));
+            *count >= FEW_IN_GROUP && table.is_some_and(|table| uniform::find_moves(table, moves));
         Some(number)
     }
 
@@ -78,8 +78,10 @@ impl InsertBatch<'_> {
     fn test_moves(&mut self, group: usize) {
         let table = self.filter.uniform_table();
         let group = &mut self.active.groups[group];
-        group.are_moves_tested = group.are_moves_found
-            && table.is_some_and(|table| avx512::test_moves(table, &mut group.moves));
+        group.are_moves_tested = group.are_moves_found && table.is_some();
+        if let Some(table) = table.filter(|_| group.are_moves_found) {
+            uniform::test_moves(table, &mut group.moves);
+        }
     }
 
     /// Prefetches what the next step of a chain needs.

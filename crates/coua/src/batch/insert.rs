@@ -11,7 +11,7 @@ use crate::cuckoo::{CuckooFilter, Placement, Prefetcher, WhenBlocked};
 use crate::error::{BatchFull, Full, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    IfPresent, InsertProbes, KeyGroup, Levels, Probe, Task, WIDTH, avx512, dispatch,
+    IfPresent, InsertProbes, KeyGroup, Levels, Probe, Task, WIDTH, dispatch, uniform,
 };
 
 /// In a filter of fewer segments nearly every key would meet a busy one: there each chain is finished at
@@ -194,7 +194,7 @@ impl<'a> InsertBatch<'a> {
     ) -> u32 {
         let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
         let if_present = self.if_present;
-        if !table.is_some_and(|table| avx512::probe_inserts(table, keys, if_present, probes)) {
+        if !table.is_some_and(|table| uniform::probe_inserts(table, keys, probes)) {
             probes.forget();
         }
         let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;

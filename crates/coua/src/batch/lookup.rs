@@ -1,4 +1,4 @@
-//! Looking many keys up, without vectors.
+//! Looking many keys up, in segments of several levels or slot by slot.
 
 use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::hash::KeyHash;
@@ -8,7 +8,7 @@ use crate::kernel::{Levels, Task};
 pub(super) struct Lookup<'a> {
     pub(super) filter: &'a CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
-    pub(super) present: &'a mut Vec<bool>,
+    pub(super) present: &'a mut [bool],
 }
 
 impl Task for Lookup<'_> {
@@ -17,8 +17,9 @@ impl Task for Lookup<'_> {
     #[inline(always)]
     fn run(self, levels: impl Levels) {
         let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
-        while let Some((_, probe)) = prefetcher.next(self.filter, levels) {
-            self.present.push(self.filter.contains_at(levels, &probe));
+        for present in self.present {
+            let Some((_, probe)) = prefetcher.next(self.filter, levels) else { break };
+            *present = self.filter.contains_at(levels, &probe);
         }
     }
 }

@@ -30,8 +30,8 @@ impl CuckooFilter {
     /// `present` is cleared, then holds an answer for each key.
     pub(crate) fn contains_hashes(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
-        present.reserve(hashes.len());
-        if !self.contains_by_vectors(hashes, present) {
+        present.resize(hashes.len(), false);
+        if !self.contains_in_uniform_table(hashes, present) {
             dispatch(Lookup { filter: self, hashes, present }, self.uniform());
         }
     }

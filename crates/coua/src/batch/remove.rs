@@ -2,7 +2,7 @@
 
 use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, RemoveProbes, Task, WIDTH, avx512};
+use crate::kernel::{Levels, RemoveProbes, Task, WIDTH, uniform};
 
 /// A batch of keys to be taken out of a filter.
 pub(super) struct Remove<'a> {
@@ -22,7 +22,7 @@ impl Remove<'_> {
     ) {
         let (keys, numbers) = prefetcher.group();
         let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        if !table.is_some_and(|table| avx512::probe_removals(table, keys, probes)) {
+        if !table.is_some_and(|table| uniform::probe_removals(table, keys, probes)) {
             probes.forget();
         }
         let due = prefetcher.due();

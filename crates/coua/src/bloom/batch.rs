@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 12;
 /// Keys of a [`BloomFilter`] taken together; not more than the bits of a `u64`.
 const BLOCK: usize = 64;
 
-/// Hands the hashes of the keys on, some at a time, in order.
+/// Calls `each` with the hashes of the keys, some at a time, in order.
 fn in_chunks<K: Key>(hasher: KeyHasher, keys: &[K], mut take: impl FnMut(&[KeyHash])) {
     let mut space = Vec::new();
     keys.chunks(CHUNK).for_each(|chunk| take(K::hash_all(chunk, hasher, &mut space)));
@@ -38,8 +38,8 @@ impl BloomFilter {
         outcomes
     }
 
-    /// Without a branch on what is found, so that the processor runs ahead of memory. In two turns:
-    /// two probes tell three of four absent keys, which then cost no further line.
+    /// No branch depends on what is found, so that the processor runs ahead of memory. In two passes: two
+    /// probes recognize three of four absent keys, which then cost no further cache line.
     fn look_block(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         let mut found = 0_u64;
         for (index, &hash) in hashes.iter().enumerate() {
@@ -55,8 +55,8 @@ impl BloomFilter {
         present.extend((0..hashes.len()).map(|index| (found >> index) & 1 == 1));
     }
 
-    /// Looks first, which brings every line near; only then come the locked instructions, which
-    /// wait for their line one at a time.
+    /// Looks first, which brings every cache line near. Then come the locked instructions, each of which
+    /// waits for its line.
     fn insert_block(&self, hashes: &[KeyHash], outcomes: &mut Vec<Insertion>) {
         let mut present = [false; BLOCK];
         for (present, &hash) in present.iter_mut().zip(hashes) {

@@ -15,7 +15,7 @@ const PAGE_WORDS: usize = 512;
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;
 
-/// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits behind the last are zero.
+/// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits after the last are zero.
 ///
 /// All accesses are `Relaxed`. A bit only ever goes from 0 to 1 and `fetch_or` is one indivisible
 /// step, so no order loses an insert; and bits mean nothing together, so no order among them is
@@ -70,7 +70,7 @@ impl BitRow {
     fn set(&self, position: u64) -> bool {
         let word = &self.words[(position / 64) as usize];
         let mask = 1 << (position % 64);
-        // Looking first spares the locked instruction, several times dearer, for bits already set:
+        // Looking first saves the locked instruction, which is several times slower, for bits already set:
         // half of them in a well-filled filter.
         let seen = word.load(Ordering::Relaxed);
         seen & mask == 0 && word.fetch_or(mask, Ordering::Relaxed) & mask == 0
@@ -89,11 +89,11 @@ impl BitRow {
     pub(super) fn touch(&mut self, bytes: Range<usize>) {
         let words = bytes.start / 8..bytes.end.div_ceil(8).min(self.words.len());
         let words = &mut self.words[words];
-        // A step may go over the beginning of the last page.
+        // A step may jump across the beginning of the last page.
         let last = words.len().checked_sub(1);
         for place in (0..words.len()).step_by(PAGE_WORDS).chain(last) {
             let word = words[place].get_mut();
-            // The compiler would leave a write out that changes nothing.
+            // The compiler would omit a write that changes nothing.
             *word = black_box(*word);
         }
     }
@@ -197,7 +197,7 @@ fn zeros(count: usize) -> Result<Box<[AtomicU64]>, BloomBuildError> {
     if start.is_null() {
         return Err(refused);
     }
-    // SAFETY: allocated just now with the layout of as many words, all of them initialised: zeros.
+    // SAFETY: allocated just now with the layout of as many words, all of them initialized: zeros.
     Ok(unsafe { Box::from_raw(slice_from_raw_parts_mut(start.cast(), count)) })
 }
 
@@ -259,7 +259,7 @@ mod tests {
         let before = resident_pages();
         let row = std::hint::black_box(BitRow::zeroed(1 << 33).unwrap());
         row.set(1 << 32);
-        // Of the row's 1 GiB; other tests run beside this one.
+        // Of the row's 1 GiB; other tests run at the same time.
         assert!(resident_pages() < before + (1 << 16), "{before} {}", resident_pages());
         assert!(row.contains(1 << 32));
     }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "ends Miri")]
     fn memory_that_is_not_there_is_an_error() {
-        // Looked at: the compiler leaves memory out that nobody uses.
+        // Read, because the compiler omits memory that nobody uses.
         let refused = std::hint::black_box(BitRow::zeroed(u64::MAX)).err();
         assert!(matches!(refused, Some(BloomBuildError::Allocation { .. })));
     }

@@ -45,7 +45,7 @@ impl Block {
     #[inline(always)]
     fn of(low: u32) -> Self {
         // A loop, not the array's `map`: compilers make that a call in code for vectors, unless told to
-        // optimise the whole program.
+        // optimize the whole program.
         let mut words = SALTS;
         for word in &mut words {
             *word = 1 << (low.wrapping_mul(*word) >> 27);
@@ -77,7 +77,7 @@ impl Block {
         self.words.iter_mut().zip(other.words).for_each(|(word, other)| *word &= other);
     }
 
-    /// The chance that an absent key finds its eight bits set here.
+    /// The probability that an absent key's eight bits are set here.
     pub(super) fn false_positive_rate(&self) -> f64 {
         self.words.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
     }

@@ -49,7 +49,7 @@ impl BlockedBloomFilter {
     ///
     /// # Errors
     ///
-    /// A rate that is not between 0 and 1, or out of reach of 2^32 blocks; memory not to be had.
+    /// A rate that is not between 0 and 1, or out of reach of 2^32 blocks; not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BlockedBloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -58,7 +58,7 @@ impl BlockedBloomFilter {
     ///
     /// # Errors
     ///
-    /// No blocks or more than 2^32; memory not to be had.
+    /// No blocks or more than 2^32; not enough memory.
     pub fn with_blocks(blocks: u64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BlockedBloomPlan::new(blocks)?, KeyHasher::default())
     }
@@ -67,7 +67,7 @@ impl BlockedBloomFilter {
     ///
     /// # Errors
     ///
-    /// Memory not to be had.
+    /// Not enough memory.
     pub fn from_plan(plan: BlockedBloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         let count = usize::try_from(plan.blocks())
             .map_err(|_| BloomBuildError::TooLarge { bits: plan.bytes() as f64 * 8.0 })?;
@@ -83,8 +83,8 @@ impl BlockedBloomFilter {
         burst::run(burst::Look(&self.blocks, hash))
     }
 
-    /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
-    /// false positive, and the filter is unchanged. `Inserted` is certain.
+    /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
+    /// certain.
     #[inline]
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Insertion {
         let hash = key.hash_with(self.hasher);
@@ -102,19 +102,9 @@ impl BlockedBloomFilter {
     /// # Errors
     ///
     /// Different size or hash; nothing is changed.
-    ///
-    /// ```
-    /// # use coua::bloom::BlockedBloomFilter;
-    /// let mut left = BlockedBloomFilter::with_blocks(32)?;
-    /// let mut right = BlockedBloomFilter::with_blocks(32)?;
-    /// right.insert_unique("wren");
-    /// left.merge(&right)?;
-    /// assert!(left.contains("wren"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "union")]
     pub fn merge(&mut self, other: &Self) -> Result<(), BloomMergeError> {
-        self.check_same_shape(other)?;
+        self.check_equal_size(other)?;
         self.blocks.iter_mut().zip(&other.blocks).for_each(|(block, &more)| block.union_with(more));
         Ok(())
     }
@@ -127,7 +117,7 @@ impl BlockedBloomFilter {
     /// Different size or hash; nothing is changed.
     #[doc(alias = "intersection")]
     pub fn intersect(&mut self, other: &Self) -> Result<(), BloomMergeError> {
-        self.check_same_shape(other)?;
+        self.check_equal_size(other)?;
         let pairs = self.blocks.iter_mut().zip(&other.blocks);
         pairs.for_each(|(block, &kept)| block.intersect_with(kept));
         Ok(())
@@ -173,7 +163,7 @@ impl BlockedBloomFilter {
     ///
     /// # Errors
     ///
-    /// A length that is not a whole number of blocks, one at least; memory not to be had.
+    /// A length that is not a whole number of blocks, or zero; not enough memory.
     pub fn from_bytes(bytes: &[u8], hasher: KeyHasher) -> Result<Self, BloomLoadError> {
         let (chunks, rest) = bytes.as_chunks();
         let plan = BlockedBloomPlan::new(chunks.len() as u64);
@@ -185,7 +175,7 @@ impl BlockedBloomFilter {
         Ok(Self { blocks, hasher })
     }
 
-    fn check_same_shape(&self, other: &Self) -> Result<(), BloomMergeError> {
+    fn check_equal_size(&self, other: &Self) -> Result<(), BloomMergeError> {
         if self.hasher != other.hasher {
             return Err(BloomMergeError::Hash);
         }

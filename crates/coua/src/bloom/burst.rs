@@ -1,6 +1,5 @@
 //! Work on the blocks of a [`BlockedBloomFilter`](super::BlockedBloomFilter), compiled for vectors as wide
-//! as a block where the processor has them. In a batch the block of each key is asked for while those
-//! before it are worked on.
+//! as a block where the processor has them. A batch prefetches the blocks of the next keys.
 
 use super::block::Block;
 use crate::error::Insertion;
@@ -9,8 +8,8 @@ use crate::kernel::instructions::Compiled;
 pub(super) use crate::kernel::instructions::with_block_vectors as run;
 use crate::table::prefetch;
 
-/// Blocks under way: most of what a core can have.
-const AHEAD: usize = 96;
+/// Prefetch distance in blocks: about as many as a core can have outstanding.
+const PREFETCH_DISTANCE: usize = 96;
 
 /// Looks one key up.
 pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
@@ -57,10 +56,10 @@ impl Compiled for LookMany<'_> {
 
     #[inline(always)]
     fn run(self) {
-        ask(self.blocks, self.hashes.iter().take(AHEAD));
-        let mut ahead = self.hashes.iter().skip(AHEAD);
+        prefetch_blocks(self.blocks, self.hashes.iter().take(PREFETCH_DISTANCE));
+        let mut later = self.hashes.iter().skip(PREFETCH_DISTANCE);
         for (hash, present) in self.hashes.iter().zip(self.present) {
-            ask(self.blocks, ahead.next());
+            prefetch_blocks(self.blocks, later.next());
             *present = Look(self.blocks, *hash).run();
         }
     }
@@ -71,18 +70,18 @@ impl Compiled for InsertMany<'_> {
 
     #[inline(always)]
     fn run(self) {
-        ask(self.blocks, self.hashes.iter().take(AHEAD));
-        let mut ahead = self.hashes.iter().skip(AHEAD);
+        prefetch_blocks(self.blocks, self.hashes.iter().take(PREFETCH_DISTANCE));
+        let mut later = self.hashes.iter().skip(PREFETCH_DISTANCE);
         for (hash, outcome) in self.hashes.iter().zip(self.outcomes) {
-            ask(self.blocks, ahead.next());
+            prefetch_blocks(self.blocks, later.next());
             *outcome = Insert(self.blocks, *hash).run();
         }
     }
 }
 
-/// Asks for the memory of these keys.
+/// Prefetches the blocks of these keys.
 #[inline(always)]
-fn ask<'a>(blocks: &[Block], hashes: impl IntoIterator<Item = &'a KeyHash>) {
+fn prefetch_blocks<'a>(blocks: &[Block], hashes: impl IntoIterator<Item = &'a KeyHash>) {
     for hash in hashes {
         let block = &blocks[Block::place_of(*hash, blocks.len())];
         prefetch(std::ptr::from_ref(block).cast());

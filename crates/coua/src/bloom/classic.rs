@@ -13,10 +13,10 @@ use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
 /// bits. Built by [`BloomFilter::with_hash_functions`]. An operation on one key runs every function
 /// once; what describes the filter takes O(1) unless it says otherwise.
 ///
-/// A type of its own because its keys are always bytes: a `KeyHash` made elsewhere cannot stand for
-/// what these functions would have said.
+/// A type of its own because its keys are always bytes: these functions cannot be computed from a
+/// `KeyHash`.
 ///
-/// Inserts go through a shared reference, as with [`BloomFilter`]. The rates it tells hold if the
+/// Inserts go through a shared reference, as with [`BloomFilter`]. The rates that it reports hold if the
 /// functions are good and independent of each other; FNV-1 and FNV-1a are neither for short keys
 /// that resemble each other.
 ///
@@ -42,7 +42,7 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// No bits; not between 1 and 64 functions; memory not to be had.
+    /// No bits; not between 1 and 64 functions; not enough memory.
     pub fn with_hash_functions(
         bits: u64,
         functions: Vec<HashFunction>,
@@ -70,20 +70,12 @@ impl ClassicBloomFilter {
         self.row.clear();
     }
 
-    /// Union; see [`BloomFilter::merge`]. O(bits). Functions are taken for equal if they agree about a few
-    /// sample keys, one by one and in order.
+    /// Union; see [`BloomFilter::merge`]. O(bits). Functions count as equal if they agree on a few sample
+    /// keys.
     ///
     /// # Errors
     ///
     /// Different bits or functions; nothing is changed.
-    ///
-    /// ```
-    /// let functions = || vec![coua::bloom::HashFunction::fnv1a()];
-    /// let filter = coua::bloom::BloomFilter::with_hash_functions(4096, functions())?;
-    /// let other = coua::bloom::BloomFilter::with_hash_functions(4096, functions())?;
-    /// filter.merge(&other).expect("equal functions");
-    /// # Ok::<(), coua::bloom::BloomBuildError>(())
-    /// ```
     #[doc(alias = "union")]
     pub fn merge(&self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_functions(other)?;

@@ -19,10 +19,9 @@ const COUNTERS_PER_WORD: u64 = 16;
 /// A Bloom filter of four-bit counters, from which keys can be removed. O(k) per operation; building
 /// takes O(counters), describing O(1).
 ///
-/// A counter that reaches 15 stays there for good: how many more were added is unknown, and taking
-/// one away too many would lose somebody else's key. Its keys can then never be removed again.
-/// With distinct keys that hardly ever happens (about one counter in 10^15); equal keys inserted
-/// fifteen times bring it about at once.
+/// A counter that reaches 15 stays there for good: how many more were added is unknown, and removing one
+/// too many would lose somebody else's key. Its keys can then never be removed again.
+/// Distinct keys hardly ever do this (about one counter in 10^15); one key inserted fifteen times does.
 ///
 /// ```
 /// use coua::bloom::CountingBloomFilter;
@@ -49,7 +48,7 @@ impl CountingBloomFilter {
     ///
     /// # Errors
     ///
-    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
+    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -58,7 +57,7 @@ impl CountingBloomFilter {
     ///
     /// # Errors
     ///
-    /// Memory not to be had.
+    /// Not enough memory.
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         let count = usize::try_from(plan.bits().div_ceil(COUNTERS_PER_WORD))
             .map_err(|_| BloomBuildError::TooLarge { bits: plan.bits() as f64 * 4.0 })?;
@@ -86,8 +85,8 @@ impl CountingBloomFilter {
 
     /// Takes a copy of `key` away; false, and nothing changed, if there is none.
     ///
-    /// Only remove what was inserted: if `key` is a false positive, what goes is part of other
-    /// keys, which may then be missed.
+    /// Remove only what was inserted: removing a false positive damages other keys, which may then be
+    /// missed.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         let hash = key.hash_with(self.hasher);
         if !self.contains(hash) {

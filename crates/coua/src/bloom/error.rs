@@ -35,7 +35,7 @@ pub enum BloomBuildError {
         /// The bits that would be needed.
         bits: f64,
     },
-    /// The memory is not to be had.
+    /// There is not enough memory.
     Allocation {
         /// The bytes asked for.
         bytes: u64,
@@ -73,7 +73,7 @@ impl fmt::Display for BloomBuildError {
             ),
             Self::Allocation { bytes } => write!(
                 out,
-                "{bytes} bytes of memory for a Bloom filter are not to be had: ask for fewer items \
+                "there are no {bytes} bytes of memory for a Bloom filter: ask for fewer items \
                  or a higher rate"
             ),
         }
@@ -145,7 +145,7 @@ pub enum BloomLoadError {
         /// Bytes given.
         found: u64,
     },
-    /// A bit behind the last one of the filter is set.
+    /// A bit after the last one of the filter is set.
     StrayBits {
         /// Bits of the filter.
         bits: u64,
@@ -169,7 +169,7 @@ impl fmt::Display for BloomLoadError {
             ),
             Self::StrayBits { bits } => write!(
                 out,
-                "bits are set behind the last one of a Bloom filter of {bits} bits: the bytes are \
+                "bits are set after the last one of a Bloom filter of {bits} bits: the bytes are \
                  damaged, or belong to a larger filter"
             ),
             Self::Build(_) => write!(out, "the stated Bloom filter cannot be built"),

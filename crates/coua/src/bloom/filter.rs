@@ -46,7 +46,7 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
+    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -55,7 +55,7 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// No bits; probes not between 1 and 64; memory not to be had.
+    /// No bits; probes not between 1 and 64; not enough memory.
     pub fn with_bits(bits: u64, probes: u32) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::new(bits, probes)?, KeyHasher::default())
     }
@@ -64,7 +64,7 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// Memory not to be had.
+    /// Not enough memory.
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
     }
@@ -76,8 +76,8 @@ impl BloomFilter {
         self.locate(hash).all(|position| self.row.contains(position))
     }
 
-    /// Inserts `key`. `AlreadyPresent` is [`contains`](Self::contains) from before: it may be a
-    /// false positive, and the filter is unchanged. `Inserted` is certain.
+    /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
+    /// certain.
     ///
     /// When threads insert the same new key at once, at least one of them is told `Inserted`. Every
     /// new bit costs a locked instruction; the only owner of a filter inserts two to four times as
@@ -99,15 +99,6 @@ impl BloomFilter {
     /// # Errors
     ///
     /// Different bits, probes or hash; nothing is changed.
-    ///
-    /// ```
-    /// # use coua::bloom::BloomFilter;
-    /// let (left, right) = (BloomFilter::with_bits(999, 3)?, BloomFilter::with_bits(999, 3)?);
-    /// right.insert_unique("wren");
-    /// left.merge(&right)?;
-    /// assert!(left.contains("wren"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "union")]
     pub fn merge(&self, other: &Self) -> Result<(), BloomMergeError> {
         self.check_same_probes(other)?;
@@ -164,16 +155,9 @@ impl BloomFilter {
         self.row.to_bytes()
     }
 
-    /// Has the system provide the memory of these bytes of a new filter now, in which it clears every
-    /// page, rather than when the first keys need it. For those who make a filter before they use it, and
-    /// cannot wait then. It changes nothing; what lies beyond the filter is left out.
-    ///
-    /// ```
-    /// let mut filter = coua::bloom::BloomFilter::with_capacity(1_000_000, 0.01)?;
-    /// filter.touch(0..filter.memory_bytes());
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), coua::bloom::BloomBuildError>(())
-    /// ```
+    /// Makes the system provide and clear the pages of these bytes of a new filter now, not when the first
+    /// keys touch them. For callers that make a filter early and cannot wait later. The filter does not
+    /// change; bytes beyond its end are ignored.
     pub fn touch(&mut self, bytes: Range<usize>) {
         let end = bytes.end.min(self.memory_bytes());
         self.row.touch(bytes.start.min(end)..end);
@@ -193,7 +177,7 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// A length that does not fit the plan, bits set behind the last, memory not to be had.
+    /// A length that does not fit the plan, bits set after the last, not enough memory.
     pub fn from_bytes(
         plan: BloomPlan,
         hasher: KeyHasher,

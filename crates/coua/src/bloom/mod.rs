@@ -1,4 +1,4 @@
-//! Bloom filters: sets of bits that say "certainly not there" or "probably there".
+//! Bloom filters: sets of bits that answer "certainly absent" or "probably present".
 //!
 //! A key sets k bits of m, chosen by its hash; a key is taken for present if all its k bits are
 //! set, so inserted keys are always found and others sometimes are, when their bits were set by

@@ -64,7 +64,7 @@ impl Stage {
         let exponent = i32::try_from(number).unwrap_or(i32::MAX).saturating_add(1);
         let share = TIGHTENING.powi(exponent);
         let plan = BloomPlan::for_rate(capacity, rate * share).map_err(|error| match error {
-            // In the terms of whoever asked: the rate of the whole chain.
+            // In the terms of the caller: the rate of the whole chain.
             BloomBuildError::OutOfReach { items, lowest, .. } => {
                 BloomBuildError::OutOfReach { items, rate, lowest: lowest / share }
             }
@@ -80,7 +80,7 @@ impl ScalableBloomFilter {
     ///
     /// # Errors
     ///
-    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; memory not to be had.
+    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::with_capacity_and_hasher(items, rate, KeyHasher::default())
     }
@@ -112,7 +112,7 @@ impl ScalableBloomFilter {
     ///
     /// # Errors
     ///
-    /// The next stage's memory is not to be had, or its rate is out of reach of a 64-bit hash
+    /// There is not enough memory for the next stage, or its rate is out of reach of a 64-bit hash
     /// (after some billions of keys). Nothing is changed; lookups go on as before.
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, BloomBuildError> {
         let hash = key.hash_with(self.hasher());

@@ -1,4 +1,4 @@
-//! What a filter tells about itself.
+//! Descriptions of a filter: counts, rates, memory.
 
 use std::fmt;
 
@@ -29,12 +29,12 @@ impl CuckooFilter {
         self.policy.max_items
     }
 
-    /// What happens when an item finds no room.
+    /// What happens when there is no slot for an item.
     pub fn when_full(&self) -> WhenFull {
         self.policy.when_full
     }
 
-    /// Places for fingerprints, over all segments.
+    /// Slots of all segments.
     pub fn slots(&self) -> u64 {
         self.table.len() as u64 * self.geometry.segment_slots()
     }
@@ -66,7 +66,7 @@ impl CuckooFilter {
 
     /// Slots in use, 0..=1.
     pub fn load(&self) -> f64 {
-        // A mapped file may lie about the first.
+        // A forged mapped file may state any number in use.
         self.stored.saturating_sub(self.overflow.overflowed()) as f64 / self.slots() as f64
     }
 

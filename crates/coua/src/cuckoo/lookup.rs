@@ -3,7 +3,7 @@
 use super::CuckooFilter;
 use crate::hash::KeyHash;
 use crate::kernel::{
-    Encoding, LevelGeometry, Levels, Lookups, Pair, Probe, Task, avx512, dispatch_inline,
+    Encoding, LevelGeometry, Levels, Lookups, Pair, Probe, Task, dispatch_inline, uniform,
 };
 
 impl CuckooFilter {
@@ -96,8 +96,13 @@ impl CuckooFilter {
         }
     }
 
-    /// Looks many keys up by vectors, and appends one answer for each; false if that is not possible.
-    pub(crate) fn contains_by_vectors(&self, hashes: &[KeyHash], present: &mut Vec<bool>) -> bool {
+    /// Looks many keys up where all segments have one level, with one answer for each; false, and none, if
+    /// that is not possible.
+    pub(crate) fn contains_in_uniform_table(
+        &self,
+        hashes: &[KeyHash],
+        present: &mut [bool],
+    ) -> bool {
         let Some(table) = self.uniform_table() else {
             return false;
         };
@@ -107,7 +112,7 @@ impl CuckooFilter {
             tables: 1 << self.limits.shard_bits,
             contains: |hash| self.contains_located(hash),
         };
-        avx512::contains(table, &lookups, present)
+        uniform::contains(table, &lookups, present)
     }
 }
 

@@ -4,7 +4,7 @@
 //! segments, any number of buckets, a choice bit in every slot and an exact overflow table. See
 //! `docs/theory.md` for the formulas.
 //!
-//! The fields are private to this folder. Whatever changes them stands in it; the layers above ask.
+//! The fields are private to this folder, which has all the code that changes them.
 
 mod describe;
 mod evict;
@@ -40,12 +40,12 @@ pub(crate) use shards::{ShardPlan, shard_of, within_shard};
 ///   errs with probability [`false_positive_rate`](Self::false_positive_rate).
 /// * A key may be inserted any number of times and removed as often.
 /// * Removing a key that was never inserted returns false, but with the false-positive rate's
-///   probability takes a stranger's copy away: remove only what you inserted.
+///   probability removes another key's copy: remove only what you inserted.
 ///
 /// All operations on one key take O(1) expected time, and O(log k) where k keys have more copies than
-/// a bucket has slots. Batches take as much for each key, but are several times faster than single
-/// calls once the table is larger than the processor's caches. Making a filter takes O(segments), and
-/// what describes it O(1) unless it says otherwise.
+/// a bucket has slots. Batches are several times faster than single calls once the table is
+/// larger than the processor's caches. Making a filter takes O(segments), and describing it O(1) unless a
+/// method says otherwise.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -59,8 +59,7 @@ pub(crate) use shards::{ShardPlan, shard_of, within_shard};
 /// ```
 pub struct CuckooFilter {
     geometry: Geometry,
-    /// By level, which is depth below the base depth: of those in use, and of the one below, to which segments
-    /// may split.
+    /// By level (depth below the base depth): all levels in use, and the one below, to which segments may split.
     levels: Vec<LevelGeometry>,
     /// The level of all segments, while they have the same.
     uniform: Option<LevelGeometry>,
@@ -95,9 +94,8 @@ impl CuckooFilter {
     }
 
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
-    /// filter: some 2 ms at the longest, and more where the system has to find new memory
-    /// (`docs/comparison.md`). A filter whose fingerprints have no bit left to give, for its hash bits
-    /// are few, is rebuilt whole each time it doubles: O(slots).
+    /// filter: some 2 ms at the longest, and more where the system has to find new memory. A filter of few
+    /// hash bits, whose fingerprints have no bit left to give, is rebuilt each time it doubles: O(slots).
     ///
     /// # Errors
     ///
@@ -119,8 +117,8 @@ impl CuckooFilter {
 
     /// Takes one copy of the key away; false if there is none. O(1).
     ///
-    /// A key that was never inserted is, with the false-positive rate's probability, taken for a
-    /// stranger whose copy then goes.
+    /// With the false-positive rate's probability, a key that was never inserted is taken for another one, whose
+    /// copy is then removed.
     #[inline]
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_one(key.hash_with(self.hasher))
@@ -184,13 +182,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if there is not as much memory again.
-    ///
-    /// ```
-    /// let copy = coua::CuckooFilter::new().try_clone()?;
-    /// assert!(copy.is_empty());
-    /// # Ok::<(), coua::OutOfMemory>(())
-    /// ```
+    /// [`OutOfMemory`] if there is not enough memory for the copy.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
         let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
@@ -204,7 +196,7 @@ impl CuckooFilter {
         })
     }
 
-    /// Makes it a shard, or tells a shard that the others have changed.
+    /// Makes this filter a shard, or tells a shard that the others have changed.
     pub(crate) fn set_limits(&mut self, limits: ShardLimits, max_items: u64) {
         self.limits = limits;
         self.policy.max_items = max_items;
@@ -234,7 +226,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Out of line, lest the compiler read the level through the segment in all cases.
+    /// Out of line, or the compiler reads the level through the segment in all cases.
     #[inline(never)]
     fn level_by_segment(&self, hash: KeyHash) -> &LevelGeometry {
         self.level_of(self.directory.segment_of(hash))
@@ -252,7 +244,7 @@ impl CuckooFilter {
         levels.uniform_or(|| *self.level_of(segment))
     }
 
-    /// What `uniform` is to be: once more after every change of a segment's depth.
+    /// The value of `uniform`; to be computed again after every change of a segment's depth.
     fn find_uniform(&self) -> Option<LevelGeometry> {
         self.directory.is_uniform(self.table.len()).then(|| *self.level_of(0))
     }

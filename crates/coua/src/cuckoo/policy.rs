@@ -1,6 +1,6 @@
 //! What limits a filter: what was chosen at creation, and the filter that it is a shard of.
 
-/// What to do when an item finds no free slot.
+/// What to do when there is no free slot for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::CuckooFilter;
 use crate::hash::KeyHash;
-use crate::kernel::{KeyGroup, Levels, Probe, WIDTH, avx512};
+use crate::kernel::{KeyGroup, Levels, Probe, WIDTH, uniform};
 use crate::table::prefetch;
 
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
@@ -105,9 +105,8 @@ impl<'a> Prefetcher<'a> {
                 prefetch(std::ptr::from_ref(hash).cast());
             }
         }
-        if let (Some(hashes), Some(table)) = (rest.first_chunk(), filter.uniform_table())
-            && avx512::locate(table, hashes, keys)
-        {
+        if let (Some(hashes), Some(table)) = (rest.first_chunk(), filter.uniform_table()) {
+            uniform::locate(table, hashes, keys);
             self.is_last_due = true;
             return;
         }

@@ -21,8 +21,8 @@ impl CuckooFilter {
         Ok(hashes)
     }
 
-    /// What the filter remembers of every item: the smallest hash that it cannot tell from the key's, once for
-    /// each copy. Inserted into a filter of as many hash bits, they give the same answers there.
+    /// The representative of every item, once for each copy: the smallest hash that the filter cannot tell from
+    /// the key's. A filter of as many hash bits into which they are inserted gives the same answers.
     pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
         let in_slots = self.directory.in_hash_order().flat_map(|(_, index)| {
             let mut hashes = Vec::with_capacity(self.table.segment(index).occupied() as usize);
@@ -63,8 +63,8 @@ impl CuckooFilter {
 
     /// Takes the memory for `additional` items at once, and no more than they need. O(slots).
     ///
-    /// A filter that can grow, and has keys of a part of all hashes only (because they came in the order of
-    /// their hashes), is left to grow by itself.
+    /// A filter that can grow, and whose keys cover only a part of all hashes (because they came in the order
+    /// of their hashes), is left to grow by itself.
     ///
     /// A filter of fixed size has its memory already, unless it was [compacted](Self::compact); for it this
     /// only checks the limits.
@@ -72,7 +72,7 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// [`Full`] if `max_items` or the limit of memory would be exceeded, the size is fixed and too small,
-    /// or memory lacks.
+    /// or there is not enough memory.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let items = self.stored.saturating_add(additional);
         if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
@@ -96,10 +96,10 @@ impl CuckooFilter {
 
     /// Gives memory back after removals: rebuilds the filter for the items it holds now.
     ///
-    /// O(slots); old and new table exist side by side for a while. A filter of fixed size shrinks by
-    /// halves, others to measure. If there is no memory for the smaller table, nothing changes; nor if it would
-    /// have more bytes, or the items' hashes are so unevenly spread that they would not fit into it. Copies of a
-    /// key have only two buckets: where most keys have several, the filter stays larger.
+    /// O(slots); the old and the new table exist at the same time for a while. A filter of fixed size shrinks by
+    /// halves, others to measure. Nothing changes if there is no memory for the smaller table, if it would have
+    /// more bytes, or if the hashes are too unevenly spread to fit. Copies of a key have only two buckets: where
+    /// most keys have several copies, the filter stays larger.
     pub fn compact(&mut self) {
         let mut last = None;
         // In quarters of the items, for copies that need more slots.

@@ -5,7 +5,7 @@ use super::{CuckooFilter, EvictionChain};
 use crate::hash::KeyHash;
 use crate::kernel::{AnyLevel, Levels, Pair, Probe, Task, dispatch};
 
-/// Overflowed items that may look for a slot in vain before the rest stays where it is.
+/// Overflowed items whose eviction may fail before the others are left in the overflow table.
 const MOST_UNPLACED: u32 = 64;
 
 impl CuckooFilter {
@@ -29,7 +29,7 @@ impl CuckooFilter {
             return;
         }
         let chain = EvictionChain::new(probe);
-        // Where many items have found no slot, one more would look for it to the end in vain.
+        // Where many evictions have failed, one more would take all its steps and fail too.
         let is_hopeless = self.table.segment(probe.segment).is_overfull()
             && self.overflow.overflowed() >= self.overflow_limit();
         if is_hopeless { self.overflow_chain(chain) } else { self.finish_chain(levels, chain) }
@@ -41,8 +41,8 @@ impl CuckooFilter {
         dispatch(Reinsert { filter: self, hashes }, uniform);
     }
 
-    /// Puts the overflowed copies of keys under `prefix` into slots, until too many find none: a forged
-    /// snapshot may have millions of them, each of which would look for a slot to the end.
+    /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
+    /// forged snapshot may have millions of them, and each would take all its steps.
     pub(super) fn reinsert_overflowed(&mut self, prefix: u64, depth: u32) {
         let overflowed: Vec<_> =
             self.overflow.under(prefix, depth).filter(|(_, entry)| entry.overflowed > 0).collect();
@@ -61,7 +61,7 @@ impl CuckooFilter {
     }
 }
 
-/// A batch of items on their way into slots.
+/// A batch of items to be put into slots.
 struct Reinsert<'a> {
     filter: &'a mut CuckooFilter,
     hashes: &'a [KeyHash],

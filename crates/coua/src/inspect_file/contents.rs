@@ -14,8 +14,7 @@ pub struct Contents {
     pub window: Option<Window>,
     /// The time of a filter that forgets: when its present generation begins, or the items inserted so far.
     pub time: u64,
-    /// The filters. Of a window: the empty one first of which generations are copies, then these, from
-    /// the oldest on.
+    /// The filters. With a window: first the template, then the generations, oldest first.
     pub tables: Vec<TablePart>,
     /// Where the snapshot ends, in bytes. A log may follow it.
     pub end: u64,

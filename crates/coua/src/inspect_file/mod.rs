@@ -1,7 +1,7 @@
-//! A filter's file, to be looked at: its segments, buckets and slots, and where a key lies.
+//! Looking into a filter's file: its segments, buckets and slots, and where a key lies.
 //!
-//! For debuggers, for pictures, and for those who teach. Of a file only what is asked for is read, so that
-//! one of gigabytes opens at once.
+//! For debuggers, for pages that draw a filter, and for teaching. Only what is asked for is read, so that a
+//! file of gigabytes opens at once.
 //!
 //! ```
 //! use std::io::Cursor;

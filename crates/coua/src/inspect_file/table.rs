@@ -12,8 +12,8 @@ use crate::snapshot::{
 };
 use crate::table::Table;
 
-/// The table of a filter in a snapshot: what stands beside its segments is read and checked, and a segment
-/// when it is asked for.
+/// The table of a filter in a snapshot: all but the segments is read and checked at once, and a segment when
+/// it is asked for.
 pub struct TableView {
     front: Front,
     segments: Vec<SegmentInfo>,
@@ -38,15 +38,15 @@ pub struct Parameters {
     pub hash_bits: f64,
     /// Whether the filter can be rebuilt to any size.
     pub is_resizable: bool,
-    /// What happens to an item without room.
+    /// What happens when there is no slot for an item.
     pub when_full: WhenFull,
-    /// Evictions after which making room is given up.
+    /// Steps after which an eviction chain gives up.
     pub max_evictions: u32,
     /// Items up to which the rate holds; `u64::MAX`: no limit.
     pub max_items: u64,
     /// Items, every copy counted.
     pub len: u64,
-    /// Items that take a slot, or an entry of the overflow table for want of one.
+    /// Items in slots, and overflowed ones.
     pub stored: u64,
 }
 
@@ -105,7 +105,7 @@ pub struct Place {
     pub primary: u64,
     /// The bucket that follows from the primary one and the fingerprint.
     pub alternate: u64,
-    /// What is stored of the key, beside its place.
+    /// What is stored of the hash, besides its place.
     pub fingerprint: u64,
     /// The smallest hash that would be stored like this.
     pub representative: KeyHash,
@@ -129,7 +129,7 @@ impl TableView {
     ///
     /// # Errors
     ///
-    /// [`LoadError`]: what stands beside the segments is damaged.
+    /// [`LoadError`]: a part other than the segments is damaged.
     pub fn open<R: Read + Seek>(input: &mut R, bytes: &Range<u64>) -> Result<Self, LoadError> {
         input.seek(SeekFrom::Start(bytes.start))?;
         let front = Front::read(input, bytes.end - bytes.start)?;

@@ -31,6 +31,8 @@ pub(crate) struct SlotCodec {
     pub(super) slot_bits: u32,
     /// The choice bit, and the position bit where buckets overlap.
     pub(super) tag_bits: u32,
+    /// 2^`tag_bits`: in portable code a multiplication takes fewer instructions than a shift by a variable.
+    pub(super) tag_factor: u64,
     pub(super) encoding: Encoding,
     /// Bits from one bucket to the next.
     pub(super) bucket_bits: u64,
@@ -103,6 +105,7 @@ impl SlotCodec {
             slots,
             slot_bits,
             tag_bits,
+            tag_factor: 1 << tag_bits,
             encoding,
             bucket_bits,
             last_bit: may_cross.then_some(last_bit),
@@ -125,7 +128,8 @@ impl SlotCodec {
         // Overlapping buckets are narrow, or have an encoding of their own.
         let tag_bits = if encoding == Encoding::Wide { 1 } else { self.tag_bits };
         debug_assert_eq!(self.tag_bits, tag_bits);
-        Self { tag_bits, encoding, ..self }
+        let tag_factor = if encoding == Encoding::Wide { 2 } else { self.tag_factor };
+        Self { tag_bits, tag_factor, encoding, ..self }
     }
 
     /// Slots of a bucket.

@@ -7,13 +7,14 @@
     expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
 )]
 
-/// Instructions in steps, each with those before it. In builds with debug assertions, the environment variable
-/// `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or `avx512`) forbids all beyond a step.
+/// Instructions in steps, each with those before it. In builds with debug assertions or the feature
+/// `test-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or
+/// `avx512`) forbids all beyond a step.
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "x86-64 only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub(crate) enum InstructionSet {
     /// What every processor of the architecture has.
-    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "a limit for tests"))]
     Portable,
     /// Counting and finding bits in one instruction: x86-64-v2 and BMI.
     Bits,
@@ -23,28 +24,58 @@ pub(crate) enum InstructionSet {
     Avx512,
 }
 
-/// Whether code may use these instructions. Always, but in tests.
+/// The widest instructions that this processor has and tests allow.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-fn allows(wanted: InstructionSet) -> bool {
-    #[cfg(debug_assertions)]
-    let is_allowed = wanted <= limit();
-    #[cfg(not(debug_assertions))]
-    let is_allowed = wanted <= InstructionSet::Avx512;
-    is_allowed
+pub(super) fn available() -> InstructionSet {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    /// 0 before the first call.
+    static STEP: AtomicU8 = AtomicU8::new(0);
+    match STEP.load(Ordering::Relaxed) {
+        1 => InstructionSet::Portable,
+        2 => InstructionSet::Bits,
+        3 => InstructionSet::Avx2,
+        4 => InstructionSet::Avx512,
+        _ => {
+            let found = detect();
+            STEP.store(found as u8 + 1, Ordering::Relaxed);
+            found
+        }
+    }
 }
 
-#[cfg(all(debug_assertions, target_arch = "x86_64", not(miri)))]
-fn limit() -> InstructionSet {
-    use std::sync::OnceLock;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cold]
+fn detect() -> InstructionSet {
+    let bits = is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt");
+    let avx2 = bits && is_x86_feature_detected!("avx2");
+    let avx512 =
+        avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+    let steps = [
+        (avx512, InstructionSet::Avx512),
+        (avx2, InstructionSet::Avx2),
+        (bits, InstructionSet::Bits),
+    ];
+    let limit = limit();
+    let mut usable = steps.into_iter().filter(|&(is_there, set)| is_there && set <= limit);
+    usable.next().map_or(InstructionSet::Portable, |(_, set)| set)
+}
 
-    static LIMIT: OnceLock<InstructionSet> = OnceLock::new();
-    *LIMIT.get_or_init(|| match std::env::var("COUA_TEST_INSTRUCTIONS").as_deref() {
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn limit() -> InstructionSet {
+    if cfg!(not(any(debug_assertions, feature = "test-instructions"))) {
+        return InstructionSet::Avx512;
+    }
+    match std::env::var("COUA_TEST_INSTRUCTIONS").as_deref() {
         Ok("portable") => InstructionSet::Portable,
         Ok("bits") => InstructionSet::Bits,
         Ok("avx2") => InstructionSet::Avx2,
         _ => InstructionSet::Avx512,
-    })
+    }
 }
 
 /// Code to be compiled for several kinds of processors. Both functions are always inlined.
@@ -69,11 +100,7 @@ pub(crate) fn with_bit_instructions<C: Compiled>(code: C) -> C::Output {
         fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
             code.run()
         }
-        let has_them = is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt");
-        if has_them && allows(InstructionSet::Bits) {
+        if available() >= InstructionSet::Bits {
             // SAFETY: the processor has the instructions.
             return unsafe { compiled_for_them(code) };
         }
@@ -90,7 +117,7 @@ pub(crate) fn with_block_vectors<C: Compiled>(code: C) -> C::Output {
         fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
             code.run()
         }
-        if is_x86_feature_detected!("avx2") && allows(InstructionSet::Avx2) {
+        if available() >= InstructionSet::Avx2 {
             // SAFETY: the processor has the instructions.
             return unsafe { compiled_for_them(code) };
         }
@@ -98,33 +125,13 @@ pub(crate) fn with_block_vectors<C: Compiled>(code: C) -> C::Output {
     code.run_portable()
 }
 
-/// Whether the processor works on vectors of 512 bits.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512cd")
-        && allows(InstructionSet::Avx512)
-}
-
-/// [`has_avx512`], and counting bits.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-pub(super) fn has_avx512_popcnt() -> bool {
-    is_x86_feature_detected!("avx512vpopcntdq") && has_avx512()
-}
-
-/// Whether it also permutes the bytes of such vectors.
+/// Whether the processor also permutes the bytes of vectors of 512 bits.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn has_avx512_bytes() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
+    available() >= InstructionSet::Avx512
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("popcnt")
-        && allows(InstructionSet::Avx512)
 }
 
 /// Fails if vectors were compared with portable code fewer times than `least`, unless this processor has
@@ -132,10 +139,21 @@ pub(super) fn has_avx512_bytes() -> bool {
 #[cfg(test)]
 pub(crate) fn check_compared(compared: usize, least: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if has_avx512_popcnt() && has_avx512_bytes() {
+    if has_avx512_bytes() {
         assert!(compared >= least, "{compared} comparisons with vectors, expected {least}");
         return;
     }
     assert_eq!(compared, 0, "{least} with AVX-512");
     println!("skipped: no AVX-512 to compare with portable code");
+}
+
+#[cfg(test)]
+#[path = "../../tests/instruction_sets/mod.rs"]
+mod instruction_sets;
+
+#[cfg(test)]
+#[test]
+#[cfg_attr(miri, ignore = "runs programs")]
+fn the_kernel_with_fewer_instructions() {
+    instruction_sets::run_again_with_fewer("kernel::", "the_kernel_with_fewer_instructions");
 }

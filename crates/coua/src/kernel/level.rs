@@ -45,9 +45,9 @@ pub(crate) struct LevelGeometry {
     pub(super) top_shift: u32,
     /// The bits of a fingerprint that are not its low part.
     pub(super) top_mask: u64,
-    /// What a word holds below the first `top_bits` bits.
-    below_top_mask: u64,
-    /// `low_range`, `top_bits` places higher.
+    /// 2^`top_bits`.
+    top_factor: u64,
+    /// Fingerprints of a bucket: `low_range`, `top_bits` places higher.
     scaled_low_range: u64,
     pub(super) codec: SlotCodec,
 }
@@ -81,7 +81,7 @@ impl LevelGeometry {
             low_bits,
             low_range,
             scaled_buckets: buckets.checked_mul(1 << depth)?,
-            below_top_mask: u64::MAX >> top_bits,
+            top_factor: 1 << top_bits,
             scaled_low_range: low_range << top_bits,
             top_shift: 64 - (top_bits + low_bits),
             top_mask: u64::MAX << low_bits,
@@ -126,23 +126,24 @@ impl LevelGeometry {
     pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
         let suffix = hash.to_u64() & self.suffix_mask;
         let (primary, rest) = multiply_high(suffix, self.scaled_buckets);
-        let top = (rest >> self.top_shift) & self.top_mask;
-        let (low, _) = multiply_high(rest & self.below_top_mask, self.scaled_low_range);
-        let fingerprint = top | (low + 1);
+        // The fingerprint is top * 2^g + low + 1, and the cell's number in its bucket is top * (2^g - 1) + low.
+        let (top, _) = multiply_high(rest, self.top_factor);
+        let (cell, _) = multiply_high(rest, self.scaled_low_range);
+        let fingerprint = cell + top + 1;
         let alternate = self.wrapped(primary + self.offset(fingerprint));
-        Probe { segment, primary, alternate, value: fingerprint << self.codec.tag_bits }
+        Probe { segment, primary, alternate, value: fingerprint * self.codec.tag_factor }
     }
 
     /// A bucket number below twice the number of buckets, modulo that number.
     #[inline(always)]
     fn wrapped(&self, bucket: u64) -> u64 {
-        // A bucket below `buckets` wraps to a large number.
-        bucket.min(bucket.wrapping_sub(self.buckets))
+        let (wrapped, is_below) = bucket.overflowing_sub(self.buckets);
+        select_unpredictable(is_below, bucket, wrapped)
     }
 
     /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
     /// consecutively.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
         let (other, _) = self.alternate(bucket, value);
         let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
@@ -159,7 +160,7 @@ impl LevelGeometry {
 
     /// The alternate bucket of an item in two children of this level, numbered as in
     /// [`in_children`](Self::in_children).
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
         let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
         let offset = self.offset(value >> self.codec.tag_bits);

@@ -2,6 +2,8 @@
 //!
 //! A key's hash becomes a [`Probe`] by the [`LevelGeometry`] of its segment. A [`Pair`] of buckets answers
 //! for the probe. A [`SlotCodec`] reads and writes the slots of a bucket.
+//!
+//! [`uniform`] does the same for many keys at once, in the widest [`vector`]s of the processor.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) mod avx512;
@@ -21,6 +23,8 @@ mod pair;
 mod probe;
 mod probes;
 mod split;
+pub(crate) mod uniform;
+mod vector;
 
 pub(crate) use codec::Encoding;
 pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch, dispatch_inline};

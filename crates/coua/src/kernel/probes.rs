@@ -14,14 +14,18 @@ pub(crate) const WIDTH: usize = 16;
 
 /// A table whose segments all have one level.
 #[derive(Clone, Copy)]
-#[cfg_attr(
-    not(all(target_arch = "x86_64", not(miri))),
-    expect(dead_code, reason = "vectors alone read the fields")
-)]
 pub(crate) struct UniformTable<'a> {
     pub(crate) table: &'a Table,
     pub(crate) directory: &'a Directory,
     pub(crate) level: &'a LevelGeometry,
+}
+
+impl UniformTable<'_> {
+    /// Whether all slots of a bucket are compared at once, in the lanes of a word.
+    #[inline(always)]
+    pub(super) fn has_lanes(&self) -> bool {
+        self.level.codec.encoding != Encoding::WideOverlapping
+    }
 }
 
 /// What an insert does with a key that is present.
@@ -32,10 +36,6 @@ pub(crate) enum IfPresent {
 }
 
 /// Keys to be looked up.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", not(miri))),
-    expect(dead_code, reason = "vectors alone read the fields")
-)]
 pub(crate) struct Lookups<'a, F> {
     pub(crate) hashes: &'a [KeyHash],
     /// Whether some items are in no slot.

@@ -6,9 +6,12 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
+use super::avx512;
 use super::dispatch::{Levels, Task, dispatch};
 use super::level::LevelGeometry;
 use super::probe::ALTERNATE;
+use super::uniform::{Items, alternates};
+use super::vector::{Isa, Kernel, Vector, with_vectors};
 use crate::table::Segment;
 
 /// Slots that are divided at a time: whole buckets, whatever their size.
@@ -69,7 +72,10 @@ impl Parent<'_> {
 
     /// Finds the places of the items in these slots that move, in the order of the slots.
     pub(crate) fn divide(&self, slots: Range<u64>, moved: &mut MovedItems) {
-        dispatch(Divide { parent: self, slots, moved }, Some(self.level));
+        if !avx512::find_moved(self, slots.clone(), moved) {
+            dispatch(FindMoved { parent: self, slots, moved }, Some(self.level));
+        }
+        with_vectors(PlaceMoved { parent: self, moved });
     }
 
     /// Puts the items that lie in their primary bucket side by side into their primary buckets in the
@@ -79,14 +85,14 @@ impl Parent<'_> {
     }
 }
 
-/// [`Parent::divide`], one slot after the other.
-struct Divide<'a> {
+/// Finds the items in some slots that move: in which bucket, and their values there.
+struct FindMoved<'a> {
     parent: &'a Parent<'a>,
     slots: Range<u64>,
     moved: &'a mut MovedItems,
 }
 
-impl Task for Divide<'_> {
+impl Task for FindMoved<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -101,12 +107,37 @@ impl Task for Divide<'_> {
             count += usize::from(value & moved_bits != 0);
         });
         moved.count = count;
-        for item in 0..count {
-            let (bucket, value) = (moved.primary[item], moved.value[item]);
-            let (primary, value) = level.in_children(bucket, value);
-            moved.primary[item] = primary;
-            moved.alternate[item] = parent.child.alternate_in_children(primary, value);
-            moved.value[item] = value;
+    }
+}
+
+/// Places the items that move: [`LevelGeometry::in_children`], and their alternate buckets there.
+struct PlaceMoved<'a> {
+    parent: &'a Parent<'a>,
+    moved: &'a mut MovedItems,
+}
+
+impl Kernel for PlaceMoved<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Self { parent: Parent { level, child, .. }, moved } = self;
+        let first_bit = level.codec.slot_bits - 1;
+        let (buckets, zero) = (isa.splat(level.buckets), isa.splat(0));
+        let rest = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);
+        for first in (0..moved.count).step_by(I::LANES) {
+            let own = isa.load(&moved.primary[first..]);
+            let value = isa.load(&moved.value[first..]);
+            let other = alternates(isa, level, &Items { own, value });
+            let in_primary = (value & isa.splat(ALTERNATE)).is_zero();
+            let primary = I::Vector::select(in_primary, own, other);
+            let primary = (primary << 1) | (value >> first_bit);
+            let first_bucket = I::Vector::select(primary.is_below(buckets), zero, buckets);
+            let items = Items { own: primary - first_bucket, value: value & rest };
+            let alternate = alternates(isa, child, &items) + first_bucket;
+            primary.store(&mut moved.primary[first..]);
+            alternate.store(&mut moved.alternate[first..]);
+            items.value.store(&mut moved.value[first..]);
         }
     }
 }
@@ -142,5 +173,59 @@ impl Task for Keep<'_> {
             }
             *items = counts.map(|count| count as u8);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CuckooFilter, KeyHash, Layout};
+
+    /// Filters that have grown, in every encoding.
+    fn grown() -> Vec<CuckooFilter> {
+        let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        let layouts = layouts.into_iter().chain([(Layout::Overlapping, 2)]);
+        let rates = [0.3, 0.01, 1e-4, 1e-9, 1e-12];
+        layouts
+            .flat_map(|layout| rates.map(|rate| (layout, rate)))
+            .map(|((layout, slots), rate)| {
+                let builder = CuckooFilter::builder().max_items(200_000).rate(rate);
+                let mut filter = builder.layout(layout).slots_per_bucket(slots).build().unwrap();
+                for number in 0..50_000u64 {
+                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                }
+                filter
+            })
+            .collect()
+    }
+
+    /// [`LevelGeometry::in_children`] is the reference implementation.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn items_are_divided_as_single_ones_would_be() {
+        let mut divided = 0;
+        for filter in grown() {
+            for parent in (0..filter.segments() as u32).filter_map(|it| filter.parent(it)) {
+                for chunk in parent.chunks() {
+                    let mut moved = MovedItems::none();
+                    parent.divide(chunk.clone(), &mut moved);
+                    let mut items = moved.iter();
+                    parent.level.for_each_slot_in(parent.segment, chunk, |bucket, value| {
+                        if value & parent.moved_bits() == 0 {
+                            return;
+                        }
+                        let (primary, halved) = parent.level.in_children(bucket, value);
+                        let alternate = parent.child.alternate_in_children(primary, halved);
+                        let item = items.next().expect("an item for each that moves");
+                        let place = (item.primary, item.alternate, item.value);
+                        assert_eq!(place, (primary, alternate, halved), "{filter:?}");
+                        divided += 1;
+                    });
+                    assert!(items.next().is_none());
+                }
+            }
+        }
+        assert!(divided > 30_000, "{divided}");
     }
 }

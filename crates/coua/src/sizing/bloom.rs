@@ -1,7 +1,7 @@
 //! Sizes and rates of Bloom filters: the formulas, and nothing else.
 //!
 //! With m bits, k probes per key and n keys, a bit is still unset with probability
-//! `p = (1 - 1/m)^(kn)`, and a key that is absent finds its k bits set with probability
+//! `p = (1 - 1/m)^(kn)`, and the k bits of an absent key are all set with probability
 //!
 //! ```text
 //! FPR = (1 - p)^k * (1 + k (k-1) / 2 * V / (1-p)^2) + n / 2^64
@@ -237,8 +237,8 @@ mod tests {
         }
         let beyond_hash = BloomPlan::for_rate(1_000_000_000, 1e-12);
         assert!(matches!(beyond_hash, Err(BloomBuildError::OutOfReach { .. })), "{beyond_hash:?}");
-        let endless = BloomPlan::for_rate(u64::MAX, 0.01);
-        assert!(matches!(endless, Err(BloomBuildError::OutOfReach { .. })), "{endless:?}");
+        let most = BloomPlan::for_rate(u64::MAX, 0.01);
+        assert!(matches!(most, Err(BloomBuildError::OutOfReach { .. })), "{most:?}");
         let large = BloomPlan::for_rate(1 << 61, 0.3);
         assert!(large.is_ok(), "{large:?}");
         let blocked = BlockedBloomPlan::for_rate(u64::MAX, 0.01);

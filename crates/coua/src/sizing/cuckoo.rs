@@ -12,9 +12,9 @@ use crate::table::Segment;
 /// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
 /// smaller ones vary more in the number of items that fall to them.
 const FIXED_SEGMENT_SLOTS: u64 = 1 << 16;
-/// Segments of a growing filter have at most this many slots. That they vary more does little harm
-/// there, for a full one splits; a split takes a quarter of the time, and a batch finds four times as
-/// many segments to work in.
+/// Segments of a growing filter have at most this many slots. Their larger variation does little
+/// harm there, because a full one splits. A split takes a quarter of the time, and a batch has four times
+/// as many segments to work in.
 pub(crate) const GROWING_SEGMENT_SLOTS: u64 = 1 << 14;
 
 /// How full (items / slots) a filter is meant to become.
@@ -44,7 +44,7 @@ pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
 pub(crate) fn design_load(geometry: &Geometry) -> f64 {
     let loads = loads(geometry.layout, geometry.slots_per_bucket);
     match geometry.resolution {
-        // A fingerprint of 3 or 4 bits chooses among few partners, and eviction fails sooner.
+        // A fingerprint of 3 or 4 bits chooses among few alternate buckets, and eviction fails sooner.
         Resolution::Cells { .. } if geometry.low_bits == 3 => loads.fixed * 0.82,
         Resolution::Cells { .. } if geometry.low_bits == 4 => loads.fixed * 0.92,
         Resolution::Cells { .. } => loads.fixed,
@@ -135,7 +135,7 @@ pub(crate) fn exact(
 pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
     let items = items.max(1) as f64;
     let mut smallest = items / most;
-    // The quotient may be rounded down; what is named here must be accepted.
+    // The quotient may be rounded down, but the rate in the error must be accepted.
     while items / smallest > most {
         smallest = smallest.next_up();
     }
@@ -192,7 +192,7 @@ pub(crate) fn table_bytes(geometry: &Geometry) -> u64 {
 }
 
 /// Cells in which more items are expected to meet than a bucket has slots: with n items in C cells a
-/// cell holds k of them with the Poisson probability of mean n / C. Each takes an entry of the side
+/// cell holds k of them with the Poisson probability of mean n / C. Each takes an entry of the overflow
 /// table.
 fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     let cells = geometry.cells();
@@ -205,7 +205,7 @@ fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     for copies in 1..=geometry.slots_per_bucket {
         exactly *= mean / f64::from(copies);
     }
-    // The terms beyond, not one minus those before: of a small share that would leave no digit.
+    // The sum of the terms beyond, because one minus the others would cancel all digits.
     let mut crowded = 0.0;
     for copies in geometry.slots_per_bucket + 1.. {
         exactly *= mean / f64::from(copies);

@@ -1,4 +1,4 @@
-//! From items and rate to geometry and bytes: the one place of all formulas.
+//! From items and rate to geometry and bytes: all formulas.
 //!
 //! The law of the cuckoo filter: a filter that tells C hashes apart and holds n items answers "yes"
 //! for an absent key with probability n / C, whatever its load and bucket size. C is the number of

@@ -1,4 +1,4 @@
-//! Memory of structures that are not here, in bytes, as their papers give it.
+//! Memory of other structures in bytes, by their papers.
 
 /// Rank-and-select quotient filter (Pandey, Bender, Johnson, Patro 2017): slots a power of two, up
 /// to 95 % of them in use, remainders of r bits and 2.125 bits of metadata; rate = load / 2^r. `None` if it

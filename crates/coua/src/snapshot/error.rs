@@ -20,14 +20,14 @@ pub enum LoadError {
         /// The version found.
         found: u16,
     },
-    /// The bytes end too early, or go on after the end.
+    /// The bytes end too early, or continue after the end.
     Length {
-        /// Bytes that the header announces (at least).
+        /// Bytes that the header announces, at least.
         expected: u64,
-        /// Bytes that are there.
+        /// Bytes found.
         found: u64,
     },
-    /// A checksum does not fit: the bytes were damaged.
+    /// A checksum does not match: the bytes were damaged.
     Checksum {
         /// The damaged part.
         part: Part,
@@ -43,7 +43,7 @@ pub enum LoadError {
     KeyNeeded,
     /// The secret hash key is not the one that the filter was built with.
     WrongKey,
-    /// There is no memory for the filter.
+    /// There is not enough memory for the filter.
     OutOfMemory(OutOfMemory),
 }
 
@@ -102,10 +102,10 @@ impl fmt::Display for LoadError {
                  which coua-store reads (or `coua compact` takes into the filter), or was appended"
             ),
             Self::Length { expected, found } => {
-                write!(f, "filter is {found} bytes long but must be {expected}: it was cut")
+                write!(f, "filter is {found} bytes long but must be {expected}: it was truncated")
             }
             Self::Checksum { part } => {
-                write!(f, "filter is damaged: the checksum of its {part} does not fit")
+                write!(f, "filter is damaged: the checksum of its {part} does not match")
             }
             Self::Field { name, found } => {
                 write!(f, "filter is damaged: its {name} field holds {found}, which is impossible")

@@ -1,4 +1,4 @@
-//! What stands before the segments of a snapshot, read and checked; how it is done is `load`'s text.
+//! The part of a snapshot before its segments, read and checked by the rules of `load`.
 
 use std::io::Read;
 
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) checksum: u64,
 }
 
-/// What stands before the segments, checked; and its bytes, which the trailer's checksums cover.
+/// The checked part before the segments, and its bytes, which the trailer's checksums cover.
 pub(crate) struct Front {
     pub(crate) header: Header,
     pub(crate) levels: Vec<LevelGeometry>,
@@ -58,7 +58,7 @@ impl Front {
         self.levels[level as usize].bytes(self.header.geometry.segment_slots())
     }
 
-    /// Reads the overflow table and the trailer, which end an input that stands behind the segments.
+    /// Reads the overflow table and the trailer, from an input that is positioned after the segments.
     pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
         let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
@@ -71,7 +71,7 @@ impl Front {
     }
 }
 
-/// The length of the snapshot that begins here, as its header says; all but the header may be missing.
+/// The length of the snapshot that begins here, by its header alone.
 pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
     let mut head = Vec::new();
     input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;

@@ -25,10 +25,10 @@ pub(super) const TRAILER_BYTES: u64 = 32;
 const PAGE: u64 = 4096;
 /// The last bytes of a snapshot.
 const END_MAGIC: [u8; 8] = *b"COUA-END";
-/// What a hasher's key is checked with: the hash of this text.
+/// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
-/// All that a snapshot says before its segments.
+/// The fields of a snapshot's header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) hash: StoredHash,
@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(crate) places: Places,
 }
 
-/// The hash as a snapshot stores it: a secret key is not stored, only how to recognise it.
+/// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredHash {
     Xxh3 { seed: u64 },
@@ -212,7 +212,7 @@ impl Header {
         cuckoo::deepest(self.segments as usize)
     }
 
-    /// The levels of all depths; at least the base depth's, or the geometry would not have passed.
+    /// The levels of all depths; at least the base depth's, because the geometry was checked.
     pub(super) fn levels(&self) -> Vec<LevelGeometry> {
         self.geometry.levels()
     }
@@ -229,7 +229,7 @@ pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
 }
 
-/// What ends a snapshot: checksums of its parts, and a mark.
+/// The end of a snapshot: checksums of its parts, and a mark.
 pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
     let sums = [checksum_of(rows), overflow_sum];
     let mut covered = head.to_vec();

@@ -17,7 +17,7 @@ use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
 use crate::table::{Directory, SegmentMut, Table};
 
-/// So many items may be without a slot beyond the number of slots: small filters have room for a few.
+/// Overflowed items that are allowed beyond the number of slots, for small filters.
 const SPARE_OVERFLOWED: u64 = 1024;
 
 impl sealed::Snapshot for CuckooFilter {
@@ -61,7 +61,7 @@ pub(super) fn load<R: Read>(
 }
 
 impl CuckooFilter {
-    /// A key with further copies beside it that is not there itself.
+    /// Extra copies of a key that is in no slot.
     fn extra_without_item(&self) -> Option<KeyHash> {
         let has_item = |hash| self.slots_holding(&self.locate(hash)) > 0;
         let mut entries = self.overflow().iter();
@@ -76,7 +76,7 @@ fn wrong_entry(hash: KeyHash) -> LoadError {
 }
 
 impl Front {
-    /// Reads what stands behind the segments, and puts the filter together.
+    /// Reads the parts after the segments, and puts the filter together.
     pub(super) fn finish(
         self,
         input: &mut impl Read,
@@ -90,7 +90,7 @@ impl Front {
     }
 }
 
-/// What has been read, checked each by itself.
+/// The parts, each checked by itself.
 struct Parts {
     hasher: KeyHasher,
     directory: Directory,
@@ -151,14 +151,13 @@ pub(crate) fn wrong_occupied(row: &Row) -> LoadError {
     LoadError::Field { name: "slots in use", found: u64::from(row.occupied) }
 }
 
-/// Adds the segments of all rows; `check` gets each with its number and shape, and fills it if need
-/// be.
+/// Adds the segments of all rows; `check` gets each with its number and level, and may fill it.
 pub(super) fn add_segments(
     table: &mut Table,
     front: &Front,
     mut check: impl FnMut(u64, &Row, &mut SegmentMut<'_>, &LevelGeometry) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    // All rows have arrived: there are not more of them announced than there are.
+    // All rows have been read, so their number is no empty announcement.
     table.reserve_segments(front.rows.len())?;
     let mut prefix = 0u64;
     for (number, row) in (0..).zip(&front.rows) {

@@ -1,8 +1,8 @@
-//! A snapshot used where it lies: opened at once, read as far as it is asked.
+//! A snapshot used in place: it opens at once, and only what is touched is read.
 //!
-//! What stands beside the segments is read and checked as in `load`, so that places, counts and the
-//! overflow table agree with each other. The segments are mapped, and not looked at: nothing that the
-//! operations do with a slot may depend on its value being sound. The bounds hold by geometry:
+//! All parts but the segments are read and checked as in `load`, so that places, counts and the overflow
+//! table agree with each other. The segments are mapped without being read, so no operation may rely on the
+//! value of a slot. The bounds hold by geometry:
 //! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
 //! bucket lie in the segment. In overlapping buckets a value's position bit could point out of the segment, so
 //! files with those are read instead.
@@ -19,12 +19,12 @@ use crate::snapshot::load::{add_segments, load, wrong_occupied};
 use crate::snapshot::open::SecretKey;
 use crate::table::Table;
 
-/// From so many slots on a segment's counter could overflow, if the file lied about it.
+/// From this many slots on, a forged count of slots in use could overflow.
 const MOST_SLOTS: u64 = 1 << 31;
 
 impl CuckooFilter {
-    /// Maps a snapshot that lies in these bytes of a regular file, at a multiple of 4096. Where the file
-    /// stands afterwards is not said.
+    /// Maps a snapshot that lies in these bytes of a regular file, at a multiple of 4096. The file's
+    /// position afterwards is unspecified.
     pub(crate) fn map_part(
         mut file: &File,
         part: Range<u64>,

@@ -1,11 +1,11 @@
-//! A filter as bytes: one documented little-endian format for every front.
+//! A filter as bytes: one documented little-endian format for the library, the program and the bindings.
 //!
 //! ```text
 //! header | segment table | padding | segments | overflow table | trailer
 //! ```
 //!
 //! Every byte is covered by a checksum or checked to be zero. Segments lie in hash order, each
-//! aligned to 64 bytes with the tail that loads need, so that a mapped file can be used in place.
+//! aligned to 64 bytes and padded for loads of whole words, so that a mapped file can be used in place.
 //! `docs/format.md` is the normative description.
 
 mod error;
@@ -49,7 +49,7 @@ impl CuckooFilter {
     /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
     /// machine. O(bytes); `out` need not be buffered.
     ///
-    /// A SipHash key is not written, only a value to recognise it by.
+    /// A SipHash key is not written, only a value to recognize it by.
     ///
     /// # Errors
     ///
@@ -58,22 +58,13 @@ impl CuckooFilter {
         self.write_from(0, out)
     }
 
-    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for those who hand a
-    /// snapshot on in pieces, and end `out` behind each. A piece from among the segments takes time in
-    /// proportion to itself; for the first bytes and for the last ones, all segments are read.
+    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for callers that
+    /// send a snapshot in pieces, with an `out` that ends after each. A piece within the segments takes time
+    /// in proportion to itself; for the first and the last bytes, all segments are read.
     ///
     /// # Errors
     ///
     /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
-    ///
-    /// ```
-    /// let filter = coua::CuckooFilter::new();
-    /// let (mut bytes, mut rest) = (Vec::new(), Vec::new());
-    /// filter.write_to(&mut bytes)?;
-    /// filter.write_from(1000, &mut rest)?;
-    /// assert_eq!(rest, bytes[1000..]);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
         let header = Header::of(self);
         let head = header.encode();
@@ -141,9 +132,8 @@ impl CuckooFilter {
 }
 
 impl PartialEq for CuckooFilter {
-    /// Whether both have the same parameters, and the same items in the same slots: whether their
-    /// snapshots would be equal. The same keys in another order make an unequal filter, as a rule, that
-    /// gives the same answers. O(bytes).
+    /// Whether the snapshots of both would be equal: the same parameters, and the same items in the same
+    /// slots. The same keys in another order usually make an unequal filter with the same answers. O(bytes).
     fn eq(&self, other: &Self) -> bool {
         let is_same = |((_, mine), (_, theirs))| {
             let (mine, theirs) = (self.segment(mine), other.segment(theirs));
@@ -159,7 +149,7 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// What of a stream is behind its first bytes.
+/// A stream without its first bytes.
 struct Rest<W> {
     out: W,
     /// Bytes still to be left out.
@@ -173,7 +163,7 @@ impl<W: Write> Rest<W> {
         self.out.write_all(&bytes[skipped as usize..])
     }
 
-    /// Whether the next `length` bytes are all left out; then they are.
+    /// Skips the next `length` bytes if all of them are to be left out; whether it did.
     fn skips(&mut self, length: usize) -> bool {
         let rest = self.skip.checked_sub(length as u64);
         self.skip = rest.unwrap_or(self.skip);

@@ -70,8 +70,8 @@ impl Load {
         F::read(std::io::Cursor::new(bytes), bytes.len() as u64, self.key)
     }
 
-    /// Reads a snapshot from a stream, to its end. O(bytes), which take memory beside the filter until it
-    /// is done.
+    /// Reads a snapshot from a stream, to its end. O(bytes), which are held in memory in addition to the
+    /// filter meanwhile.
     ///
     /// # Errors
     ///
@@ -116,8 +116,8 @@ impl Load {
     /// mapping, and no operation does unbounded work. [Verify](crate::window::Generations::verify) a file
     /// of doubtful origin first.
     ///
-    /// The file must not be changed or cut while the filter lives; replacing it, as
-    /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter goes on with
+    /// The file must not be changed or truncated while the filter exists; replacing it, as
+    /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter keeps
     /// the old one.
     ///
     /// Where mapping is not possible (a pipe, a file system or platform without it, overlapping
@@ -177,7 +177,7 @@ pub(crate) mod sealed {
         /// Reads a snapshot from a stream of unknown length.
         fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError>;
 
-        /// [`read`](Self::read), but what can be mapped is used where it lies.
+        /// [`read`](Self::read), but what can be mapped is used in place.
         #[cfg(feature = "mmap")]
         fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError>;
     }

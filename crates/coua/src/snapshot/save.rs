@@ -11,16 +11,16 @@ const MOST_LINKS: usize = 40;
 
 impl CuckooFilter {
     /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
-    /// file or the new one, whole: a temporary file beside it is written, synced and renamed.
+    /// file or the new one, whole: a temporary file in the same folder is written, synced and renamed.
     /// O(bytes), and waits until they are on the disk.
     ///
     /// A symbolic link is followed. A file that is there keeps its permissions.
     ///
     /// # Errors
     ///
-    /// Those of the file system; then the old file is as it was, unless it is the very last step that failed, the
-    /// sync of the folder: then the new one is there, but may not outlast a power cut. Anything but a regular file
-    /// at `path` is refused, and a folder that cannot be opened.
+    /// Those of the file system. The old file is then unchanged, with one exception: if the last step fails, the
+    /// sync of the folder, the new file is in place but may not survive a power cut. `path` must be a regular file
+    /// or absent, in a folder that can be opened.
     pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         let existing = match fs::metadata(path) {
@@ -91,7 +91,7 @@ fn open_folder(folder: &Path) -> io::Result<Option<File>> {
 
 fn sync_folder(folder: &File) -> io::Result<()> {
     match folder.sync_all() {
-        // Some file systems do not know what that is.
+        // Some file systems have no sync of folders.
         Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
             Ok(())
         }

@@ -3,8 +3,8 @@
 use crate::kernel::{LevelGeometry, Levels, Task, dispatch};
 use crate::table::Segment;
 
-/// Slots of a segment that are in use; `None` if one says that it belongs to a bucket that does not
-/// exist, or a fingerprint's low part is 0, which only foreign bytes do.
+/// Slots of a segment that are in use; `None` if one names a bucket that does not exist, or the low part
+/// of a fingerprint is 0. Only forged bytes do that.
 pub(crate) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
     dispatch(Check { level, segment }, Some(*level))
 }
@@ -50,8 +50,8 @@ fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
     for (number, positions) in codec.runs(0..level.slots()) {
         let bucket = codec.read(segment, number);
         for position in positions {
-            // A slot with nothing but a position in it is not free: an insert would follow it, from the first
-            // slot out of the segment.
+            // A slot with only a position bit is not free, and an insert would follow the bit: from the first
+            // slot, out of the segment.
             let stored = codec.stored(segment, &bucket, position);
             let (own, value) = codec.own_bucket(number, position, stored);
             used += u64::from(stored != 0);

@@ -26,19 +26,12 @@ const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 #[cfg(feature = "mmap")]
 static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 
-/// Lets all cuckoo filters that this process makes or enlarges from now on lie in pages of the usual
-/// size: for servers, where the slowest operation counts more than the throughput of all.
+/// Places the cuckoo filters that this process makes or enlarges from now on in pages of the usual size: for
+/// servers, where the slowest operation matters more than throughput.
 ///
-/// Where a filter lies in huge pages, as it does by default on Linux, operations are up to a quarter
-/// faster in large filters. But the system clears 2 MiB at once when one is touched first: 0.2 ms, and
-/// 5 ms in a virtual machine that has not been given that memory yet; and a batch of inserts into a new
-/// filter touches one with nearly every key.
-///
-/// ```
-/// coua::avoid_huge_pages();
-/// let filter = coua::CuckooFilter::with_capacity(10_000_000, 0.001)?;
-/// # Ok::<(), coua::BuildError>(())
-/// ```
+/// In huge pages, the default on Linux, operations on large filters are up to a quarter faster. But the
+/// system clears 2 MiB when a huge page is first touched: 0.2 ms, and 5 ms in a virtual machine that does
+/// not have the memory yet. A batch of inserts into a new filter touches one with nearly every key.
 #[cfg(feature = "mmap")]
 pub fn avoid_huge_pages() {
     HUGE_PAGES.store(false, Ordering::Relaxed);
@@ -49,8 +42,8 @@ pub fn avoid_huge_pages() {
 pub(super) enum Arena {
     /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
     Heap(NonNull<[CacheLine]>),
-    /// `len` bytes of a mapping from `begin` on. It ends with a whole page. Never lent as a slice, as a
-    /// box is not.
+    /// `len` bytes of a mapping from `begin` on. It ends with a whole page. Like the box, it is never
+    /// borrowed as a slice.
     #[cfg(feature = "mmap")]
     Mapped { map: MmapRaw, begin: usize, len: usize },
 }
@@ -97,8 +90,8 @@ impl Arena {
             use memmap2::Advice;
             let huge = HUGE_PAGES.load(Ordering::Relaxed);
             let rest = if huge { bytes / HUGE_PAGE * HUGE_PAGE } else { 0 };
-            // Advice only: without huge pages the table is slower, not wrong. The last of them would be
-            // larger than what is needed of it, also where the system gives them to whoever does not ask.
+            // Advice only: without huge pages the table is slower, not wrong. The rest that does not fill a
+            // huge page declines them, for some systems give them without being asked.
             drop(map.advise_range(Advice::HugePage, begin, rest));
             drop(map.advise_range(Advice::NoHugePage, begin + rest, pages - rest));
         }
@@ -119,13 +112,13 @@ impl Arena {
         let map = unsafe { options.map_copy(file) }?;
         #[cfg(unix)]
         {
-            // Advice only: keys lie anywhere, so what lies beside a page is not worth reading.
+            // Advice only: keys are spread, so reading the neighbors of a page does not pay.
             drop(map.advise(memmap2::Advice::Random));
         }
         Ok(Self::Mapped { map: map.into(), begin: 0, len: bytes })
     }
 
-    /// Gives back whole huge pages before `address`, if it lies in this arena. Those before are given
+    /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given
     /// back again, which costs little.
     #[cfg(all(unix, feature = "mmap"))]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]

@@ -3,7 +3,7 @@
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 
-/// 2^bits entries; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
+/// 2^bits entries, always; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
 #[derive(Debug)]
 pub(crate) struct Directory {
     bits: u32,
@@ -25,13 +25,17 @@ impl Directory {
     }
 
     #[inline(always)]
+    #[expect(unsafe_code, reason = "an unchecked index: each single call goes through here")]
     pub(crate) fn segment_of(&self, hash: KeyHash) -> u32 {
         // Two shifts, because a shift by 64 (one segment) is not defined.
-        self.entries[((hash.to_u64() >> 1) >> (63 - self.bits)) as usize]
+        let prefix = ((hash.to_u64() >> 1) >> (63 - self.bits)) as usize;
+        debug_assert_eq!(self.entries.len(), 1 << self.bits);
+        // SAFETY: a number of `bits` bits, and there are 2^bits entries: the fields are private to this file, and
+        // whatever changes one of them changes the other.
+        unsafe { *self.entries.get_unchecked(prefix) }
     }
 
     /// The number of prefix bits, and the segment of each prefix.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn entries(&self) -> (u32, &[u32]) {
         (self.bits, &self.entries)
     }

@@ -22,8 +22,8 @@ use arena::{Arena, HUGE_PAGE};
 pub(crate) use directory::Directory;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
 
-/// Files are mapped from a multiple of this on: a page of every processor in use, and of what Windows maps
-/// by. So the mapping begins with a page, and advice about it is about nothing beside it.
+/// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
+/// So a mapping begins with a page, and advice about it affects nothing else.
 #[cfg(feature = "mmap")]
 const FILE_STEP: u64 = 64 << 10;
 /// Arenas have as many bytes, or a multiple.
@@ -50,7 +50,6 @@ pub(crate) struct Table {
 
 /// Segments that lie in memory in the order of their list, at equal distances.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only vectors use it"))]
 pub(crate) struct Spacing {
     /// The address of the first one's memory.
     pub(crate) first: u64,
@@ -59,7 +58,6 @@ pub(crate) struct Spacing {
 }
 
 /// Where the addresses of all segments' memory are.
-#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     pub(crate) segments: u64,
@@ -84,7 +82,7 @@ impl Table {
     pub(crate) fn new(depth: u32, bytes: u64) -> Result<Self, OutOfMemory> {
         let count = 1usize << depth;
         let total = (count as u64).saturating_mul(bytes);
-        // All at once: of many pieces the system promises more than it has.
+        // One request: the system refuses one that is too large, but grants too many small ones.
         let mut table = Self::with_capacity(total)?;
         table.reserve_segments(count)?;
         for number in 0..count as u64 {
@@ -230,7 +228,7 @@ impl Table {
         Ok(())
     }
 
-    /// Finds out whether the segments lie at equal distances; they must keep their order from then on.
+    /// Determines whether the segments lie at equal distances; they must keep their order from then on.
     /// O(segments).
     pub(crate) fn detect_spacing(&mut self) {
         let address = |segment: &Segment| segment.address() as u64;
@@ -244,7 +242,6 @@ impl Table {
     }
 
     /// Where the segments' memory is, for vectors.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn addresses(&self) -> Addresses {
         Addresses {

@@ -35,7 +35,6 @@ impl Segment {
     }
 
     /// Where the address of a segment's memory lies in this struct.
-    #[cfg(target_arch = "x86_64")]
     pub(super) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
 
     /// The hash bits that its keys share, in the most significant bits.
@@ -107,7 +106,6 @@ impl Segment {
     }
 
     /// All of its bytes.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn all_bytes(&self) -> &[u8] {
         self.bytes(self.len())
     }

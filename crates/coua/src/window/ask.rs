@@ -17,7 +17,7 @@ impl Generations {
     }
 
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys *
-    /// generations): a key is asked for until one has it.
+    /// generations): each key until one has it.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);

@@ -17,8 +17,8 @@ pub enum Change {
     Remove,
 }
 
-/// Takes note of what changed, in an order in which it can be done again, by
-/// [`Generations::set_clock`] and [`Generations::replay`]. `()` takes no note.
+/// Receives what changed, in an order in which [`Generations::set_clock`] and [`Generations::replay`] can
+/// repeat it. `()` ignores it.
 pub trait ChangeLog {
     /// The clock was set to this.
     fn clock_set(&mut self, clock: u64);
@@ -31,22 +31,21 @@ impl ChangeLog for () {
     fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
 }
 
-/// When the items of a batch happened.
+/// The times of a batch's items.
 #[derive(Clone, Copy, Debug)]
 pub enum When<'a> {
     /// At present.
     Now,
-    /// Each at a time of its own; these are as many as the items. They count where the clock is
-    /// [`Clock::Given`]; otherwise it is as with `Now`.
+    /// One time for each item. With a clock other than [`Clock::Given`] this is the same as `Now`.
     Each(&'a [u64]),
 }
 
 impl When<'_> {
-    /// Of some of the items.
+    /// The times of some of the items.
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// If there are fewer times.
     pub fn part(self, items: Range<usize>) -> Self {
         match self {
             Self::Now => Self::Now,
@@ -67,9 +66,8 @@ impl Generations {
         Logged { filter: self, log }
     }
 
-    /// Tells the time. What the window has left is forgotten whole: no item is looked at, and the memory is
-    /// given back. A time before the present changes nothing; nor does one where items are counted.
-    /// O(generations).
+    /// Tells the time. Generations that the window has left are dropped, and their memory is given back. An
+    /// earlier time changes nothing; nor does any time where items are the clock. O(generations).
     pub fn advance(&mut self, time: u64) {
         self.logged(&mut ()).advance(time);
     }
@@ -147,15 +145,15 @@ impl Generations {
         self.logged(&mut ()).remove_batch(keys)
     }
 
-    /// Whether a [`ChangeLog`] may have noted this clock next.
+    /// Whether a [`ChangeLog`] may contain this clock next.
     pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
             |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock as a [`ChangeLog`] noted it, or to the beginning of that generation; it never goes
-    /// back. O(generations).
+    /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation. It never goes back.
+    /// O(generations).
     pub fn set_clock(&mut self, clock: u64) {
         self.forget_until(clock);
     }
@@ -184,12 +182,12 @@ impl Generations {
         })
     }
 
-    /// Does again what a [`ChangeLog`] noted. A generation that the window does not reach needs no
-    /// changes, and gets none. O(keys) expected.
+    /// Repeats what a [`ChangeLog`] contains. Changes of generations that the window has left are skipped.
+    /// O(keys) expected.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] if a generation refuses, which one that took them before does not.
+    /// [`BatchFull`] if a generation refuses. One that took the same keys before does not.
     pub fn replay(
         &mut self,
         change: Change,
@@ -225,8 +223,8 @@ impl<L: ChangeLog> Logged<'_, L> {
         }
     }
 
-    /// Takes one copy of each key away, the oldest: one that the filters cannot tell from it is remembered
-    /// as long as before. One answer for each key, in order. O(keys * generations).
+    /// Takes the oldest copy of each key away, so that another key of the same cell is remembered as long as
+    /// before. One answer for each key, in order. O(keys * generations).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);

@@ -1,23 +1,23 @@
-//! Items between which nothing is forgotten, on their way into their generations.
+//! A chunk of items: nothing is forgotten between them.
 
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 
-/// Items between which nothing is forgotten.
+/// Items of a batch between which nothing is forgotten.
 pub(super) struct Chunk<'a, 'b, L> {
     pub(super) into: &'a mut Logged<'b, L>,
     pub(super) hashes: &'a [KeyHash],
     pub(super) when: When<'a>,
-    /// One for each; at first all are taken for repeats.
+    /// One for each item; at first all count as repeats.
     pub(super) outcomes: &'a mut [Insertion],
     /// Generations that have got some of these items.
     pub(super) changed: Vec<u64>,
 }
 
 impl<L: ChangeLog> Chunk<'_, '_, L> {
-    /// Inserts what is absent, and gives how many items were dealt with: all, unless a generation was
-    /// filled by their count, so that something is forgotten.
+    /// Inserts what is absent, and returns how many items were processed: all, unless the clock counts items and
+    /// a generation ends.
     pub(super) fn insert_absent(mut self) -> Result<usize, BatchFull> {
         let present = self.into.filter.contains_batch(self.hashes);
         let absent: Vec<usize> = (0..present.len()).filter(|&at| !present[at]).collect();
@@ -26,7 +26,7 @@ impl<L: ChangeLog> Chunk<'_, '_, L> {
             let target = self.into.filter.target(self.when, absent[next]);
             let (rest, room) = (&absent[next..], self.into.filter.room());
             let same = |&&at: &&usize| self.into.filter.target(self.when, at) == target;
-            // If there is no room for a new item: perhaps this one is not, because of those before.
+            // Without room for a new item: this one may be a repeat of those before.
             let run = &rest[..rest.iter().take(room.max(1)).take_while(same).count()];
             next += run.len();
             let inserted = match target {

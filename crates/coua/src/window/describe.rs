@@ -1,4 +1,4 @@
-//! What a filter that forgets tells about itself: its generations together.
+//! Descriptions: sums over all generations.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Generations {
         self.template().max_items()
     }
 
-    /// Places for fingerprints.
+    /// Slots of all generations.
     pub fn slots(&self) -> u64 {
         self.sum(CuckooFilter::slots)
     }
@@ -65,7 +65,7 @@ impl Generations {
         used / self.slots().max(1) as f64
     }
 
-    /// Bits of every key's hash that are remembered. A question meets all generations: the
+    /// Bits of every key's hash that are remembered. A lookup meets all generations: the
     /// false-positive rate with n items in them together is n / 2^`hash_bits`.
     pub fn hash_bits(&self) -> f64 {
         self.template().hash_bits()
@@ -104,7 +104,7 @@ impl fmt::Debug for Generations {
     }
 }
 
-/// Without numbers 0, where that of the standard library is -0.
+/// The sum of no numbers is 0 here; the standard library gives -0.
 fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.fold(0.0, |sum, number| sum + number)
 }

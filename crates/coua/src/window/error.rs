@@ -13,10 +13,10 @@ pub enum WindowError {
     Generations {
         /// The number asked for.
         found: u32,
-        /// As many are possible.
+        /// The most that are possible.
         most: u32,
     },
-    /// Too short to be cut into generations, or too long.
+    /// Too short to be divided into generations, or too long.
     Length {
         /// The length asked for.
         found: u64,
@@ -33,7 +33,7 @@ impl fmt::Display for WindowError {
             }
             Self::Length { found, generations } => write!(
                 f,
-                "a window of length {found} cannot be cut into {generations} generations: it must be \
+                "a window of length {found} cannot be divided into {generations} generations: it must be \
                  at least as long as there are generations, and shorter than 2^62"
             ),
         }
@@ -48,7 +48,7 @@ impl Error for WindowError {}
 pub enum WindowMergeError {
     /// Their windows differ, or one has none.
     Window,
-    /// Their time is the count of their own items, so that they have no common past.
+    /// Their time is the count of their own items, so they have no common time.
     Count,
     /// Generations of the same time cannot be merged.
     Filter(MergeError),

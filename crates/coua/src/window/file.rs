@@ -4,8 +4,8 @@
 //! header | template | generation | ... | table | trailer
 //! ```
 //!
-//! Template and generations are filters as they are in files of their own, each at a multiple of 4096. A
-//! filter that never forgets is written as a file of its own. `docs/format.md`, section 7, is the
+//! Template and generations are snapshots of single filters, each at a multiple of 4096. A filter that never
+//! forgets is written as its snapshot alone. `docs/format.md`, section 7, is the
 //! normative text.
 
 #[cfg(feature = "file")]
@@ -97,7 +97,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not looked at.
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not read.
     #[cfg(feature = "file")]
     pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
         file.rewind()?;
@@ -109,7 +109,7 @@ impl Generations {
     }
 
     /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
-    /// besides that of the side tables, and without the key. O(bytes).
+    /// besides that of the overflow tables, and without the key. O(bytes).
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl sealed::Snapshot for Generations {
         <CuckooFilter as sealed::Snapshot>::read(input, bytes, key).map(Self::from)
     }
 
-    /// Only filters that never forget can be read: where the others' table begins, their end says.
+    /// Only filters that never forget can be streamed: the table of the others is found from their end.
     fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
         <CuckooFilter as sealed::Snapshot>::read_stream(input, key).map(Self::from)
     }
@@ -153,7 +153,7 @@ fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
     Ok(sink.sum.digest())
 }
 
-/// An output that knows how far it is, and takes nothing before its start.
+/// An output that counts its bytes, and skips those before its start.
 struct Counted<W> {
     out: W,
     at: u64,

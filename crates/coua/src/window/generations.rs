@@ -1,18 +1,17 @@
-//! The filter of filters: what it is made of.
+//! The fields of a filter that forgets.
 
 use crate::cuckoo::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason};
 use crate::window::Window;
 
-/// A filter that forgets by age; or one that never forgets, which is a [`CuckooFilter`] behind another
-/// name, so that a program need not care which it has.
+/// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
+/// that a program need not care which it has.
 ///
-/// Time is told to it: it has no clock. It never goes back.
+/// It has no clock: the caller tells it the time, which never goes back.
 ///
-/// With g generations alive (at most one more than the window has; one without a window) an operation
-/// on one key takes O(g) expected time, and so does each key of a batch. The first item of a generation
-/// makes a copy of the template: O(segments) of that. What describes it takes O(g). What may take longer
-/// says so.
+/// With g generations (at most one more than the window has; one without a window), an operation takes
+/// O(g) expected time for each key. The first item of a generation copies the template, O(segments). What
+/// describes the filter takes O(g), unless it says otherwise.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -43,7 +42,7 @@ pub(super) struct Live {
 /// What makes a filter forget.
 pub(super) struct Aging {
     pub(super) window: Window,
-    /// Where a time is the clock's, it is the beginning of its generation; counts are exact.
+    /// A clock's time is kept as the beginning of its generation; a count of items is exact.
     pub(super) clock: u64,
     /// Empty; every generation begins as a copy.
     pub(super) template: CuckooFilter,
@@ -57,7 +56,7 @@ pub(super) struct Aging {
 pub struct Generation<'a> {
     /// Its number: its times divided by the length of a generation.
     pub number: u64,
-    /// The first time of it.
+    /// Its first time.
     pub from: u64,
     /// The first time after it.
     pub until: u64,
@@ -83,7 +82,7 @@ impl Generations {
         self.aging.as_ref().map(|aging| aging.window)
     }
 
-    /// The present, as far as it was told: where items have times, to the beginning of a generation.
+    /// The latest time told; where items have times, the beginning of its generation.
     pub fn clock(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }
@@ -97,7 +96,7 @@ impl Generations {
         })
     }
 
-    /// What every generation is like: its hash, its rate, its limits.
+    /// The empty filter of which every generation begins as a copy.
     pub fn template(&self) -> &CuckooFilter {
         match &self.aging {
             Some(aging) => &aging.template,
@@ -127,7 +126,7 @@ impl Generations {
                 self.live.insert(place, Live { number, filter });
                 place
             }
-            // Without a window there is nothing but the first one.
+            // Without a window there is only the first one.
             (Err(_), None) => 0,
         };
         Ok(&mut self.live[place].filter)
@@ -141,7 +140,7 @@ impl Generations {
         }
     }
 
-    /// Why there is no more.
+    /// The refusal of one more item.
     pub(super) fn full(&self) -> Full {
         Full { items: self.len(), max_items: self.max_items(), reason: FullReason::MaxItems }
     }

@@ -17,7 +17,7 @@ pub(super) const PAGE: u64 = 4096;
 /// The number of the template.
 pub(crate) const TEMPLATE: u64 = u64::MAX;
 
-/// What stands before the parts.
+/// The fields before the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) window: Window,
@@ -108,7 +108,7 @@ impl Row {
     }
 }
 
-/// What ends the file: all that it covers, in one checksum.
+/// The end of the file: one checksum of everything before it.
 pub(super) fn trailer(header: &[u8], table: &[u8], table_offset: u64) -> Vec<u8> {
     let sums = [table_offset, xxh3_64(table)].map(u64::to_le_bytes).concat();
     let whole = xxh3_64(&[header, &sums].concat());

@@ -1,8 +1,8 @@
 //! Inserting many items, each into the generation of its time.
 //!
-//! A batch is cut into *chunks* in which nothing is forgotten, so that all generations can be asked
-//! about a whole chunk at once; and the new items of a chunk into *runs* for one generation, which
-//! that generation takes as a batch. The answers are those of one call after the other.
+//! A batch is divided into *chunks* in which nothing is forgotten, so that all generations can be asked
+//! about a whole chunk at once. The new items of a chunk are divided into *runs* for one generation, which
+//! takes them as a batch. The answers equal those of single calls.
 
 use std::ops::Range;
 
@@ -16,12 +16,12 @@ use crate::window::{Clock, Generations};
 const SHORTEST_CHUNK: usize = 16;
 
 impl<L: ChangeLog> Logged<'_, L> {
-    /// Adds many keys, each if it is not remembered; `outcomes` is cleared and then holds one answer for
-    /// each key, in order, also if the batch is refused.
+    /// Adds each key that is not remembered. `outcomes` is cleared and then holds one answer for each key, in
+    /// order, also if the batch is refused.
     ///
     /// A repeat changes nothing: an item's age counts from when it was inserted, not from when it was
-    /// last seen. An item too old for the window that is not remembered counts as
-    /// [`Insertion::Inserted`] too, but it is not.
+    /// last seen. An unknown item that is too old for the window is not inserted, but
+    /// answered as [`Insertion::Inserted`].
     ///
     /// O(keys * generations) expected, if the items come in the order of their times. If not, each item of
     /// another generation than the one before may cost O(generations^2).
@@ -83,7 +83,7 @@ impl<L: ChangeLog> Logged<'_, L> {
         Ok(())
     }
 
-    /// Adds a copy of many keys, but not of those too old for the window. O(keys) expected, and
+    /// Adds a copy of each key, except of those too old for the window. O(keys) expected, and
     /// O(generations) wherever an item goes to another generation than the one before.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl<L: ChangeLog> Logged<'_, L> {
         Ok(())
     }
 
-    /// Adds a run of copies to one generation; gives how many items were dealt with.
+    /// Adds a run of copies to one generation; returns how many items were processed.
     fn insert_copies(
         &mut self,
         done: usize,
@@ -140,9 +140,9 @@ impl<L: ChangeLog> Logged<'_, L> {
         Ok(taken)
     }
 
-    /// Advances to the time of the first item, and gives where the first one follows that is of a later
-    /// generation. Where items are the clock that cannot be foretold: then it gives a place soon after, for
-    /// what follows is asked about again.
+    /// Advances to the time of the first item, and returns the index of the first item of a later generation.
+    /// Where items are the clock, that is not known yet: then it returns an index soon after, and the caller asks
+    /// again.
     fn end_of_chunk(&mut self, items: Range<usize>, when: When<'_>) -> usize {
         let Some(window) = self.filter.window() else { return items.end };
         if window.clock() == Clock::Count {
@@ -157,7 +157,7 @@ impl<L: ChangeLog> Logged<'_, L> {
         length.map_or(items.end, |length| items.start + length)
     }
 
-    /// Counts items that were inserted, where they are the clock. Whether a generation is full now.
+    /// Counts inserted items, where they are the clock; whether a generation has ended.
     pub(super) fn count(&mut self, inserted: usize) -> bool {
         let Some(window) = self.filter.window().filter(|window| window.clock() == Clock::Count)
         else {
@@ -183,7 +183,7 @@ impl Generations {
         Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
     }
 
-    /// As many items may be inserted before it is to be looked again.
+    /// Items that may be inserted before the clock must be checked again.
     pub(super) fn room(&self) -> usize {
         let left = self.limit().saturating_sub(self.len());
         let left = match &self.aging {

@@ -23,11 +23,11 @@ impl Generations {
         }
     }
 
-    /// A copy, unless memory lacks. O(bytes).
+    /// A copy in memory of its own. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if there is not as much memory again.
+    /// [`OutOfMemory`] if there is not enough memory for the copy.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
@@ -46,16 +46,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`WindowMergeError`] if they do not forget alike, or their filters cannot be merged; nothing has
-    /// changed then.
-    ///
-    /// ```
-    /// let (mut one, mut two) = (coua::window::Generations::default(), coua::window::Generations::default());
-    /// two.insert_unique("a")?;
-    /// one.merge(&two)?;
-    /// assert!(one.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`WindowMergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), WindowMergeError> {
         if self.window() != other.window() {
             return Err(WindowMergeError::Window);

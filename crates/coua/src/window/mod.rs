@@ -1,9 +1,8 @@
 //! Filters that forget by age.
 //!
-//! A [`Window`] is cut into *generations*: stretches of time of equal length, numbered from the
-//! beginning of time. Each has a filter of its own. An item lies in the generation of its own time; a
-//! question asks all generations that the window still reaches; and what the window has left is
-//! dropped whole, whatever is in it.
+//! A [`Window`] is divided into *generations*: periods of equal length, numbered from time 0. Each has a
+//! filter of its own. An item lies in the generation of its own time; a lookup asks all generations that
+//! the window still reaches; a generation that the window has left is dropped whole.
 //!
 //! ```text
 //!  forgotten | c - 3 | c - 2 | c - 1 |   c     c: the generation of the clock; here 3 in a window
@@ -31,13 +30,13 @@ pub use generations::{Generation, Generations};
 pub(crate) use header::TEMPLATE;
 pub(crate) use read::{generations_bytes, is_generations, outline};
 
-/// Generations of a window at most: a question asks them all.
+/// Generations of a window at most: a lookup asks them all.
 const MOST_GENERATIONS: u32 = 1000;
 
-/// What the time of a filter is.
+/// What a filter takes as the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Milliseconds since 1970. An item's time is that of its arrival: whatever the clock says then.
+    /// Milliseconds since 1970. An item's time is the clock's at its arrival.
     Arrival,
     /// Milliseconds since 1970. Every item brings its own time, and the latest so far is the present.
     Given,
@@ -62,7 +61,7 @@ pub struct Window {
 
 impl Window {
     /// A window of `length` (milliseconds, or items), rounded up to a multiple of `generations`. Items
-    /// are forgotten at an age between `length` and `length` and one part in `generations` more.
+    /// are forgotten at an age between `length` and `length` + `length` / `generations`.
     ///
     /// # Errors
     ///
@@ -90,12 +89,12 @@ impl Window {
         self.step * u64::from(self.generations)
     }
 
-    /// The length of a generation: how much longer than that they are remembered at most.
+    /// The length of a generation: items are remembered for at most this much longer.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// How many generations the window is long. One more is alive: the one that is being filled.
+    /// Length of the window in generations. One more exists: the one that is being filled.
     pub fn generations(&self) -> u32 {
         self.generations
     }

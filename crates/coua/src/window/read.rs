@@ -1,5 +1,5 @@
-//! Reading a file of generations. The bytes are hostile until checked; what a part holds is checked by
-//! the reader of filters.
+//! Reading a file of generations. The bytes are hostile until checked; the parts are checked by the
+//! reader of filters.
 
 #[cfg(feature = "mmap")]
 use std::fs::File;
@@ -16,8 +16,7 @@ use crate::window::header::{
     trailer, u64_at,
 };
 
-/// Whether the input begins like a file of generations, rather than of one filter. Stands at the
-/// beginning again afterwards.
+/// Whether the input begins like a file of generations, not of one filter. Seeks back to the beginning.
 pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool> {
     let mut begin = Vec::new();
     input.by_ref().take(MAGIC.len() as u64 + 2).read_to_end(&mut begin)?;
@@ -58,8 +57,8 @@ pub(super) fn load(
     made.finish()
 }
 
-/// [`load`], but the parts are mapped: what stands beside their segments is checked, and the checksums over
-/// whole parts are not.
+/// [`load`], but the parts are mapped: all but their segments is checked, and the checksums over whole parts
+/// are not.
 #[cfg(feature = "mmap")]
 pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Generations, LoadError> {
     let (header, rows) = outline(&mut file, length)?;
@@ -77,7 +76,7 @@ pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Genera
     made.finish()
 }
 
-/// Generations, put together from the parts of a file as they come.
+/// Generations, collected from the parts of a file.
 struct Assembly(Option<Generations>);
 
 impl Assembly {
@@ -116,7 +115,7 @@ impl Generations {
     }
 }
 
-/// Checks all but the parts themselves, and gives these to `each`, in their order.
+/// Checks all but the parts, and calls `each` with these, in order.
 pub(super) fn walk<I: Read + Seek>(
     input: &mut I,
     length: u64,
@@ -151,29 +150,29 @@ pub(crate) fn outline(
     Ok((header, rows))
 }
 
-/// The table, whose places are one after the other.
+/// The table, whose parts follow each other.
 fn rows_of(
     input: &mut (impl Read + Seek),
     length: u64,
     head: &[u8],
     header: &Header,
 ) -> Result<Vec<Row>, LoadError> {
-    // At most as long as a window may have generations.
+    // Bounded by the generations that a window may have.
     let table_bytes = header.parts * ROW_BYTES;
-    let behind = table_bytes + TRAILER_BYTES;
-    let too_short = LoadError::Length { expected: HEADER_BYTES as u64 + behind, found: length };
-    let table_offset = length.checked_sub(behind).ok_or(too_short)?;
+    let end_bytes = table_bytes + TRAILER_BYTES;
+    let too_short = LoadError::Length { expected: HEADER_BYTES as u64 + end_bytes, found: length };
+    let table_offset = length.checked_sub(end_bytes).ok_or(too_short)?;
     input.seek(SeekFrom::Start(table_offset))?;
     let mut end = Vec::new();
-    input.by_ref().take(behind).read_to_end(&mut end)?;
+    input.by_ref().take(end_bytes).read_to_end(&mut end)?;
     let Some((table, found)) = end.split_at_checked(table_bytes as usize) else {
         return Err(LoadError::Checksum { part: Part::Trailer });
     };
     if found != trailer(head, table, table_offset) {
-        // What was cut, or is longer, is told apart from what was changed, if it can be.
+        // A wrong length is reported as such, not as damage, where the two can be told apart.
         let begin = found.len().saturating_sub(TRAILER_BYTES as usize);
         if found.ends_with(&END_MAGIC) && u64_at(&found[begin..], 0) != table_offset {
-            let expected = u64_at(&found[begin..], 0).saturating_add(behind);
+            let expected = u64_at(&found[begin..], 0).saturating_add(end_bytes);
             return Err(LoadError::Length { expected, found: length });
         }
         return Err(LoadError::Checksum { part: Part::Trailer });

@@ -111,7 +111,7 @@ impl Case {
         }
     }
 
-    /// The keys: uniform hashes, the two ends, and in crowded cases neighbours of each other.
+    /// The keys: uniform hashes, the two ends, and in crowded cases neighbors of each other.
     pub(crate) fn hashes(&self, random: &mut Random) -> Vec<KeyHash> {
         let mut hashes = vec![KeyHash::from_u64(0), KeyHash::from_u64(u64::MAX)];
         while hashes.len() < self.pool {

@@ -1,4 +1,4 @@
-//! Forging: changes a snapshot and puts all checksums right again, so that what lies behind them is
+//! Forging: changes a snapshot and puts all checksums right again, so that the checks after them are
 //! reached.
 
 use coua::KeyHasher;
@@ -26,7 +26,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
     ("max items", 80, 8),
     ("len", 88, 8),
     ("stored", 96, 8),
-    ("homeless", 104, 8),
+    ("overflowed", 104, 8),
     ("segments", 112, 8),
     ("side entries", 120, 8),
     ("end", 128, 8),

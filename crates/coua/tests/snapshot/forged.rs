@@ -14,7 +14,7 @@ fn forgeries() -> Vec<(&'static str, Forgery)> {
     samples().into_iter().map(|(name, filter)| (name, Forgery(bytes_of(&filter)))).collect()
 }
 
-/// Values that break arithmetic: zeros, ones, powers of two and their neighbours, the ends.
+/// Values that break arithmetic: zeros, ones, powers of two and their neighbors, the ends.
 fn extremes(real: u64) -> impl Iterator<Item = u64> {
     let near = [real.wrapping_sub(1), real.wrapping_add(1), real.wrapping_mul(2), real / 2];
     let powers = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]);
@@ -138,7 +138,7 @@ fn headers_that_fit_together_but_lie() {
         ("no fingerprint", &[("low bits", 0), ("bits", 0)]),
         ("an end beyond 2^64", &[("end", u64::MAX), ("side entries", u64::MAX / 24)]),
         ("counts that lie", &[("len", 1 << 40), ("stored", 1 << 40)]),
-        ("homeless that lie", &[("homeless", 1 << 40), ("stored", 1 << 41)]),
+        ("overflowed that lie", &[("overflowed", 1 << 40), ("stored", 1 << 41)]),
         ("2^31 buckets", &[("buckets", 1 << 31)]),
     ];
     for (name, original) in forgeries() {
@@ -196,7 +196,7 @@ fn with_side() -> Vec<(&'static str, Forgery, usize)> {
 }
 
 #[test]
-fn side_tables_out_of_order_or_of_nothing() {
+fn overflow_tables_out_of_order_or_of_nothing() {
     for (name, original, side) in with_side() {
         let entries = original.get("side entries") as usize;
         for entry in 0..entries {
@@ -229,7 +229,7 @@ fn side_tables_out_of_order_or_of_nothing() {
 }
 
 #[test]
-fn side_tables_with_extreme_counts() {
+fn overflow_tables_with_extreme_counts() {
     for (name, original, side) in with_side() {
         for at in [side + 8, side + 16] {
             let real = original.read(at, 8);
@@ -240,7 +240,7 @@ fn side_tables_with_extreme_counts() {
                 // The counts in the header lie in the same way.
                 forged.set("len", original.get("len").wrapping_add(more));
                 if at == side + 16 {
-                    forged.set("homeless", original.get("homeless").wrapping_add(more));
+                    forged.set("overflowed", original.get("overflowed").wrapping_add(more));
                     forged.set("stored", original.get("stored").wrapping_add(more));
                 }
                 survive(forged.seal(), &|| format!("{name}: overflow table at {at}: {value}"));
@@ -250,14 +250,14 @@ fn side_tables_with_extreme_counts() {
 }
 
 #[test]
-fn homeless_copies_that_no_filter_has_are_refused() {
+fn overflowed_copies_that_no_filter_has_are_refused() {
     for (name, original, side) in with_side() {
         let mut forged = original.clone();
         let more = 1 << 40;
         for (at, width) in [Forgery::field("len"), Forgery::field("stored")] {
             forged.write(at, width, original.read(at, width) + more);
         }
-        forged.set("homeless", original.get("homeless") + more);
+        forged.set("overflowed", original.get("overflowed") + more);
         forged.write(side + 16, 8, original.read(side + 16, 8) + more);
         let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
         assert!(matches!(refused, Err(LoadError::Field { .. })), "{name}");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use coua::{CuckooFilter, KeyHasher, Layout, Load, WhenFull};
 
+use crate::instruction_sets;
 use crate::samples::bytes_of;
 
 /// The test pattern of the xxHash project (`xsum_sanity_check.c`).
@@ -152,4 +153,9 @@ fn the_fixtures_of_every_version_are_read() {
         }
     }
     assert!(read >= 4);
+}
+
+#[test]
+fn golden_values_with_fewer_instructions() {
+    instruction_sets::run_again_with_fewer("golden::", "golden_values_with_fewer_instructions");
 }

@@ -10,7 +10,7 @@ use coua::{CuckooFilter, KeyHasher, Load, LoadError};
 use crate::forge::{Forgery, write};
 use crate::plain::{bytes_of, hash};
 
-fn mould() -> CuckooFilter {
+fn template() -> CuckooFilter {
     CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32).build().unwrap()
 }
 
@@ -21,7 +21,7 @@ fn bytes_of_filter(filter: &CuckooFilter) -> Vec<u8> {
 }
 
 fn with(keys: &[u64]) -> Vec<u8> {
-    let mut filter = mould();
+    let mut filter = template();
     filter.insert_batch(&keys.iter().map(|key| hash(*key)).collect::<Vec<_>>()).unwrap();
     bytes_of_filter(&filter)
 }
@@ -34,7 +34,7 @@ fn honest() -> Forgery {
 
 pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
-    let mut made = Generations::new(window, mould());
+    let mut made = Generations::new(window, template());
     let hashes = [1, 2, 3, 4].map(hash);
     made.logged(&mut ()).insert_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
     made
@@ -134,7 +134,7 @@ fn forged_parts_are_refused() {
         vec![(u64::MAX, empty.clone()), (10, other(CuckooFilter::new()))],
         vec![
             (u64::MAX, empty.clone()),
-            (10, other(mould().convert(coua::Conversion::HashBits(31)).unwrap())),
+            (10, other(template().convert(coua::Conversion::HashBits(31)).unwrap())),
         ],
         vec![(u64::MAX, empty.clone()), (10, other(seeded()))],
     ];
@@ -204,8 +204,8 @@ fn other_readers_say_what_it_is() {
 #[test]
 fn a_secret_key_is_needed_and_checked() {
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
-    let mould = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
-    let mut seen = Generations::new(window, mould);
+    let template = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
+    let mut seen = Generations::new(window, template);
     seen.insert_unique("a").unwrap();
     let bytes = bytes_of(&seen);
     assert!(matches!(Load::new().bytes::<Generations>(&bytes), Err(LoadError::KeyNeeded)));

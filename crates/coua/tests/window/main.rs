@@ -9,5 +9,5 @@ mod plain;
 #[path = "../random/mod.rs"]
 mod random;
 mod rates;
-mod twins;
+mod reference;
 mod year;

@@ -30,8 +30,8 @@ fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
 /// Six generations of `each` items, with copies beyond the slots of a bucket.
 fn filled(each: u64) -> Generations {
     let window = Window::new(Clock::Arrival, 6 * STEP, 6).unwrap();
-    let mould = CuckooFilter::builder().capacity(each / 2).hash_bits(50).build().unwrap();
-    let mut filled = Generations::new(window, mould);
+    let template = CuckooFilter::builder().capacity(each / 2).hash_bits(50).build().unwrap();
+    let mut filled = Generations::new(window, template);
     for number in 0..6 {
         filled.advance(STEP * number);
         filled.insert_batch(&hashes(number * each, each)).unwrap();
@@ -70,7 +70,7 @@ fn mapped_generations_are_the_read_ones() {
         let file = saved(&bytes);
         let mut mapped = mapped(&file).unwrap();
         assert!(bytes_of(&mapped) == bytes, "{each}");
-        // Rotation drops mapped generations, new ones begin as copies of the mapped mould, and all grow.
+        // Rotation drops mapped generations, new ones begin as copies of the mapped template, and all grow.
         for round in 0..9 {
             let (old, new) =
                 (hashes(round * each, each / 3), hashes(100 * each, 40 * round + each));
@@ -187,7 +187,7 @@ fn opening_touches_no_segment_and_a_change_a_few_pages() {
     // up to the system.)
     let (all, changed) = resident(&file);
     assert!(changed > 0 && changed <= 4 * 2 * PAGE, "{changed} bytes");
-    // A new generation is a copy of the mould, and neither reads nor changes the file.
+    // A new generation is a copy of the template, and neither reads nor changes the file.
     seen.advance(STEP * 6);
     let left = resident(&file);
     assert!(left.0 <= all && left.1 == changed);

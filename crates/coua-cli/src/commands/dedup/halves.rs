@@ -5,43 +5,32 @@
 //! the records, and answers as it would if one thread asked both.
 
 use super::Args;
-use super::tally::{Counts, Tally, answered_in};
-use crate::args::input::Reading;
-use crate::collisions;
-use crate::estimate::Forecast;
-use crate::exit::Exit;
-use crate::input::Survey;
-use crate::input::block::Block;
-use crate::message::Failure;
-use crate::output::Outputs;
-use crate::own_files::OwnFiles;
+use super::tally::{Counts, Saved, Tally, answered_in};
 use crate::pipeline::{Answer, Early, Flow};
-use crate::progress::Counted;
-use crate::session::Session;
+use crate::record::block::Block;
+use crate::run::preflight::Ready;
+use crate::target::collisions;
+use crate::target::estimate::Forecast;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
 use std::mem;
 
 /// Bits of a hash that a half remembers.
 const BITS: u32 = 63;
 
-pub(super) fn run(
-    args: &Args,
-    reading: Reading,
-    inputs: &Survey,
-    own: &OwnFiles,
-) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, ready: Ready<'_>) -> Result<Exit, Failure> {
     args.now.for_window(None)?;
     let half = |number| {
         let filter = args.filter.build_with_hash_bits(BITS)?;
-        Ok(Half::new(number, filter, Forecast::new(inputs.total_bytes)))
+        Ok(Half::new(number, filter, Forecast::new(ready.inputs.total_bytes)))
     };
     let (mut first, second) = (half(0)?, half(1)?);
     let hasher = second.filter.hasher();
-    let mut outputs = Outputs::open(args.output.destinations(), reading.opening(inputs, own))?;
-    let manners = &args.work.manners;
-    let session =
-        Session::begin(Counted::Unique, &args.work.run, manners.quiet, reading.on_missing, inputs)?;
-    let pipeline = session.pipeline(reading, hasher);
+    let mut outputs = ready.open_outputs()?;
+    let session = ready.session(Counted::Unique)?;
+    let pipeline = session.pipeline(ready.reading, hasher);
     let tally = Tally::new(session, Counts::default(), &args.output);
     let mut dedup = Halved { second, outcomes: Vec::new(), tally };
     let mut prepare = |block: &mut Block| first.answer_first(block);
@@ -50,7 +39,7 @@ pub(super) fn run(
     let Halved { second, mut tally, .. } = dedup;
     tally.counts.expected_wrongly_dropped =
         first.expected_wrongly_dropped + second.expected_wrongly_dropped;
-    tally.finish([&first.filter, &second.filter], "filter", "")
+    tally.finish([&first.filter, &second.filter], Saved::NOWHERE)
 }
 
 #[derive(Debug)]

@@ -4,31 +4,30 @@ mod halves;
 mod outputs;
 mod tally;
 
-use crate::args::checkpoint::WorkArgs;
-use crate::args::filter::FilterArgs;
-use crate::args::input::InputArgs;
-use crate::args::window::NowArgs;
+use crate::cli::checkpoint::WorkArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::input::InputArgs;
+use crate::cli::window::NowArgs;
 use crate::clock::Now;
-use crate::collisions;
-use crate::estimate::Forecast;
-use crate::exit::Exit;
-use crate::filter_file::FilterFile;
 use crate::input::Survey;
-use crate::input::block::Block;
-use crate::memory::Memory;
-use crate::message::Failure;
 use crate::output::Settled;
-use crate::own_files::OwnFiles;
 use crate::pipeline::{Answer, Deliver, Flow};
-use crate::progress::Counted;
+use crate::record::block::Block;
 use crate::remote::{self, Address, Request, Task};
-use crate::resume::{Begun, Command, JobSpec, Recorder, Start};
-use crate::session::Session;
+use crate::resume::{Begun, Command, JobSpec, Recorder};
+use crate::run::preflight::{Preflight, Use};
+use crate::target::collisions;
+use crate::target::estimate::Forecast;
+use crate::target::file::FilterFile;
+use crate::target::memory::Memory;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use clap::ArgGroup;
 use coua::{CuckooFilter, Insertion};
 use outputs::OutputArgs;
 use std::path::PathBuf;
-use tally::{Counts, Tally};
+use tally::{Counts, Saved, Tally};
 
 /// Print each record the first time it is seen
 ///
@@ -86,53 +85,40 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     args.output.check()?;
+    let (to, work) = (args.output.destinations(), &args.work);
+    let preflight = Preflight::new(&args.input, &work.run, work.manners.quiet).to(to);
     match args.filter_file.as_deref().map_or(Ok(None), Address::of)? {
-        Some(address) => run_on_server(args, address),
-        None => run_here(args),
+        Some(address) => run_on_server(args, Task { address, preflight }),
+        None => run_here(args, preflight),
     }
 }
 
-fn run_on_server(args: &Args, address: Address) -> Result<Exit, Failure> {
-    let work = &args.work;
-    remote::refuse_options_of_files(&args.filter.secret, args.now, Some(work))?;
-    let quiet = work.manners.quiet;
-    let task = Task { address, input: &args.input, run: &work.run, quiet };
-    let request = Request::of(&args.filter)?;
-    remote::dedup::run(&task, &request, args.output.destinations(), args.output.wanted())
+fn run_on_server(args: &Args, task: Task<'_>) -> Result<Exit, Failure> {
+    remote::refuse_options_of_files(&args.filter.secret, args.now, Some(&args.work))?;
+    remote::dedup::run(task, &Request::of(&args.filter)?, args.output.wanted())
 }
 
-fn run_here(args: &Args) -> Result<Exit, Failure> {
-    let work = &args.work;
-    let mut reading = args.input.check_timed(args.filter.window.time_source())?;
-    let (file, to) = (args.filter_file.as_deref(), args.output.destinations());
-    let own = OwnFiles::of(file, &args.filter.secret)?;
-    let inputs = reading.survey(&work.run, to)?;
-    reading.opening(&inputs, &own).check_all(to)?;
-    if file.is_none() && args.filter.leaves_all_open() {
-        return halves::run(args, reading, &inputs, &own);
+fn run_here(args: &Args, preflight: Preflight<'_>) -> Result<Exit, Failure> {
+    let preflight = preflight.times(args.filter.window.time_source()).secret(&args.filter.secret);
+    let mut ready = match &args.filter_file {
+        Some(path) => preflight.filter(path, Use::Changed),
+        None => preflight,
     }
-    let mut memory = args.memory(&inputs)?;
+    .check()?;
+    if args.filter_file.is_none() && args.filter.leaves_all_open() {
+        return halves::run(args, ready);
+    }
+    let mut memory = args.memory(&ready.inputs)?;
     let now = args.now.for_window(memory.filter().window())?;
-    reading.believe_times(now, memory.filter());
+    ready.reading.believe_times(now, memory.filter());
     let repeats = args.output.wanted() == Insertion::AlreadyPresent;
     let spec = JobSpec::new(Command::Dedup).with("repeats", repeats);
-    let job = args.input.job(args.filter.window.describe(spec), &reading);
-    let start = Start {
-        to,
-        opening: reading.opening(&inputs, &own),
-        counts: Counts::default(),
-        quiet: work.manners.quiet,
-    };
-    let Begun { recorder, mut outputs, counts } =
-        work.checkpoints.begin(memory.kept(), job, start)?;
-    let session = Session::begin(
-        Counted::Unique,
-        &work.run,
-        work.manners.quiet,
-        reading.on_missing,
-        &inputs,
-    )?;
-    let pipeline = session.pipeline(reading, memory.filter().hasher());
+    let job = args.input.job(args.filter.window.describe(spec), &ready.reading);
+    let begun = args.work.checkpoints.begin(memory.kept(), job, ready.start(Counts::default()))?;
+    let Begun { recorder, mut outputs, counts } = begun;
+    let session = ready.session(Counted::Unique)?;
+    let pipeline = session.pipeline(ready.reading, memory.filter().hasher());
+    let inputs = ready.inputs;
     let forecast = args.forecast(&inputs, &memory);
     let tally = Tally::new(session, counts, &args.output);
     let mut dedup = Dedup { memory, now, forecast, recorder, outcomes: Vec::new(), tally };
@@ -224,17 +210,21 @@ impl Dedup {
     }
 
     fn finish(self, settled: Settled) -> Result<Exit, Failure> {
-        let saved = match self.memory {
-            Memory::Kept(_) => "recorded in the filter and ",
-            Memory::Temporary(_) => "",
-        };
         let name = self.memory.name();
+        let saved = match self.memory {
+            Memory::Kept(_) => Saved {
+                name: &name,
+                also_in: "recorded in the filter and ",
+                remedy: self.recorder.remedy_if_full(),
+            },
+            Memory::Temporary(_) => Saved::NOWHERE,
+        };
         self.tally.session.tell_outdated(self.memory.filter());
         let ending = self.tally.ending();
         let ended = self.recorder.end(ending, self.memory, settled, &self.tally.counts);
-        match (ended, self.tally.refusal(&name, saved)) {
+        match (ended, self.tally.refusal(saved)) {
             (Err(failure), Some(refusal)) => failure.told_if_unsynced().and(Err(refusal)),
-            (ended, _) => self.tally.finish(ended?.filter(), &name, saved),
+            (ended, _) => self.tally.finish(ended?.filter(), saved),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where `coua dedup` writes.
 
-use crate::message::Failure;
 use crate::output::{Destination, Destinations};
+use crate::terminal::message::Failure;
 use coua::Insertion;
 use std::path::PathBuf;
 

@@ -1,14 +1,14 @@
 //! What a run shows and counts of its answers, whatever filter gives them.
 
 use super::outputs::OutputArgs;
-use crate::collisions::Answered;
-use crate::exit::Exit;
-use crate::input::block::Block;
-use crate::message::Failure;
 use crate::pipeline::Flow;
+use crate::record::block::Block;
 use crate::resume::Ending;
-use crate::session::Session;
-use crate::stats::{Answers, FilterFigures};
+use crate::run::session::Session;
+use crate::target::collisions::Answered;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::{Answers, FilterFigures};
+use crate::terminal::message::Failure;
 use coua::{BatchFull, Full, Insertion};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,22 @@ pub(super) struct Counts {
 struct Refused {
     record: String,
     full: Full,
+}
+
+/// What becomes of the records before the one for which there was no room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saved<'a> {
+    /// The filter's name.
+    pub(super) name: &'a str,
+    /// Where they are, beside the output.
+    pub(super) also_in: &'a str,
+    /// What to do.
+    pub(super) remedy: &'a str,
+}
+
+impl Saved<'_> {
+    /// The filter is forgotten at the end.
+    pub(super) const NOWHERE: Self = Self { name: "filter", also_in: "", remedy: "" };
 }
 
 /// How many of these are new, and how many repeats.
@@ -94,13 +110,11 @@ impl Tally {
         self.refused.as_ref().map_or(self.session.ending(), |_| Ending::Early)
     }
 
-    /// Prints the figures that are wanted, and says how the run has ended. `saved` tells what became of
-    /// the records in the filter `name`.
+    /// Prints the figures that are wanted, and says how the run has ended.
     pub(super) fn finish(
         self,
         filter: impl Into<FilterFigures>,
-        name: &str,
-        saved: &str,
+        saved: Saved<'_>,
     ) -> Result<Exit, Failure> {
         let answers = Answers {
             unique: Some(self.counts.unique),
@@ -109,18 +123,19 @@ impl Tally {
             ..Answers::default()
         };
         let printed = self.session.print_figures(answers, filter);
-        match self.refusal(name, saved) {
+        match self.refusal(saved) {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| self.session.exit(Exit::Success)),
         }
     }
 
     /// What there is to say if there was no room for a record.
-    pub(super) fn refusal(&self, name: &str, saved: &str) -> Option<Failure> {
+    pub(super) fn refusal(&self, to: Saved<'_>) -> Option<Failure> {
         let Refused { record, full } = self.refused.as_ref()?;
+        let Saved { name, also_in, remedy } = to;
         let reason = format!(
-            "{full}; stopped before {record}: all records before it are {saved}in the output, it \
-             and those after it are neither"
+            "{full}; stopped before {record}: all records before it are {also_in}in the output, it \
+             and those after it are neither{remedy}"
         );
         Some(Failure::Full { name: name.to_owned(), reason })
     }

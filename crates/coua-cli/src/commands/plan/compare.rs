@@ -1,6 +1,6 @@
 //! What other structures would need for as many items at the same rate.
 
-use crate::stats::text::size;
+use crate::terminal::text::size;
 use coua::Layout;
 use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};

@@ -1,7 +1,7 @@
 //! The comparison as a picture: bits an item over the false-positive rate.
 
 use super::compare::{self, Peer};
-use crate::message::Failure;
+use crate::terminal::message::Failure;
 use coua::sizing::CuckooPlan;
 use plotters::prelude::*;
 use std::fmt::Display;

@@ -2,8 +2,8 @@
 
 use super::Args;
 use super::growing::Growing;
-use crate::message::Failure;
-use crate::stats::text::{grouped, size};
+use crate::terminal::message::Failure;
+use crate::terminal::text::{grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};

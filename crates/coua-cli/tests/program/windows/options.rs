@@ -8,7 +8,10 @@ fn windows_that_cannot_be() {
     for (options, message) in [
         (&["--window", "0s"][..], "is not a length of time such as 7d"),
         (&["--window", "1 month"], "is not a length of time"),
-        (&["--window", "5ms"], "--window: a window of length 5 cannot be cut into 8 generations"),
+        (
+            &["--window", "5ms"],
+            "--window: a window of length 5 cannot be divided into 8 generations",
+        ),
         (&["--window-items", "5"], "--window-items: a window of length 5 cannot be cut"),
         (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
         (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),

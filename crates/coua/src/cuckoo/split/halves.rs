@@ -29,9 +29,7 @@ impl Halves {
         }
         let mut moved = MovedItems::none();
         for chunk in parent.chunks() {
-            if !avx512::divide(parent, chunk.clone(), &mut moved) {
-                parent.divide(chunk, &mut moved);
-            }
+            parent.divide(chunk, &mut moved);
             halves.take(&moved)?;
         }
         Ok(halves)

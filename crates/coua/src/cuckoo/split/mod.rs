@@ -2,7 +2,7 @@
 //!
 //! An item's place in the halves follows from its slot alone. Each bucket becomes two that lie side by side,
 //! where its own items always fit: those that lie in their primary bucket stay there. So the segment is read
-//! from end to end, and its [`Halves`] are written likewise. Then come the items that lie in their alternate
+//! in order, and its [`Halves`] are written in order. Then come the items that lie in their alternate
 //! bucket: they may go to either of their new buckets. Overlapping buckets share slots, and may be too small
 //! for all their own items: there all items move.
 
@@ -177,7 +177,7 @@ mod tests {
             let parent = filter.parent(0).unwrap();
             let (child, (slots, waiting)) = (parent.child, plainly_halved(&parent));
             if filter.overflow.has_overflowed() {
-                // They find a slot in a split.
+                // A split gives them a slot.
                 continue;
             }
             let halves = [0, filter.table.len() as u32];

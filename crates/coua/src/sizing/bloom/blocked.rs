@@ -156,8 +156,8 @@ mod tests {
             let plan = BlockedBloomPlan::for_rate(10, rate);
             assert!(matches!(plan, Err(BloomBuildError::Rate { .. })));
         }
-        let endless = BlockedBloomPlan::for_rate(u64::MAX, 0.01);
-        assert!(matches!(endless, Err(BloomBuildError::OutOfReach { .. })), "{endless:?}");
+        let most = BlockedBloomPlan::for_rate(u64::MAX, 0.01);
+        assert!(matches!(most, Err(BloomBuildError::OutOfReach { .. })), "{most:?}");
         assert_eq!(BlockedBloomPlan::new(0), Err(BloomBuildError::NoBits));
         let large = BlockedBloomPlan::new(MAX_BLOCKS + 1);
         assert!(matches!(large, Err(BloomBuildError::TooLarge { .. })));

@@ -1,0 +1,53 @@
+//! `coua generate`.
+
+use crate::cli::Cli;
+use crate::commands::print;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use clap::{CommandFactory, Subcommand};
+use clap_complete::Shell;
+use std::path::{Path, PathBuf};
+
+/// Write manual pages or shell completions
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What to write.
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Manual pages, one for each command, into a folder
+    Man {
+        /// The folder; created if it does not exist
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
+    /// Completions, on standard output
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    match &args.what {
+        What::Man { folder } => manual_pages(folder)?,
+        What::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "coua", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn manual_pages(folder: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::io(folder.display(), &error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    // Without `help`, whose page would say nothing.
+    let command = Cli::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, folder).map_err(failed)
+}

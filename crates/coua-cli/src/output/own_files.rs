@@ -1,0 +1,69 @@
+//! The files that a run has for itself: its filter, and that of the secret key. Records are neither written
+//! to them nor, while the filter changes, read from them.
+
+use crate::cli::secret::SecretArgs;
+use crate::input::{self, Identity, Survey};
+use crate::terminal::message::Failure;
+use std::path::{Path, PathBuf};
+
+/// Files that are there, and names where one would be made.
+#[derive(Debug, Default)]
+pub(crate) struct OwnFiles {
+    /// As the user calls it, and with symbolic links resolved.
+    filter: Vec<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+impl OwnFiles {
+    /// Of a filter, if there is one in a file.
+    pub(crate) fn of(filter: Option<&Path>, secret: Option<&SecretArgs>) -> Result<Self, Failure> {
+        let key = secret.and_then(|secret| secret.key_file.clone());
+        let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
+        let resolved = coua_store::resolved(path)
+            .map_err(|error| Failure::at(path.display(), error.reason()))?;
+        Ok(Self { filter: vec![path.to_owned(), resolved], key })
+    }
+
+    /// Whether there is a filter in a file.
+    pub(crate) fn has_filter(&self) -> bool {
+        !self.filter.is_empty()
+    }
+
+    /// Complains if one of them is to be the output of this name, with this path if it has one, which is this
+    /// regular file if it is one.
+    pub(crate) fn refuse_output(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        file: Option<Identity>,
+    ) -> Result<(), Failure> {
+        let is_one = |own: &PathBuf| {
+            file.is_some() && file == input::regular_file(own)
+                || path.is_some_and(|path| input::is_same_place(path, own))
+        };
+        let what = if self.filter.iter().any(is_one) {
+            "is the filter file as well"
+        } else if self.key.iter().any(is_one) {
+            "is the file of the secret key as well"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::at(name, format_args!("{what}: name another output")))
+    }
+
+    /// Complains if a filter that is going to change is an input.
+    pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<(), Failure> {
+        let is_input =
+            |path: &&PathBuf| input::regular_file(path).is_some_and(|file| inputs.contains(file));
+        self.filter.iter().find(is_input).map_or(Ok(()), |path| {
+            let reason = "is the filter file, which this run changes: name another input";
+            Err(Failure::at(path.display(), reason))
+        })
+    }
+
+    /// Complains if a filter is to be written to the file of the secret key.
+    pub(crate) fn check_made(output: &Path, secret: &SecretArgs) -> Result<(), Failure> {
+        let own = Self { key: secret.key_file.clone(), ..Self::default() };
+        own.refuse_output(&output.display().to_string(), Some(output), input::regular_file(output))
+    }
+}

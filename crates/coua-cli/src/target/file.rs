@@ -1,0 +1,381 @@
+//! A filter that lives in a file: `coua-store`, with the program's options and words.
+//!
+//! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
+
+use crate::cli::filter::FilterArgs;
+use crate::cli::run::Manners;
+use crate::cli::secret::SecretArgs;
+use crate::cli::window::NowArgs;
+use crate::clock::{Now, moment_text};
+use crate::input::{self, Survey};
+use crate::remote::Address;
+use crate::target::memory::Memory;
+use crate::terminal::message::{self, Failure};
+use coua::window::Generations;
+use coua::{HashAlgorithm, LoadError};
+use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a usual record. If an input has more of them, the store finds out in time.
+const USUAL_RECORD: u64 = 32;
+
+/// Reads a filter that will not be changed, and checks every byte of it.
+pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+    view(path, Options::new().access(Access::Load), secret)
+}
+
+/// Opens a filter that will be described: of a large one, little more than the header is read.
+pub(crate) fn glance(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+    view(path, Options::new().expecting(0), secret)
+}
+
+/// Opens a filter that will be asked about the records of `inputs`.
+pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<View, Failure> {
+    view(path, expecting(Options::new(), inputs), secret)
+}
+
+/// Tells a filter that is not kept what time it is: what its window has left goes.
+pub(crate) fn tell(now: Now, filter: &mut Generations) {
+    if let Some(time) = now.told_to(filter) {
+        filter.advance(time);
+    }
+}
+
+/// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
+/// nothing: the filter's waits.
+fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure> {
+    let (Some(time), Some(window)) = (now.told_to(filter), filter.window()) else { return Ok(()) };
+    if filter.clock() <= time.saturating_add(window.length()) {
+        return Ok(());
+    }
+    let (filters, present) = (moment_text(filter.clock()), moment_text(time));
+    let reason = format!(
+        "was written at {filters}, but now it is {present}, more than a window before: one of these \
+         clocks was wrong, so nothing would be forgotten in time; set the system's clock, or name \
+         another file"
+    );
+    Err(Failure::at(name, reason))
+}
+
+fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
+    check_there(path)?;
+    let view = with_key(options, secret)?.read(path).map_err(|error| match error {
+        StoreError::Load { source, .. } => unreadable(path, &source),
+        error => failure(&error),
+    })?;
+    check_key(secret, &view.filter, &path.display().to_string())?;
+    Ok(view)
+}
+
+/// Complains about a key for a filter that has none: it would protect nothing.
+fn check_key(secret: &SecretArgs, filter: &Generations, name: &str) -> Result<(), Failure> {
+    let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
+    if secret.key_file.is_none() || is_keyed {
+        return Ok(());
+    }
+    let reason = "the filter has no secret key, and gets none by --key-file: leave it out, or name another \
+                  file";
+    Err(Failure::at(name, reason))
+}
+
+fn with_key(options: Options, secret: &SecretArgs) -> Result<Options, Failure> {
+    Ok(match secret.key()? {
+        Some(key) => options.key(key),
+        None => options,
+    })
+}
+
+fn expecting(options: Options, inputs: &Survey) -> Options {
+    match inputs.total_bytes {
+        Some(bytes) => options.expecting(bytes / USUAL_RECORD),
+        None => options,
+    }
+}
+
+/// A filter file that this process alone may write.
+#[derive(Debug)]
+pub(crate) struct FilterFile {
+    path: PathBuf,
+    lock: Lock,
+}
+
+/// How a filter file is locked.
+type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
+
+impl FilterFile {
+    /// Waits for other writers to finish, or fails at once, as `manners` say. There need be no filter yet.
+    ///
+    /// To be called before signals are answered, so that they end the wait.
+    pub(crate) fn lock(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        Address::refuse(path)?;
+        is_there(path)?;
+        Self::lock_by(Lock::take, path, manners)
+    }
+
+    /// [`lock`](Self::lock) for a filter that must be there.
+    pub(crate) fn lock_existing(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        check_there(path)?;
+        Self::lock_by(Lock::take_existing, path, manners)
+    }
+
+    fn lock_by(take: Take, path: &Path, manners: &Manners) -> Result<Self, Failure> {
+        let lock = match take(path, Wait::No) {
+            Err(StoreError::Busy { path: name }) if !manners.no_wait => {
+                if !manners.quiet.quiet {
+                    let name = name.display();
+                    message::say(format_args!("{name}: waiting for another process"));
+                }
+                take(path, Wait::UntilFree)
+            }
+            taken => taken,
+        };
+        let lock = lock.map_err(|error| failure(&error))?;
+        Ok(Self { path: lock.target().to_owned(), lock })
+    }
+
+    /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
+    /// new filter as it says.
+    pub(crate) fn open_or_build(
+        self,
+        wanted: &FilterArgs,
+        inputs: &Survey,
+        now: NowArgs,
+    ) -> Result<Kept, Failure> {
+        let name = self.name();
+        if !self.lock.is_new() {
+            let kept = self.open(&wanted.secret, inputs, now)?;
+            wanted.agree_with(kept.filter(), &name)?;
+            return Ok(kept);
+        }
+        let filter = wanted.build()?;
+        let options = with_key(Options::new(), &wanted.secret)?;
+        let store = options.write_locked(self.lock, Some(move || filter));
+        Ok(Kept::new(store.map_err(|error| failure(&error))?, Saved::Nothing))
+    }
+
+    /// The filter in the file, to be changed by the records of `inputs`.
+    pub(crate) fn open(
+        self,
+        secret: &SecretArgs,
+        inputs: &Survey,
+        now: NowArgs,
+    ) -> Result<Kept, Failure> {
+        self.open_as(expecting(Options::new(), inputs), secret, now)
+    }
+
+    /// The filter in the file, read and checked, to be changed all over.
+    pub(crate) fn open_whole(self, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
+        self.open_as(Options::new().access(Access::Load), secret, now)
+    }
+
+    fn open_as(self, options: Options, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
+        let name = self.name();
+        let options = with_key(options, secret)?;
+        let store = options.write_locked(self.lock, None::<fn() -> Generations>);
+        let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
+        check_key(secret, kept.filter(), &name)?;
+        let now = now.for_window(kept.filter().window())?;
+        check_clock(now, kept.filter(), &name)?;
+        kept.tell(now);
+        Ok(kept)
+    }
+
+    /// Replaces whatever filter is there by this one, which remembers these runs.
+    pub(crate) fn save(self, filter: Generations, runs: Runs) -> Result<(), Failure> {
+        let name = self.name();
+        let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
+        let replaced = Options::new().replace(self.lock, filter, runs);
+        replaced.map_err(|error| not_saved(&name, saved, &error))
+    }
+
+    /// Complains if something is there that a filter must not replace: to be asked before the work.
+    pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
+        self.lock.check_replaceable().map_err(|error| failure(&error))
+    }
+
+    /// Complains if anything is there.
+    pub(crate) fn check_new(&self) -> Result<(), Failure> {
+        let reason = "is there already: name another file, or remove this one";
+        if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
+    }
+
+    /// Whether this is where the file is.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let there = input::regular_file(path);
+        there.is_some() && there == input::regular_file(&self.path)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// A filter of which changes are kept in its file.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) store: Store,
+    /// What its file has without what was not saved yet.
+    saved: Saved,
+}
+
+/// What a filter's file has if saving fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Saved {
+    /// There is no file.
+    Nothing,
+    /// A new filter without items.
+    Empty,
+    /// What was there before.
+    Before,
+    /// Records that were done on the way, by this run or the one that it resumes.
+    Some,
+}
+
+/// What a commit records of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// That it writes its outputs.
+    Begin,
+    /// How far it is.
+    Checkpoint,
+}
+
+impl Kept {
+    fn new(store: Store, saved: Saved) -> Self {
+        Self { store, saved }
+    }
+
+    pub(crate) fn filter(&self) -> &Generations {
+        self.store.filter()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.store.path().display().to_string()
+    }
+
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(crate) fn tell(&mut self, now: Now) {
+        if let Some(time) = now.told_to(self.filter()) {
+            self.store.advance(time);
+        }
+    }
+
+    /// The run resumes one of which there are records in the file.
+    pub(crate) fn resumes(&mut self) {
+        self.saved = Saved::Some;
+    }
+
+    /// Keeps all changes: this is the end. Gives the filter back.
+    pub(crate) fn finish(self) -> Result<Memory, Failure> {
+        let (name, saved) = (self.name(), self.saved);
+        let finished = self.store.finish().map_err(|error| not_saved(&name, saved, &error));
+        Ok(Memory::Temporary(Box::new(finished?)))
+    }
+
+    /// Keeps all changes so far, and those of the runs.
+    pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
+        let (name, saved) = (self.name(), self.saved);
+        self.store.commit().map_err(|error| match error {
+            // The run ends here, early.
+            StoreError::Unsynced { source, .. } if stage == Stage::Checkpoint => {
+                let reason = message::reason(&source);
+                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
+                                 outlasts a power cut";
+                Failure::at(&name, format_args!("{uncertain}: {reason}"))
+            }
+            StoreError::Unsynced { path, source } => {
+                let error = StoreError::Io { path, doing: "sync", source };
+                not_saved(&name, saved, &error)
+            }
+            error => not_saved(&name, saved, &error),
+        })?;
+        match stage {
+            Stage::Checkpoint => self.saved = Saved::Some,
+            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
+            Stage::Begin => {}
+        }
+        Ok(())
+    }
+}
+
+/// Complains unless there is a file that may hold a filter.
+pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+    Address::refuse(path)?;
+    if is_there(path)? { Ok(()) } else { Err(Failure::io(path.display(), &Errno::NOENT.into())) }
+}
+
+/// Whether there is a file; anything else of that name cannot hold a filter.
+fn is_there(path: &Path) -> Result<bool, Failure> {
+    let name = path.display();
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            Err(Failure::at(name, "is a directory, not a filter file"))
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            Err(Failure::at(name, "is no regular file, so it cannot hold a filter"))
+        }
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Failure::io(name, &error)),
+    }
+}
+
+/// The failure to say about a filter that cannot be loaded.
+pub(crate) fn unreadable(path: &Path, error: &LoadError) -> Failure {
+    let name = path.display();
+    match error {
+        LoadError::Io(error) => Failure::io(name, error),
+        LoadError::KeyNeeded => Failure::at(name, format_args!("{error} (--key-file)")),
+        _ => Failure::at(name, error),
+    }
+}
+
+/// The failure to say about a filter that cannot be opened.
+fn failure(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Load { path, source } => unreadable(path, source),
+        StoreError::Io { path, source, .. } => Failure::io(path.display(), source),
+        StoreError::Folder { path, .. } => folder_failure(&path.display().to_string(), error),
+        error => Failure::at(error.path().display(), error.reason()),
+    }
+}
+
+/// The failure to say about the folder of a file with this name.
+pub(crate) fn folder_failure(name: &str, error: &StoreError) -> Failure {
+    Failure::at(name, words(error))
+}
+
+/// What is wrong, in the operating system's words where they are its.
+fn words(error: &StoreError) -> String {
+    let text = error.reason().to_string();
+    match error {
+        StoreError::Folder { source, .. } | StoreError::Unsynced { source, .. } => {
+            message::ending_with(source, text)
+        }
+        StoreError::Io { source, .. } => message::reason(source),
+        _ => text,
+    }
+}
+
+/// The failure to say about a filter whose changes cannot be kept.
+fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
+    let reason = words(error);
+    match error {
+        StoreError::Replaced { path } => return Failure::at(path.display(), reason),
+        StoreError::Unsynced { .. } => {
+            let reason = format!("{reason}; it need not be done again");
+            return Failure::Unsynced { name: name.to_owned(), reason };
+        }
+        _ => {}
+    }
+    let state = match saved {
+        Saved::Nothing => "",
+        Saved::Empty => ", and without items still",
+        Saved::Before => ", and as it was before",
+        Saved::Some => ", and as it was at the last checkpoint",
+    };
+    Failure::at(name, format_args!("not saved{state}: {reason}"))
+}

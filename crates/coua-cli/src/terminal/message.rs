@@ -1,0 +1,129 @@
+//! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
+
+use crate::terminal::exit::Exit;
+use crate::terminal::signals;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// Why a command ended before its time.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something is wrong with a named file or argument.
+    At {
+        /// The file or argument.
+        name: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The filter took all it may take.
+    Full {
+        /// The filter's name.
+        name: String,
+        /// What was done and what was not.
+        reason: String,
+    },
+    /// All is written, but the disk has not confirmed it.
+    Unsynced {
+        /// The filter's name.
+        name: String,
+        /// What is certain and what is not.
+        reason: String,
+    },
+    /// Whoever read the output has closed it (`| head -1`): not an error, but nothing more to do.
+    OutputClosed,
+}
+
+impl Failure {
+    /// Something is wrong with `name`.
+    pub(crate) fn at(name: impl Display, reason: impl Display) -> Self {
+        Self::At { name: name.to_string(), reason: reason.to_string() }
+    }
+
+    /// The operating system refused something about `name`.
+    pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
+        Self::at(name, reason(error))
+    }
+
+    /// Writing to `name` failed.
+    pub(crate) fn write(name: impl Display, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::io(name, error)
+        }
+    }
+
+    /// What is wrong, without where.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::At { reason, .. } | Self::Full { reason, .. } | Self::Unsynced { reason, .. } => {
+                reason
+            }
+            Self::OutputClosed => "the output was closed",
+        }
+    }
+
+    /// Tells that the disk has not confirmed what was written, where there is more to say. Others stay failures.
+    pub(crate) fn told_if_unsynced(self) -> Result<(), Self> {
+        if matches!(self, Self::Unsynced { .. }) {
+            self.report();
+            return Ok(());
+        }
+        Err(self)
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub(crate) fn report(&self) -> Exit {
+        match self {
+            Self::At { name, reason } => {
+                say(format_args!("{name}: {reason}"));
+                Exit::Error
+            }
+            Self::Full { name, reason } => {
+                say(format_args!("{name}: {reason}"));
+                Exit::Full
+            }
+            Self::Unsynced { name, reason } => {
+                say(format_args!("{name}: {reason}"));
+                signals::caught().map_or(Exit::Unsynced, Exit::Signal)
+            }
+            // To whoever has sent a signal it matters more that this was obeyed.
+            Self::OutputClosed => signals::caught().map_or(Exit::Success, Exit::Signal),
+        }
+    }
+}
+
+/// Prints one line on standard error. If that is closed there is nobody left to tell.
+pub(crate) fn say(text: impl Display) {
+    writeln!(io::stderr().lock(), "coua: {text}").ok();
+}
+
+/// The operating system's words, without Rust's "(os error 2)" behind them.
+pub(crate) fn reason(error: &io::Error) -> String {
+    ending_with(error, error.to_string())
+}
+
+/// A text that ends with the operating system's words, likewise.
+pub(crate) fn ending_with(error: &io::Error, text: String) -> String {
+    match text.rfind(" (os error ") {
+        Some(end) if error.raw_os_error().is_some() => text[..end].to_owned(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_plain_words() {
+        assert_eq!(reason(&io::Error::from_raw_os_error(2)), "No such file or directory");
+        assert_eq!(reason(&io::Error::other("odd (os error 2) text")), "odd (os error 2) text");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_error() {
+        let closed = Failure::write("out", &io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(closed.report(), Exit::Success);
+    }
+}

@@ -1,0 +1,89 @@
+//! Numbers for people.
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many of something: `1 record`, `1,234 records`.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {one}{ending}", grouped(number))
+}
+
+/// Bytes with a decimal unit: `1.3 GB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    // 999.95 would be printed as 1000.0.
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A small or large positive number with three digits that count: `0.00123`, `4.5e-9`, `12.3`.
+pub(crate) fn significant(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    let exponent = number.abs().log10().floor();
+    if (-4.0..6.0).contains(&exponent) {
+        let decimals = (2.0 - exponent).max(0.0) as usize;
+        format!("{number:.decimals$}")
+    } else {
+        format!("{number:.2e}")
+    }
+}
+
+/// A number in words, if it is known.
+pub(crate) fn known(number: Option<f64>, words: impl Fn(f64) -> String) -> String {
+    number.map_or_else(|| "unknown".to_owned(), words)
+}
+
+/// A share, if it is known.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    known(share, |share| format!("{:.1} %", share * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        let texts = [0, 999, 1000, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let texts = [0, 1, 1_234].map(|number| counted(number, "record"));
+        assert_eq!(texts, ["0 records", "1 record", "1,234 records"]);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let texts = [0, 999, 1000, 1_299_999, 999_999, u64::MAX].map(size);
+        assert_eq!(texts, ["0 B", "999 B", "1.0 kB", "1.3 MB", "1.0 MB", "18.4 EB"]);
+    }
+
+    #[test]
+    fn three_digits_count() {
+        let texts = [0.0, 0.001_234, 4.56e-9, 12.34, 1.0, 123_456.0, 5e7].map(significant);
+        assert_eq!(texts, ["0", "0.00123", "4.56e-9", "12.3", "1.00", "123456", "5.00e7"]);
+    }
+}

@@ -1,0 +1,352 @@
+//! Looking many keys up.
+
+use super::{Buckets, Uniform};
+use crate::hash::KeyHash;
+use crate::kernel::codec::{Encoding, SlotCodec};
+use crate::kernel::probe::ALTERNATE;
+use crate::kernel::probes::{Lookups, UniformTable, WIDTH};
+use crate::kernel::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
+
+/// Groups of keys that are prefetched: 64 keys.
+const PREFETCH_DISTANCE: usize = 4;
+/// Of a vector's buckets, the part whose second lines are prefetched without counting: mostly no more of them lie
+/// in two cache lines.
+const USUALLY_APART: usize = 2;
+const LINE_BYTES: u64 = 64;
+/// The second line of a narrow bucket is prefetched in tables above this size. A smaller one lies in the
+/// caches, and prefetching costs more than waiting.
+const CACHED_BYTES: usize = 8 << 20;
+
+/// Looks keys up, and gives one answer for each; false, and none, if slots are not compared in lanes.
+#[inline]
+pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
+    table: UniformTable<'_>,
+    lookups: &Lookups<'_, F>,
+    present: &mut [bool],
+) -> bool {
+    if !table.has_lanes() {
+        return false;
+    }
+    let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / lookups.tables);
+    let whole_groups = lookups.hashes.len() / WIDTH * WIDTH;
+    with_vectors(Contains { table, last_bit, lookups, present: &mut present[..whole_groups] });
+    let rest = &lookups.hashes[whole_groups..];
+    for (present, &hash) in present[whole_groups..].iter_mut().zip(rest) {
+        *present = (lookups.contains)(hash);
+    }
+    true
+}
+
+/// How far after a bucket's first bit the last one is, if its line is prefetched as well.
+fn last_bit_to_prefetch(table: UniformTable<'_>, cached_bytes: usize) -> Option<u64> {
+    let codec = &table.level.codec;
+    let is_prefetched =
+        codec.encoding != Encoding::Narrow || table.table.memory_bytes() > cached_bytes;
+    codec.last_bit.filter(|_| is_prefetched)
+}
+
+/// Looking whole groups of keys up.
+struct Contains<'a, 'b, F> {
+    table: UniformTable<'a>,
+    last_bit: Option<u64>,
+    lookups: &'a Lookups<'b, F>,
+    present: &'a mut [bool],
+}
+
+impl<F: Fn(KeyHash) -> bool> Kernel for Contains<'_, '_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let uniform = Uniform::new(isa, self.table);
+        // In each of these the compiler knows the encoding, and whether second lines are prefetched.
+        match (self.table.level.codec.encoding, self.last_bit) {
+            (Encoding::Narrow, None) => {
+                self.look_up(&uniform.with_encoding(Encoding::Narrow), None);
+            }
+            (Encoding::Narrow, last) => {
+                self.look_up(&uniform.with_encoding(Encoding::Narrow), last);
+            }
+            (_, last) => self.look_up(&uniform.with_encoding(Encoding::Wide), last),
+        }
+    }
+}
+
+/// A group of keys that were located: their values, and where their buckets are.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    primary: BucketPlaces,
+    alternate: BucketPlaces,
+    value: [u64; WIDTH],
+}
+
+/// One bucket of each key.
+#[derive(Clone, Copy, Default)]
+struct BucketPlaces {
+    /// Addresses of the bytes that the buckets begin in.
+    address: [u64; WIDTH],
+    /// Bits of those bytes that come before the buckets.
+    shift: [u64; WIDTH],
+}
+
+/// What a lookup of a vector of keys came to, a bit for each.
+pub(super) struct LookupResult<V: Vector> {
+    pub(super) found: u8,
+    /// Keys whose first candidate is another key; they may have more.
+    pub(super) doubtful: u8,
+    /// Keys without a candidate in the primary bucket.
+    pub(super) in_alternate: V::Mask,
+    /// The candidates there, or else in the primary bucket.
+    pub(super) marks: V,
+}
+
+impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
+    #[inline(always)]
+    fn look_up<I: Isa>(self, uniform: &Uniform<'_, I>, last_bit: Option<u64>) {
+        let Self { table, lookups, present, .. } = self;
+        let groups = lookups.hashes.as_chunks::<WIDTH>().0;
+        let mut ring = [Group::default(); PREFETCH_DISTANCE];
+        for (group, hashes) in ring.iter_mut().zip(groups) {
+            uniform.locate_and_prefetch(hashes, group, last_bit);
+        }
+        for (number, present) in present.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+            let group = &mut ring[number % PREFETCH_DISTANCE];
+            let hashes = &groups[number];
+            for first in (0..WIDTH).step_by(I::LANES) {
+                let (mut found, mut doubtful) = uniform.find(group, first);
+                let hashes = &hashes[first..first + I::LANES];
+                if lookups.has_overflowed {
+                    doubtful |= in_overflowing_segments(table, hashes) & !found;
+                }
+                if doubtful != 0 {
+                    found |= lookup_again(lookups, hashes, doubtful);
+                }
+                for (lane, present) in present[first..first + I::LANES].iter_mut().enumerate() {
+                    *present = found >> lane & 1 == 1;
+                }
+            }
+            if let Some(hashes) = groups.get(number + PREFETCH_DISTANCE) {
+                uniform.locate_and_prefetch(hashes, group, last_bit);
+            }
+        }
+    }
+}
+
+/// The keys whose segments have items in the overflow table.
+#[inline(always)]
+fn in_overflowing_segments(table: UniformTable<'_>, hashes: &[KeyHash]) -> u8 {
+    let segment = |hash| table.table.segment(table.directory.segment_of(hash));
+    let has_overflow = hashes.iter().map(|&hash| u8::from(segment(hash).has_overflow()));
+    has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
+}
+
+/// Those of the doubtful keys that are there.
+#[cold]
+fn lookup_again(
+    lookups: &Lookups<'_, impl Fn(KeyHash) -> bool>,
+    hashes: &[KeyHash],
+    doubtful: u8,
+) -> u8 {
+    let is_there = |&lane: &usize| doubtful >> lane & 1 == 1 && (lookups.contains)(hashes[lane]);
+    (0..hashes.len()).filter(is_there).fold(0, |found, lane| found | 1 << lane)
+}
+
+impl<I: Isa> Uniform<'_, I> {
+    /// The same, with an encoding that the compiler knows.
+    #[inline(always)]
+    fn with_encoding(self, encoding: Encoding) -> Self {
+        Self { level: self.level.with_encoding(encoding), ..self }
+    }
+
+    /// Locates a group of keys and prefetches their buckets.
+    #[inline(always)]
+    fn locate_and_prefetch(
+        &self,
+        hashes: &[KeyHash; WIDTH],
+        group: &mut Group,
+        last_bit: Option<u64>,
+    ) {
+        for first in (0..WIDTH).step_by(I::LANES) {
+            let hash = self.load_hashes(&hashes[first..]);
+            let (_, base) = self.segments_of(hash);
+            let located = self.locate(hash);
+            located.value.store(&mut group.value[first..]);
+            for (bucket, places) in
+                [(located.primary, &mut group.primary), (located.alternate, &mut group.alternate)]
+            {
+                let first_bit = self.first_bits(bucket);
+                let address = self.addresses_of(base, first_bit);
+                let shift = first_bit & self.splat(7);
+                address.store(&mut places.address[first..]);
+                shift.store(&mut places.shift[first..]);
+                prefetch(&places.address[first..first + I::LANES]);
+                if let Some(last_bit) = last_bit {
+                    self.prefetch_ends(address, shift + self.splat(last_bit));
+                }
+            }
+        }
+    }
+
+    /// Prefetches the second cache lines of those buckets that lie in two: a prefetch of a line that is on its
+    /// way already would delay others.
+    #[inline(always)]
+    fn prefetch_ends(&self, first: I::Vector, last_bit: I::Vector) {
+        let last = first + (last_bit >> 3);
+        let together = ((first ^ last) & self.splat(!(LINE_BYTES - 1))).is_zero();
+        let apart = I::Vector::not(together);
+        let mut lines = [0; MOST_LANES];
+        last.compress(apart).store(&mut lines);
+        let usually_apart = I::LANES.div_ceil(USUALLY_APART);
+        prefetch(&lines[..usually_apart]);
+        if I::Vector::bits(apart).count_ones() as usize > usually_apart {
+            prefetch(&lines[usually_apart..I::LANES]);
+        }
+    }
+
+    /// Which keys of a located group are there, and which are doubtful: a bit for each.
+    #[inline(always)]
+    fn find(&self, group: &Group, first: usize) -> (u8, u8) {
+        let primary = self.read_places(&group.primary, first);
+        let alternate = self.read_places(&group.alternate, first);
+        let value = self.isa.load(&group.value[first..]);
+        if self.codec().encoding == Encoding::Narrow {
+            return (self.any_candidate(&primary, &alternate, value), 0);
+        }
+        let LookupResult { found, doubtful, .. } = self.lookup(&primary, &alternate, value);
+        (found, doubtful)
+    }
+
+    /// Reads buckets that [`locate_and_prefetch`](Self::locate_and_prefetch) has located.
+    #[inline(always)]
+    fn read_places(&self, places: &BucketPlaces, first: usize) -> Buckets<I::Vector> {
+        let address = &places.address[first..];
+        let shift = self.isa.load(&places.shift[first..]);
+        // SAFETY: `addresses_of` has checked that there are such buckets in the table, which is borrowed.
+        let word = unsafe { self.isa.gather(address) };
+        Buckets { address: self.isa.load(address), shift, word }
+    }
+
+    /// [`SlotCodec::any_candidate`], for a vector of keys.
+    #[inline(always)]
+    fn any_candidate(
+        &self,
+        primary: &Buckets<I::Vector>,
+        alternate: &Buckets<I::Vector>,
+        value: I::Vector,
+    ) -> u8 {
+        let &SlotCodec { ones, high, .. } = self.codec();
+        let wanted = self.repeated(value);
+        let here = primary.lanes() ^ wanted;
+        let there = alternate.lanes() ^ (wanted | self.splat(ones * ALTERNATE));
+        // A carry only leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
+        let ones = self.splat(ones);
+        let zero = (here - ones).and_not(here) | (there - ones).and_not(there);
+        let candidates = zero & self.splat(high);
+        !I::Vector::bits(candidates.is_zero()) & I::Vector::ALL
+    }
+
+    /// Looks keys up in their buckets.
+    #[inline(always)]
+    pub(super) fn lookup(
+        &self,
+        primary: &Buckets<I::Vector>,
+        alternate: &Buckets<I::Vector>,
+        value: I::Vector,
+    ) -> LookupResult<I::Vector> {
+        let wanted = self.repeated(value);
+        let here = self.zero_lanes(primary.lanes() ^ wanted);
+        let other = wanted | self.splat(self.codec().ones * ALTERNATE);
+        let there = self.zero_lanes(alternate.lanes() ^ other);
+        let in_alternate = here.is_zero();
+        let marks = I::Vector::select(in_alternate, there, here);
+        let found = !I::Vector::bits(marks.is_zero()) & I::Vector::ALL;
+        if self.codec().encoding == Encoding::Narrow || found == 0 {
+            return LookupResult { found, doubtful: 0, in_alternate, marks };
+        }
+        let bucket = Buckets::select(in_alternate, alternate, primary);
+        let value = I::Vector::select(in_alternate, value | self.splat(ALTERNATE), value);
+        // For keys without a mark, some rest of their bucket is read.
+        let rest = self.rests(&bucket, self.first_position(marks));
+        let equal = I::Vector::bits(rest.equals(value >> self.codec().lane_bits));
+        LookupResult { found: found & equal, doubtful: found & !equal, in_alternate, marks }
+    }
+}
+
+/// Prefetches the cache lines at these addresses.
+#[inline(always)]
+fn prefetch(addresses: &[u64]) {
+    for &address in addresses {
+        crate::table::prefetch(address as *const u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::uniform::random_hash;
+    use crate::{CuckooFilter, Layout, WhenFull};
+
+    fn lookups<'a>(
+        filter: &'a CuckooFilter,
+        hashes: &'a [KeyHash],
+    ) -> Lookups<'a, impl Fn(KeyHash) -> bool> {
+        let has_overflowed = filter.overflow().has_overflowed();
+        let contains = |hash| filter.contains(hash);
+        Lookups { hashes, has_overflowed, tables: 1, contains }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn batches_answer_as_single_calls_do() {
+        let (mut compared, mut with_overflow) = (0, 0);
+        let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        for (layout, slots) in layouts.into_iter().chain([(Layout::Overlapping, 2)]) {
+            let descriptions = [(1, 0.5), (100, 0.3), (5_000, 0.01), (200_000, 1e-4), (900, 1e-9)];
+            let descriptions = descriptions.into_iter().chain([(100_000, 1e-13)]);
+            for ((items, rate), most) in descriptions.flat_map(|it| [(it, 500), (it, 3)]) {
+                let mut filter = CuckooFilter::builder()
+                    .max_evictions(most)
+                    .capacity(items)
+                    .rate(rate)
+                    .layout(layout)
+                    .slots_per_bucket(slots)
+                    .when_full(WhenFull::Refuse)
+                    .build()
+                    .unwrap();
+                let keys: Vec<_> = (0..4 * items.max(50)).map(random_hash).collect();
+                // After few evictions items overflow, and the filter is full before its time.
+                let inserted = filter.insert_batch(&keys[..items as usize]);
+                assert!(inserted.is_ok() || most == 3);
+                let mut present = vec![false; keys.len()];
+                let table = filter.uniform_table().unwrap();
+                if contains(table, &lookups(&filter, &keys), &mut present) {
+                    compared += 1;
+                    with_overflow += usize::from(filter.overflow().has_overflowed());
+                    let plain: Vec<_> = keys.iter().map(|&key| filter.contains(key)).collect();
+                    assert!(present == plain, "{filter:?}");
+                }
+            }
+        }
+        assert!(compared >= 50 && with_overflow > 0, "{compared}, {with_overflow} with overflow");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn the_second_line_of_narrow_buckets_is_prefetched_in_large_tables() {
+        for (items, rate, tables, is_prefetched) in [
+            (100_000, 0.001, 1, false),
+            (20_000_000, 0.001, 1, true),
+            // A shard shares the caches with the others.
+            (1_000_000, 0.001, 1, false),
+            (1_000_000, 0.001, 8, true),
+            // Four slots of 16 bits: no bucket lies in two lines.
+            (20_000_000, 0.000_13, 1, false),
+            (100_000, 1e-9, 1, true),
+        ] {
+            let filter = CuckooFilter::with_capacity(items, rate).unwrap();
+            let table = filter.uniform_table().unwrap();
+            let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / tables);
+            assert_eq!(last_bit.is_some(), is_prefetched, "{tables} {filter:?}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Candidate moves of a group of eviction chains.
+
+use super::Uniform;
+use crate::kernel::codec::{Encoding, POSITION};
+use crate::kernel::level::LevelGeometry;
+use crate::kernel::moves::{GROUP, GroupMoves};
+use crate::kernel::probe::ALTERNATE;
+use crate::kernel::probes::UniformTable;
+use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
+
+/// Finds the moves of a group; false if that does not pay.
+#[inline]
+pub(crate) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
+    table.has_lanes() && with_vectors(FindMoves { table, moves })
+}
+
+/// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
+#[inline]
+pub(crate) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
+    with_vectors(TestMoves { table, moves });
+}
+
+struct FindMoves<'a> {
+    table: UniformTable<'a>,
+    moves: &'a mut GroupMoves,
+}
+
+impl Kernel for FindMoves<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        if I::LOOKS_AHEAD {
+            let uniform = Uniform::new(isa, self.table);
+            (0..GROUP).step_by(I::LANES).for_each(|first| uniform.find_moves(self.moves, first));
+        }
+        I::LOOKS_AHEAD
+    }
+}
+
+struct TestMoves<'a> {
+    table: UniformTable<'a>,
+    moves: &'a mut GroupMoves,
+}
+
+impl Kernel for TestMoves<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let uniform = Uniform::new(isa, self.table);
+        self.moves.free = 0;
+        (0..GROUP).step_by(I::LANES).for_each(|first| uniform.test_moves(self.moves, first));
+    }
+}
+
+/// Items found in buckets.
+pub(in crate::kernel) struct Items<V> {
+    /// The bucket that each belongs to, and its value there.
+    pub(in crate::kernel) own: V,
+    pub(in crate::kernel) value: V,
+}
+
+impl<I: Isa> Uniform<'_, I> {
+    /// The moves of a vector of chains, the `first` of the group and those after it.
+    #[inline(always)]
+    fn find_moves(&self, moves: &mut GroupMoves, first: usize) {
+        let base = self.segment_bases(self.isa.load(&moves.segment[first..]));
+        let number = self.isa.load(&moves.from[first..]);
+        let full = self.read_at(base, self.first_bits(number));
+        let mut places = moves.bucket.iter_mut().zip(&mut moves.value);
+        let mut note = |bucket: I::Vector, value: I::Vector| {
+            let Some((buckets, values)) = places.next() else { return };
+            bucket.store(&mut buckets[first..]);
+            value.store(&mut values[first..]);
+        };
+        let codec = self.codec();
+        for position in 0..codec.slots {
+            let at = self.splat(position.into());
+            let mut stored =
+                (full.lanes() >> (position * codec.lane_bits)) & self.splat(codec.lane_mask);
+            if codec.encoding == Encoding::Wide {
+                stored = stored | (self.rests(&full, at) << codec.lane_bits);
+            }
+            let items = if codec.overlap() {
+                overlapping_items(self.isa, number + at, stored)
+            } else {
+                Items { own: number, value: stored }
+            };
+            if codec.overlap() {
+                note(items.own, items.value);
+            }
+            let other = alternates(self.isa, &self.level, &items);
+            note(other, items.value ^ self.splat(ALTERNATE));
+        }
+    }
+
+    #[inline(always)]
+    fn test_moves(&self, moves: &mut GroupMoves, first: usize) {
+        let base = self.segment_bases(self.isa.load(&moves.segment[first..]));
+        let (mut free, mut first_move) = (0, self.splat(0));
+        let buckets = &moves.bucket[..self.codec().candidate_moves()];
+        for (number, buckets) in buckets.iter().enumerate().rev() {
+            let read = self.read_at(base, self.first_bits(self.isa.load(&buckets[first..])));
+            let is_full = self.free_slots(&read).is_zero();
+            free |= !I::Vector::bits(is_full) & I::Vector::ALL;
+            first_move = I::Vector::select(is_full, first_move, self.splat(number as u64));
+        }
+        moves.free |= free << first;
+        first_move.store(&mut moves.first[first..]);
+    }
+}
+
+/// [`LevelGeometry::offset`].
+#[inline(always)]
+pub(super) fn offsets<I: Isa>(isa: I, level: &LevelGeometry, fingerprint: I::Vector) -> I::Vector {
+    let mixed = fingerprint.multiply(isa.splat(LevelGeometry::OFFSET_FACTOR));
+    (mixed >> 32).multiply_halves(isa.splat(level.buckets)) >> 32
+}
+
+/// [`LevelGeometry::alternate`]: the buckets.
+#[inline(always)]
+pub(in crate::kernel) fn alternates<I: Isa>(
+    isa: I,
+    level: &LevelGeometry,
+    items: &Items<I::Vector>,
+) -> I::Vector {
+    let buckets = isa.splat(level.buckets);
+    let offset = offsets(isa, level, items.value >> level.codec.tag_bits);
+    let in_primary = (items.value & isa.splat(ALTERNATE)).is_zero();
+    let distance = I::Vector::select(in_primary, offset, buckets - offset);
+    (items.own + distance).wrapped(buckets)
+}
+
+/// [`SlotCodec::own_bucket`](crate::kernel::codec::SlotCodec::own_bucket) for slots of overlapping buckets.
+#[inline(always)]
+pub(in crate::kernel) fn overlapping_items<I: Isa>(
+    isa: I,
+    slot: I::Vector,
+    stored: I::Vector,
+) -> Items<I::Vector> {
+    let position = (stored & isa.splat(POSITION)) >> 1;
+    Items { own: slot - position, value: stored.and_not(isa.splat(POSITION)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::EvictionChain;
+    use crate::kernel::uniform::check_looked_ahead;
+    use crate::kernel::{AnyLevel, Probe};
+    use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
+
+    /// Full buckets of a filter, as eviction chains that are there.
+    fn chains(filter: &CuckooFilter) -> Vec<EvictionChain> {
+        let places = (0..filter.segments() as u32).flat_map(|segment| {
+            let (level, place) = (filter.level_of(segment), filter.segment(segment));
+            let is_full = move |bucket: &u64| {
+                let read = level.codec().read(place, *bucket);
+                !level.codec().free_slots(place, &read).any()
+            };
+            (0..level.buckets()).filter(is_full).map(move |primary| (segment, primary))
+        });
+        let probes = places.zip(0..).map(|((segment, primary), number)| {
+            let value = number << filter.level_of(segment).codec.tag_bits;
+            Probe { segment, primary, alternate: 0, value }
+        });
+        probes.map(|probe| EvictionChain::new(&probe)).collect()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn groups_find_the_moves_of_single_chains() {
+        let (mut free, mut evicting) = (0, 0);
+        let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
+        for (layout, slots) in layouts.into_iter().chain([(Layout::Overlapping, 2)]) {
+            for rate in [0.3, 0.01, 1e-4, 1e-9, 1e-12] {
+                let filter = CuckooFilter::builder()
+                    .capacity(60_000)
+                    .rate(rate)
+                    .layout(layout)
+                    .slots_per_bucket(slots)
+                    .when_full(WhenFull::Refuse);
+                let mut filter = filter.build().unwrap();
+                for number in 0..60_000u64 {
+                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+                }
+                let table = filter.uniform_table().unwrap();
+                for group in chains(&filter).as_chunks::<GROUP>().0 {
+                    let mut moves = GroupMoves {
+                        segment: group.map(|it| it.segment().into()),
+                        from: group.map(|it| it.bucket()),
+                        ..GroupMoves::default()
+                    };
+                    if !find_moves(table, &mut moves) {
+                        continue;
+                    }
+                    test_moves(table, &mut moves);
+                    for (number, chain) in group.iter().enumerate() {
+                        let codec = filter.level_of(chain.segment()).codec();
+                        let candidate = moves.next(codec, number, chain.victim(codec.slots));
+                        assert_eq!(candidate, filter.next_move(AnyLevel, chain), "{filter:?}");
+                        *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
+                    }
+                }
+            }
+        }
+        check_looked_ahead(free, 1000);
+        check_looked_ahead(evicting, 1000);
+    }
+}

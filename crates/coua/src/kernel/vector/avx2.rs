@@ -1,0 +1,216 @@
+//! Vectors of four numbers: AVX2.
+
+#![expect(unsafe_code, reason = "vector instructions")]
+
+use std::arch::x86_64::{
+    __m256i, _mm_cvtsi64_si128, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
+    _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64,
+    _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_or_si256,
+    _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64,
+    _mm256_slli_epi64, _mm256_sllv_epi64, _mm256_srl_epi64, _mm256_srli_epi64, _mm256_srlv_epi64,
+    _mm256_storeu_si256, _mm256_sub_epi64, _mm256_xor_si256,
+};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
+
+use super::{Isa, Kernel, Vector};
+
+/// The proof that the processor has the instructions.
+#[derive(Clone, Copy)]
+struct Avx2(());
+
+/// Four numbers.
+#[derive(Clone, Copy, Debug)]
+struct Four(__m256i);
+
+/// Runs a kernel.
+///
+/// # Safety
+///
+/// The processor has [`InstructionSet::Avx2`](super::InstructionSet::Avx2).
+#[inline]
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
+/// Calls an intrinsic function.
+macro_rules! instruction {
+    ($call:expr) => {
+        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
+        // instructions.
+        unsafe { $call }
+    };
+}
+
+impl Isa for Avx2 {
+    type Vector = Four;
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline(always)]
+    fn splat(self, value: u64) -> Four {
+        Four(instruction!(_mm256_set1_epi64x(value.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn load(self, values: &[u64]) -> Four {
+        let values = values[..Four::LANES].as_ptr();
+        // SAFETY: four values are there, and the processor has the instructions.
+        Four(unsafe { _mm256_loadu_si256(values.cast()) })
+    }
+
+    #[inline(always)]
+    fn collect(self, number: impl FnMut(usize) -> u64) -> Four {
+        let numbers: [u64; Four::LANES] = std::array::from_fn(number);
+        self.load(&numbers)
+    }
+}
+
+macro_rules! operator {
+    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
+        impl $name<$right> for Four {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, $other: $right) -> Self {
+                let $left = self;
+                Self(instruction!($result))
+            }
+        }
+    };
+}
+
+operator!(Add, add, Self, |left, other| _mm256_add_epi64(left.0, other.0));
+operator!(Sub, sub, Self, |left, other| _mm256_sub_epi64(left.0, other.0));
+operator!(BitAnd, bitand, Self, |left, other| _mm256_and_si256(left.0, other.0));
+operator!(BitOr, bitor, Self, |left, other| _mm256_or_si256(left.0, other.0));
+operator!(BitXor, bitxor, Self, |left, other| _mm256_xor_si256(left.0, other.0));
+operator!(Shl, shl, u32, |left, bits| _mm256_sll_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+operator!(Shr, shr, u32, |left, bits| _mm256_srl_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+
+impl Vector for Four {
+    const LANES: usize = 4;
+    type Mask = Self;
+
+    #[inline(always)]
+    fn store(self, values: &mut [u64]) {
+        let values = values[..Self::LANES].as_mut_ptr();
+        // SAFETY: there is space for four values, and the processor has the instructions.
+        unsafe { _mm256_storeu_si256(values.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn and_not(self, other: Self) -> Self {
+        Self(instruction!(_mm256_andnot_si256(other.0, self.0)))
+    }
+
+    #[inline(always)]
+    fn shl_each(self, bits: Self) -> Self {
+        Self(instruction!(_mm256_sllv_epi64(self.0, bits.0)))
+    }
+
+    #[inline(always)]
+    fn shr_each(self, bits: Self) -> Self {
+        Self(instruction!(_mm256_srlv_epi64(self.0, bits.0)))
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, other: Self) -> Self {
+        Self(instruction!(_mm256_mul_epu32(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        let upper = Self(instruction!(_mm256_srli_epi64::<32>(self.0)));
+        let other_upper = Self(instruction!(_mm256_srli_epi64::<32>(other.0)));
+        let crossed = upper.multiply_halves(other) + self.multiply_halves(other_upper);
+        self.multiply_halves(other) + Self(instruction!(_mm256_slli_epi64::<32>(crossed.0)))
+    }
+
+    #[inline(always)]
+    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
+        let factor = Avx2(()).splat(factor);
+        let shifted = self << shift;
+        let low = shifted.multiply_halves(factor);
+        let high = Self(instruction!(_mm256_srli_epi64::<32>(shifted.0))).multiply_halves(factor);
+        let middle = high + Self(instruction!(_mm256_srli_epi64::<32>(low.0)));
+        let below = Self(instruction!(_mm256_slli_epi64::<32>(middle.0)));
+        let below = below | (low & Avx2(()).splat(0xffff_ffff));
+        (Self(instruction!(_mm256_srli_epi64::<32>(middle.0))), below)
+    }
+
+    #[inline(always)]
+    fn wrapped(self, modulus: Self) -> Self {
+        let less = self - modulus;
+        select_negative(less, self, less)
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        select_negative(self - other, self, other)
+    }
+
+    #[inline(always)]
+    fn is_zero(self) -> Self {
+        self.equals(Self(instruction!(_mm256_setzero_si256())))
+    }
+
+    #[inline(always)]
+    fn equals(self, other: Self) -> Self {
+        Self(instruction!(_mm256_cmpeq_epi64(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn is_below(self, other: Self) -> Self {
+        Self(instruction!(_mm256_cmpgt_epi64(other.0, self.0)))
+    }
+
+    #[inline(always)]
+    fn select(mask: Self, yes: Self, no: Self) -> Self {
+        select_negative(mask, yes, no)
+    }
+
+    #[inline(always)]
+    fn not(mask: Self) -> Self {
+        mask.equals(Self(instruction!(_mm256_setzero_si256())))
+    }
+
+    #[inline(always)]
+    fn bits(mask: Self) -> u8 {
+        instruction!(_mm256_movemask_pd(_mm256_castsi256_pd(mask.0))) as u8
+    }
+
+    #[inline(always)]
+    fn compress(self, mask: Self) -> Self {
+        let order = Avx2(()).load(&COMPRESSED[usize::from(Self::bits(mask))]);
+        Self(instruction!(_mm256_permutevar8x32_epi32(self.0, order.0)))
+    }
+}
+
+/// `yes` where the number of `sign` is negative, else `no`.
+#[inline(always)]
+fn select_negative(sign: Four, yes: Four, no: Four) -> Four {
+    let sign = instruction!(_mm256_castsi256_pd(sign.0));
+    let (yes, no) = instruction!((_mm256_castsi256_pd(yes.0), _mm256_castsi256_pd(no.0)));
+    Four(instruction!(_mm256_castpd_si256(_mm256_blendv_pd(no, yes, sign))))
+}
+
+/// For each mask, the order in which [`Four::compress`] takes the numbers, as two halves each.
+const COMPRESSED: [[u64; 4]; 16] = {
+    let mut orders = [[0; 4]; 16];
+    let mut mask = 0;
+    while mask < 16 {
+        let mut place = 0;
+        // First those that have a yes, then the others.
+        let mut turn = 0;
+        while turn < 8 {
+            let (lane, wants_yes) = (turn % 4, turn < 4);
+            if (mask >> lane & 1 == 1) == wants_yes {
+                orders[mask][place] = (2 * lane as u64) | (2 * lane as u64 + 1) << 32;
+                place += 1;
+            }
+            turn += 1;
+        }
+        mask += 1;
+    }
+    orders
+};

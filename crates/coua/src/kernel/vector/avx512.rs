@@ -1,0 +1,191 @@
+//! Vectors of eight numbers: AVX-512 F and DQ.
+
+#![expect(unsafe_code, reason = "vector instructions")]
+
+use std::arch::x86_64::{
+    __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64,
+    _mm512_cmpeq_epi64_mask, _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_mask_blend_epi64,
+    _mm512_mask_compress_epi64, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64,
+    _mm512_or_epi64, _mm512_set1_epi64, _mm512_sll_epi64, _mm512_slli_epi64, _mm512_sllv_epi64,
+    _mm512_srl_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
+    _mm512_testn_epi64_mask, _mm512_xor_epi64,
+};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
+
+use super::{Isa, Kernel, Vector};
+
+/// The proof that the processor has the instructions.
+#[derive(Clone, Copy)]
+pub(in crate::kernel) struct Avx512(());
+
+impl Avx512 {
+    /// The proof, where the compiler knows that the processor has the instructions.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(in crate::kernel) fn proof() -> Self {
+        Self(())
+    }
+}
+
+/// Eight numbers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct Eight(pub(in crate::kernel) __m512i);
+
+/// Runs a kernel.
+///
+/// # Safety
+///
+/// The processor has [`InstructionSet::Avx512`](super::InstructionSet::Avx512).
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512::proof())
+}
+
+/// Calls an intrinsic function.
+macro_rules! instruction {
+    ($call:expr) => {
+        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
+        // instructions.
+        unsafe { $call }
+    };
+}
+
+impl Isa for Avx512 {
+    type Vector = Eight;
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline(always)]
+    fn splat(self, value: u64) -> Eight {
+        Eight(instruction!(_mm512_set1_epi64(value.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn load(self, values: &[u64]) -> Eight {
+        let values = values[..Eight::LANES].as_ptr();
+        // SAFETY: eight values are there, and the processor has the instructions.
+        Eight(unsafe { _mm512_loadu_si512(values.cast()) })
+    }
+
+    #[inline(always)]
+    fn collect(self, number: impl FnMut(usize) -> u64) -> Eight {
+        let numbers: [u64; Eight::LANES] = std::array::from_fn(number);
+        self.load(&numbers)
+    }
+}
+
+macro_rules! operator {
+    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
+        impl $name<$right> for Eight {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, $other: $right) -> Self {
+                let $left = self;
+                Self(instruction!($result))
+            }
+        }
+    };
+}
+
+operator!(Add, add, Self, |left, other| _mm512_add_epi64(left.0, other.0));
+operator!(Sub, sub, Self, |left, other| _mm512_sub_epi64(left.0, other.0));
+operator!(BitAnd, bitand, Self, |left, other| _mm512_and_epi64(left.0, other.0));
+operator!(BitOr, bitor, Self, |left, other| _mm512_or_epi64(left.0, other.0));
+operator!(BitXor, bitxor, Self, |left, other| _mm512_xor_epi64(left.0, other.0));
+operator!(Shl, shl, u32, |left, bits| _mm512_sll_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+operator!(Shr, shr, u32, |left, bits| _mm512_srl_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+
+impl Vector for Eight {
+    const LANES: usize = 8;
+    type Mask = u8;
+
+    #[inline(always)]
+    fn store(self, values: &mut [u64]) {
+        let values = values[..Self::LANES].as_mut_ptr();
+        // SAFETY: there is space for eight values, and the processor has the instructions.
+        unsafe { _mm512_storeu_si512(values.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn and_not(self, other: Self) -> Self {
+        Self(instruction!(_mm512_andnot_epi64(other.0, self.0)))
+    }
+
+    #[inline(always)]
+    fn shl_each(self, bits: Self) -> Self {
+        Self(instruction!(_mm512_sllv_epi64(self.0, bits.0)))
+    }
+
+    #[inline(always)]
+    fn shr_each(self, bits: Self) -> Self {
+        Self(instruction!(_mm512_srlv_epi64(self.0, bits.0)))
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, other: Self) -> Self {
+        Self(instruction!(_mm512_mul_epu32(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        Self(instruction!(_mm512_mullo_epi64(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
+        let factor = Avx512(()).splat(factor);
+        let shifted = self << shift;
+        let low = shifted.multiply_halves(factor);
+        let high = Self(instruction!(_mm512_srli_epi64::<32>(shifted.0))).multiply_halves(factor);
+        let middle = high + Self(instruction!(_mm512_srli_epi64::<32>(low.0)));
+        let below = Self(instruction!(_mm512_slli_epi64::<32>(middle.0)));
+        let below = below | (low & Avx512(()).splat(0xffff_ffff));
+        (Self(instruction!(_mm512_srli_epi64::<32>(middle.0))), below)
+    }
+
+    #[inline(always)]
+    fn wrapped(self, modulus: Self) -> Self {
+        // A number below the modulus wraps to a large one.
+        self.min(self - modulus)
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Self(instruction!(_mm512_min_epu64(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn is_zero(self) -> u8 {
+        instruction!(_mm512_testn_epi64_mask(self.0, self.0))
+    }
+
+    #[inline(always)]
+    fn equals(self, other: Self) -> u8 {
+        instruction!(_mm512_cmpeq_epi64_mask(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn is_below(self, other: Self) -> u8 {
+        instruction!(_mm512_cmplt_epu64_mask(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn select(mask: u8, yes: Self, no: Self) -> Self {
+        Self(instruction!(_mm512_mask_blend_epi64(mask, no.0, yes.0)))
+    }
+
+    #[inline(always)]
+    fn not(mask: u8) -> u8 {
+        !mask
+    }
+
+    #[inline(always)]
+    fn bits(mask: u8) -> u8 {
+        mask
+    }
+
+    #[inline(always)]
+    fn compress(self, mask: u8) -> Self {
+        Self(instruction!(_mm512_mask_compress_epi64(self.0, mask, self.0)))
+    }
+}

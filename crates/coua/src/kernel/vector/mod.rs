@@ -1,0 +1,148 @@
+//! Vectors of 64-bit numbers, as wide as the processor has them.
+//!
+//! [`Vector`] is what the arithmetic on keys and buckets needs, and no more. Its instances are a word, AVX2 and
+//! AVX-512. Processors of other kinds take the word: NEON multiplies no 64-bit numbers.
+//!
+//! Whoever holds a [`Vector`] or an [`Isa`] has the proof that the processor has the instructions: an `Isa` is
+//! made by [`with_vectors`] alone, and a vector by an `Isa`. So their methods are safe.
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512;
+mod word;
+
+use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use avx512::{Avx512, Eight};
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::instructions::{InstructionSet, available};
+
+/// Most numbers of a vector.
+pub(super) const MOST_LANES: usize = 8;
+
+/// Instructions that the processor has, and the vectors that they work on.
+///
+/// All methods here and in [`Vector`] are always inlined, and so must be what calls them, up to a [`Kernel`]: it
+/// is compiled for the instructions.
+pub(super) trait Isa: Copy {
+    type Vector: Vector;
+    /// Whether keys gain from being looked at in vectors before each is inserted or removed.
+    const LOOKS_AHEAD: bool;
+    /// Numbers of a vector.
+    const LANES: usize = <Self::Vector as Vector>::LANES;
+
+    fn splat(self, value: u64) -> Self::Vector;
+
+    /// The first numbers of a slice.
+    fn load(self, values: &[u64]) -> Self::Vector;
+
+    /// The numbers that a function gives.
+    fn collect(self, number: impl FnMut(usize) -> u64) -> Self::Vector;
+
+    /// Eight bytes at each of the first addresses of a slice, as little-endian numbers. One load each: no slower
+    /// than the instruction that gathers, and on some processors faster.
+    ///
+    /// # Safety
+    ///
+    /// Eight bytes may be read at each, of something that is borrowed.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "reading at computed addresses")]
+    unsafe fn gather(self, addresses: &[u64]) -> Self::Vector {
+        let addresses = &addresses[..Self::LANES];
+        // SAFETY: the caller's promise.
+        let read = |lane: usize| unsafe { (addresses[lane] as *const u64).read_unaligned() };
+        self.collect(|lane| u64::from_le(read(lane)))
+    }
+}
+
+/// Numbers of 64 bits. Sums, differences and products wrap.
+pub(super) trait Vector:
+    Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    const LANES: usize;
+    /// Yes or no for each number.
+    type Mask: Copy;
+
+    /// Writes the numbers to the beginning of a slice.
+    fn store(self, values: &mut [u64]);
+
+    /// The bits that are not set in `other`.
+    fn and_not(self, other: Self) -> Self;
+
+    /// Shifts each number by its own number of bits; what is shifted by more than a word is 0.
+    fn shl_each(self, bits: Self) -> Self;
+
+    fn shr_each(self, bits: Self) -> Self;
+
+    /// Products of the lower halves.
+    fn multiply_halves(self, other: Self) -> Self;
+
+    /// The low words of the products.
+    fn multiply(self, other: Self) -> Self;
+
+    /// The numbers, shifted left, times a factor of 32 bits: the high and the low word. The factor, shifted as
+    /// far, must fit into a word.
+    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self);
+
+    /// Numbers below twice a modulus, by that modulus. Both are below 2^62.
+    fn wrapped(self, modulus: Self) -> Self;
+
+    /// The smaller ones; all are below 2^63.
+    fn min(self, other: Self) -> Self;
+
+    fn is_zero(self) -> Self::Mask;
+
+    fn equals(self, other: Self) -> Self::Mask;
+
+    /// Which numbers are smaller; all are below 2^63.
+    fn is_below(self, other: Self) -> Self::Mask;
+
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    fn not(mask: Self::Mask) -> Self::Mask;
+
+    /// A bit for each yes.
+    fn bits(mask: Self::Mask) -> u8;
+
+    /// The numbers that have a yes, side by side from the first place on; after them, any of the others.
+    fn compress(self, mask: Self::Mask) -> Self;
+
+    /// All numbers have a yes.
+    const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
+}
+
+/// Work in vectors. `run` is always inlined, into code for one set of instructions.
+pub(super) trait Kernel {
+    type Output;
+
+    fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+/// Runs a kernel with the widest vectors of this processor.
+#[inline]
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
+)]
+pub(super) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    match available() {
+        // SAFETY: the processor has the instructions.
+        InstructionSet::Avx512 => return unsafe { avx512::run(kernel) },
+        // SAFETY: the processor has the instructions.
+        InstructionSet::Avx2 => return unsafe { avx2::run(kernel) },
+        InstructionSet::Bits => return word::run_with_bits(kernel),
+        InstructionSet::Portable => {}
+    }
+    kernel.run(word::Words)
+}

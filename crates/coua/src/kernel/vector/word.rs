@@ -1,0 +1,159 @@
+//! Vectors of one number, which every processor has.
+
+use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
+
+use super::{Isa, Vector};
+
+/// The instructions of every processor.
+#[derive(Clone, Copy)]
+pub(super) struct Words;
+
+/// One number.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct Word(u64);
+
+/// Runs a kernel compiled for more instructions on words.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+pub(super) fn run_with_bits<K: super::Kernel>(kernel: K) -> K::Output {
+    struct OnWords<K>(K);
+    impl<K: super::Kernel> crate::kernel::instructions::Compiled for OnWords<K> {
+        type Output = K::Output;
+
+        #[inline(always)]
+        fn run(self) -> K::Output {
+            self.0.run(Words)
+        }
+    }
+    crate::kernel::instructions::with_bit_instructions(OnWords(kernel))
+}
+
+impl Isa for Words {
+    type Vector = Word;
+    const LOOKS_AHEAD: bool = false;
+
+    #[inline(always)]
+    fn splat(self, value: u64) -> Word {
+        Word(value)
+    }
+
+    #[inline(always)]
+    fn load(self, values: &[u64]) -> Word {
+        Word(values[0])
+    }
+
+    #[inline(always)]
+    fn collect(self, mut number: impl FnMut(usize) -> u64) -> Word {
+        Word(number(0))
+    }
+}
+
+macro_rules! operator {
+    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
+        impl $name<$right> for Word {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, $other: $right) -> Self {
+                let $left = self.0;
+                Self($result)
+            }
+        }
+    };
+}
+
+operator!(Add, add, Self, |left, other| left.wrapping_add(other.0));
+operator!(Sub, sub, Self, |left, other| left.wrapping_sub(other.0));
+operator!(BitAnd, bitand, Self, |left, other| left & other.0);
+operator!(BitOr, bitor, Self, |left, other| left | other.0);
+operator!(BitXor, bitxor, Self, |left, other| left ^ other.0);
+operator!(Shl, shl, u32, |left, bits| left << bits);
+operator!(Shr, shr, u32, |left, bits| left >> bits);
+
+impl Vector for Word {
+    const LANES: usize = 1;
+    type Mask = bool;
+
+    #[inline(always)]
+    fn store(self, values: &mut [u64]) {
+        values[0] = self.0;
+    }
+
+    #[inline(always)]
+    fn and_not(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    #[inline(always)]
+    fn shl_each(self, bits: Self) -> Self {
+        Self(self.0.checked_shl(bits.0 as u32).unwrap_or(0))
+    }
+
+    #[inline(always)]
+    fn shr_each(self, bits: Self) -> Self {
+        debug_assert!(bits.0 < 64);
+        Self(self.0 >> (bits.0 & 63))
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, other: Self) -> Self {
+        Self(u64::from(self.0 as u32) * u64::from(other.0 as u32))
+    }
+
+    #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        Self(self.0.wrapping_mul(other.0))
+    }
+
+    #[inline(always)]
+    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
+        let product = u128::from(self.0 & (u64::MAX >> shift)) * u128::from(factor << shift);
+        (Self((product >> 64) as u64), Self(product as u64))
+    }
+
+    #[inline(always)]
+    fn wrapped(self, modulus: Self) -> Self {
+        // A number below the modulus wraps to a large one.
+        Self(self.0.min(self.0.wrapping_sub(modulus.0)))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    #[inline(always)]
+    fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    fn equals(self, other: Self) -> bool {
+        self.0 == other.0
+    }
+
+    #[inline(always)]
+    fn is_below(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
+    #[inline(always)]
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        std::hint::select_unpredictable(mask, yes, no)
+    }
+
+    #[inline(always)]
+    fn not(mask: bool) -> bool {
+        !mask
+    }
+
+    #[inline(always)]
+    fn bits(mask: bool) -> u8 {
+        mask.into()
+    }
+
+    #[inline(always)]
+    fn compress(self, _mask: bool) -> Self {
+        self
+    }
+}

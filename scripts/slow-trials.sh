@@ -1,0 +1,29 @@
+# Sourced by ./test --all: what takes long. ./test sets $all and $without.
+# shellcheck shell=bash disable=SC2154
+
+run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua.so" \
+    cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
+
+# Other flags, so another folder: or else all would be compiled anew next time.
+check 'orders of threads' env RUSTFLAGS='--cfg loom' \
+    cargo test --quiet --release -p coua --lib --target-dir target/loom orders
+
+check 'Python: engines for many machines, source distribution' crates/coua-python/test --all
+check 'packages are built' scripts/dist
+check 'packages are installed and tried' scripts/try-dist
+
+if cargo +nightly --version >/dev/null 2>&1; then
+    if cargo fuzz --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-fuzz; then
+        for target in fuzz/fuzz_targets/*.rs; do
+            target=$(basename "$target" .rs)
+            check "fuzz $target" cargo +nightly fuzz run "$target" -- -max_total_time=60 -verbosity=0
+        done
+    else
+        skip 'fuzz targets' 'cargo-fuzz cannot be installed here'
+    fi
+    rustup +nightly component add miri rust-src >/dev/null 2>&1
+    # Without the flag Miri varies what exp2 and its like give, as no system does from call to call.
+    run_tests Miri skipped env MIRIFLAGS=-Zmiri-deterministic-floats cargo +nightly miri test -p coua --lib
+else
+    skip 'fuzz targets and Miri' 'no nightly toolchain'
+fi
