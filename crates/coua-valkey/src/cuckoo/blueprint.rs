@@ -7,6 +7,7 @@ use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 use super::window;
 use crate::parse::word_of_key;
 use crate::refusal::Refusal;
+use crate::settings;
 
 /// Items that a generation has room for at first: it grows with what comes.
 const GENERATION: u64 = 1024;
@@ -65,26 +66,25 @@ impl Blueprint {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
 
-    /// The words after the key with which CF.RESERVE builds the same filter anywhere.
+    /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in the module as
+    /// it is delivered is left out, as the server takes a while for each word.
     pub(crate) fn words(&self) -> Vec<String> {
-        let (precision, value) = match self.precision {
-            Precision::Rate(rate) => ("ERROR", rate.to_string()),
-            Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
-        };
-        let Hints { bucket_size, max_iterations, expansion } = self.hints;
-        let mut words = vec![
-            self.capacity.to_string(),
-            "BUCKETSIZE".to_owned(),
-            bucket_size.to_string(),
-            "MAXITERATIONS".to_owned(),
-            max_iterations.to_string(),
-            "EXPANSION".to_owned(),
-            expansion.to_string(),
-            precision.to_owned(),
-            value,
-            "SEED".to_owned(),
-            word_of_key(self.hash_key),
-        ];
+        let mut words = vec![self.capacity.to_string()];
+        let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        for (name, hint, setting) in [
+            ("BUCKETSIZE", self.hints.bucket_size, &settings::CF_BUCKET_SIZE),
+            ("MAXITERATIONS", self.hints.max_iterations, &settings::CF_MAX_ITERATIONS),
+            ("EXPANSION", self.hints.expansion, &settings::CF_EXPANSION_FACTOR),
+        ] {
+            if i64::from(hint) != setting.default {
+                say(name, hint.to_string());
+            }
+        }
+        match self.precision {
+            Precision::Rate(rate) => say("ERROR", rate.to_string()),
+            Precision::HashBits(bits) => say("HASHBITS", bits.to_string()),
+        }
+        say("SEED", word_of_key(self.hash_key));
         words.extend(self.window.iter().flat_map(|window| window::words(**window)));
         words
     }

@@ -9,7 +9,7 @@ use super::value::{Cuckoo, CuckooValue};
 use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::server::{Call, Key};
-use crate::value::Creates;
+use crate::value::{Creates, Defaults};
 
 impl Creates for Cuckoo {
     type Request = Request;
@@ -36,9 +36,10 @@ impl Creates for Cuckoo {
     fn build(
         request: &Request,
         random: [u8; 16],
+        defaults: Defaults,
         _limit: Option<u64>,
     ) -> Result<(OwnCuckoo, Vec<String>), Refusal> {
-        let blueprint = request.complete(random)?;
+        let blueprint = request.complete_with(random, defaults)?;
         let words = blueprint.words();
         Ok((OwnCuckoo::of(blueprint)?, words))
     }

@@ -5,6 +5,7 @@ use super::window;
 use crate::parse::{Options, Range, integer, once, real};
 use crate::refusal::Refusal;
 use crate::settings;
+use crate::value::Defaults;
 
 /// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it errs
 /// with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and 1,
@@ -83,10 +84,20 @@ impl Request {
         once(place, option, options.number(option, &range)?)
     }
 
-    /// Fills in what was not said; `random` is the key of the hash then.
+    /// Fills in what was not said from the settings; `random` is the key of the hash then.
     pub(crate) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
-        let or = |said: Option<i64>, setting: &crate::server::Setting| {
-            said.unwrap_or_else(|| setting.value())
+        self.complete_with(random, Defaults::Settings)
+    }
+
+    /// Fills in what was not said.
+    pub(super) fn complete_with(
+        &self,
+        random: [u8; 16],
+        defaults: Defaults,
+    ) -> Result<Blueprint, Refusal> {
+        let or = |said: Option<i64>, setting: &crate::server::Setting| match defaults {
+            Defaults::Settings => said.unwrap_or_else(|| setting.value()),
+            Defaults::BuiltIn => said.unwrap_or(setting.default),
         };
         let capacity = or(self.capacity, &settings::CF_INITIAL_SIZE);
         let bucket_size = or(self.bucket_size, &settings::CF_BUCKET_SIZE);
@@ -168,7 +179,10 @@ mod tests {
             "1000 EXPANSION 0 ERROR 1e-7 SEED 000102030405060708090a0b0c0d0e0f",
         ] {
             let blueprint = of(text).unwrap();
-            assert_eq!(of(&blueprint.words().join(" ")), Ok(blueprint), "{text}");
+            let words = blueprint.words().join(" ");
+            let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+            let request = Request::of_reserve(&words).unwrap();
+            assert_eq!(request.complete_with([0; 16], Defaults::BuiltIn), Ok(blueprint), "{text}");
         }
     }
 

@@ -13,6 +13,6 @@ pub(crate) mod insertion;
 pub(crate) mod outcome;
 
 pub(crate) use charge::Charge;
-pub(crate) use creation::Creates;
+pub(crate) use creation::{Creates, Defaults};
 pub(crate) use filter::{Kind, OwnFilter, first_change};
 pub(crate) use held::Value;

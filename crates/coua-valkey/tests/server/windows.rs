@@ -66,7 +66,7 @@ fn words_and_answers(kind: Kind) {
         CF.RESERVE x 1000 WINDOW 7d WINDOWITEMS 3 -> -ERR WINDOW and WINDOWITEMS contradict*
         CF.RESERVE x 1000 WINDOW 7d EXPANSION 0 -> -ERR WINDOW and EXPANSION 0 contradict*
         CF.RESERVE x 1000 GENERATIONS 3 -> -ERR GENERATIONS needs WINDOW or WINDOWITEMS
-        CF.RESERVE x 1000 WINDOW 3ms GENERATIONS 4 -> -ERR a window of length 3 cannot be cut*
+        CF.RESERVE x 1000 WINDOW 3ms GENERATIONS 4 -> -ERR a window of length 3 cannot be *
         ",
     );
     let server = Server::start(kind);
