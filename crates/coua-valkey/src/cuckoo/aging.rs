@@ -58,8 +58,9 @@ impl Aging {
 
     /// Bytes that the allocator has given for it.
     pub(super) fn allocated_bytes(&self) -> u64 {
-        let list =
-            self.filter.generations().count() * (size_of::<CuckooFilter>() + size_of::<u64>());
+        // A list grows by doubling, from four on.
+        let room = self.filter.generations().count().next_power_of_two().max(4);
+        let list = room * (size_of::<CuckooFilter>() + size_of::<u64>());
         let filters: u64 = self.parts().map(allocated_for).sum();
         block_bytes(size_of::<Self>() as u64) + block_bytes(list as u64) + filters
     }

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::settings;
 
 /// Items that a generation has room for at first: it grows with what comes.
-const GENERATION: u64 = 1024;
+const GENERATION: u64 = 64;
 
 /// What was asked for at creation and only reported since: the geometry follows from capacity and
 /// rate.
