@@ -1,12 +1,13 @@
 //! The present, and how times and lengths of time are written.
 
-use coua::window::{Clock, Generations};
+use crate::terminal::message::Failure;
+use coua::window::{Clock, Generations, Window};
 use jiff::civil::DateTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
 use serde::Serialize;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 static PARSER: DateTimeParser = DateTimeParser::new();
 /// Plain numbers below are seconds (to the year 5138), others milliseconds (from 1973 on).
@@ -38,6 +39,22 @@ impl Now {
     pub(crate) fn told_to(self, filter: &Generations) -> Option<u64> {
         let clock = filter.window()?.clock();
         (clock == Clock::Arrival).then(|| self.millis())
+    }
+}
+
+/// What the user says about the present: a moment, in milliseconds since 1970, or nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Present(pub(crate) Option<u64>);
+
+impl Present {
+    /// For a filter with this window. Complains if it is stated and makes no difference to that.
+    pub(crate) fn for_window(self, window: Option<Window>) -> Result<Now, Failure> {
+        let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
+        match self.0 {
+            None => Ok(Now::System),
+            Some(millis) if is_timed => Ok(Now::Fixed(millis)),
+            Some(_) => Err(Failure::at("--now", "has a meaning only for filters with --window")),
+        }
     }
 }
 
@@ -119,6 +136,13 @@ fn millis(number: f64) -> Option<u64> {
     (number < FIRST_MILLISECONDS * 1e4).then_some(number.round() as u64)
 }
 
+/// A time: `5`, `0.5`, `5s`.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
+    time.ok_or_else(|| "is not a number of seconds, such as 5 or 0.5".to_owned())
+}
+
 /// A length of time in milliseconds: `7d`, `36h`, `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let wanted =
@@ -148,6 +172,17 @@ pub(crate) fn duration_text(millis: u64) -> String {
     let days = SpanRound::new().largest(Unit::Day).days_are_24_hours();
     let span = length.and_then(|length| Span::try_from(length).ok()?.round(days).ok());
     span.map_or_else(|| format!("{millis} ms"), |span| format!("{span:#}"))
+}
+
+/// A window for people.
+pub(crate) fn window_text(window: Window) -> String {
+    let (length, parts) = (window.length(), window.generations());
+    match window.clock() {
+        Clock::Count => format!("{length} items in {parts} generations"),
+        Clock::Arrival | Clock::Given => {
+            format!("{} in {parts} generations", duration_text(length))
+        }
+    }
 }
 
 #[cfg(test)]

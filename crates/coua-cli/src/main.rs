@@ -1,8 +1,8 @@
 //! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
 //!
-//! `args` describes the command line; each file of `commands` does one command, after the checks of
-//! `preflight`. Records flow through `input` (bytes to blocks of records), `key` (records to hashes),
-//! `pipeline` (threads), a command's own consumer (hashes to answers) and `output`.
+//! `cli` turns the command line into plain jobs, and each file of `commands` does one kind of job. A command that
+//! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
+//! `pipeline` (threads), `target` (the filter's answers) and `output`.
 
 mod cli;
 mod clock;
@@ -11,6 +11,7 @@ mod input;
 mod key;
 mod output;
 mod pipeline;
+mod platform;
 mod record;
 mod remote;
 mod resume;
@@ -18,7 +19,6 @@ mod run;
 mod target;
 mod terminal;
 
-use clap::Parser;
 use std::panic;
 use std::process::ExitCode;
 
@@ -26,9 +26,5 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    let outcome = panic::catch_unwind(|| match cli::Cli::try_parse() {
-        Ok(line) => commands::run(line.command),
-        Err(answer) => commands::answer(&answer),
-    });
-    outcome.unwrap_or(terminal::exit::Exit::Error).finish()
+    panic::catch_unwind(cli::run).unwrap_or(terminal::exit::Exit::Error).finish()
 }

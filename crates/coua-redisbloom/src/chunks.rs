@@ -61,7 +61,7 @@ impl fmt::Display for ChunkError {
 
 impl Error for ChunkError {}
 
-/// The piece of `arrays` at `position`; none behind the last one.
+/// The piece of `arrays` at `position`; none after the last one.
 pub(super) fn piece<'a>(
     arrays: impl Iterator<Item = &'a [u8]>,
     position: i64,

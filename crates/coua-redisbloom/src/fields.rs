@@ -25,7 +25,7 @@ impl Fields<'_> {
         f64::from_le_bytes(self.take())
     }
 
-    /// The next `N` bytes; zeros behind the end.
+    /// The next `N` bytes; zeros after the end.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         match self.0.split_first_chunk() {
             Some((field, rest)) => {

@@ -10,23 +10,22 @@ use crate::log::{Kind, Transaction};
 use crate::runs::{Run, Runs};
 use crate::store::{Need, Store};
 
-/// Bytes of a snapshot that is written anew at the end rather than followed by a log.
+/// A snapshot of up to this many bytes is rewritten at the end, not followed by a log.
 const SMALL: u64 = 1 << 20;
 
 impl Store {
-    /// Makes all changes so far durable, those of the filter and of its runs. When this returns, they are on
-    /// the disk; a crash before leaves the state of the commit before, or this one, whole.
+    /// Makes all changes so far durable, those of the filter and of its runs. When this returns, they are on the
+    /// disk. A crash before that leaves the state of the previous commit or of this one.
     ///
     /// Usually appends to the log, in time proportional to the changes. When the log has become large, a new
     /// snapshot takes its place: a small one is written here; a large one by a thread in the background, and
-    /// one of the next commits goes over to it.
+    /// a later commit switches to it.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused, or a run takes too much space. Unless it is
-    /// [`StoreError::Unsynced`], when all was committed, the state on disk is that of the commit before; the
-    /// changes are still here, and the next commit tries again. What goes wrong with a snapshot in the
-    /// background is an error of the commit after it.
+    /// [`StoreError`] if the disk refused, or a run takes too much space. Except after
+    /// [`StoreError::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
+    /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_runs()?;
         self.is_piecemeal |= self.changes_an_unfinished_run();
@@ -35,6 +34,9 @@ impl Store {
         }
         if self.need != Need::Reopening {
             self.lock.check_held()?;
+            if !self.log.is_in(self.lock.file()) {
+                return Err(self.lock.replaced());
+            }
             self.take_over()?;
         }
         let made = if self.need == Need::Log { self.made()? } else { None };
@@ -47,7 +49,7 @@ impl Store {
             (Need::Log, None) => self.keep(),
             (Need::Snapshot, _) => {
                 self.commit_now()?;
-                // The commit is done. Without space the next one will say why.
+                // The commit is done. If there is no space, the next one reports it.
                 self.reserve().ok();
                 Ok(())
             }
@@ -55,17 +57,17 @@ impl Store {
         }
     }
 
-    /// Commits in the log, and sees to it that a new snapshot will come if it has become large.
+    /// Commits in the log, and starts a new snapshot if the log has become large.
     fn keep(&mut self) -> Result<(), StoreError> {
         if self.is_due() {
             self.take_space()?;
         }
         self.append()?;
         if self.is_due() {
-            // The commit is done. The next one tries again, or says why not.
+            // The commit is done. The next one tries again, or reports the error.
             self.start_background().ok();
         } else if self.next.is_some() {
-            // A snapshot that then finds no space will say so.
+            // A snapshot without space will report it.
             self.take_space().ok();
         }
         Ok(())
@@ -81,9 +83,8 @@ impl Store {
         self.commit()
     }
 
-    /// Commits, and gives the filter back. A small filter, which costs no more to write than a log, becomes a
-    /// bare snapshot again, with nothing after it but its runs; and so does one with commits of unfinished
-    /// runs: what is left does not depend on when they were.
+    /// Commits, and returns the filter. A small filter becomes a snapshot with nothing after it but its runs, and
+    /// so does one with checkpoints of runs: the bytes do not depend on when the commits were.
     ///
     /// # Errors
     ///
@@ -109,8 +110,7 @@ impl Store {
             if is_renewed {
                 self.abandon();
             }
-            // Without space for another snapshot the log will do, unless it has become too large: there is
-            // no work to go on meanwhile.
+            // Without space for another snapshot the log is kept, unless it has become too large.
             if is_renewed && self.take_space().is_ok() || self.is_at_limit(self.changes.bytes()) {
                 self.outgrow();
             }
@@ -130,7 +130,7 @@ impl Store {
             || has_unfinished(&self.committed_runs, &self.runs)
     }
 
-    /// Complains about a run that no reader would take.
+    /// Refuses a run that is larger than readers accept.
     fn check_runs(&self) -> Result<(), StoreError> {
         match self.runs.iter().map(|(_, run)| run.bytes()).find(|&bytes| bytes > Run::MOST_BYTES) {
             Some(found) => Err(StoreError::RunTooLarge { path: self.lock.path().clone(), found }),
@@ -146,7 +146,7 @@ impl Store {
             || self.runs != self.committed_runs
     }
 
-    /// Takes the journal of the two-file form over into this file, and removes it.
+    /// Appends the journal of the two-file form to this file, and removes it.
     pub(crate) fn take_over(&mut self) -> Result<(), StoreError> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         let taken = self.copy_journal(&journal);
@@ -162,7 +162,7 @@ impl Store {
         removed
     }
 
-    /// From its commit on, readers of the file pass over the journal.
+    /// From this commit on, readers of the file ignore the journal.
     fn copy_journal(&mut self, journal: &Journal) -> Result<(), StoreError> {
         if self.log.committed() != self.log.base().first() {
             return Ok(());
@@ -193,7 +193,7 @@ impl Store {
         let (log, to) = self.log_target();
         let put = log.put(to, Transaction { changes: changes.bytes(), runs: &runs });
         if let Err(error) = put.and_then(|()| to.sync()) {
-            // Also what was handed on before is cut off, so the changes are not all here any more.
+            // Pieces that were appended before are cut off too, so the changes are not all in memory any more.
             self.outgrow();
             return Err(self.unless_found(error));
         }
@@ -203,16 +203,16 @@ impl Store {
         if let Some(background) = &self.background {
             background.tell(committed);
         }
-        // What went into a file without a name is nowhere.
+        // What was written to a file without a name is lost.
         self.lock.check_held().inspect_err(|_| self.need = Need::Reopening)
     }
 
-    /// What makes the runs of the file those of this store.
+    /// The changes from the runs of the file to those of this store.
     pub(crate) fn run_changes(&self) -> Vec<Vec<u8>> {
         self.runs.changes_since(&self.committed_runs)
     }
 
-    /// What a failed commit in the log is if it could not be cut off again: readers may find it.
+    /// The error of a failed commit in the log that could not be cut off: readers may find it.
     fn unless_found(&mut self, error: StoreError) -> StoreError {
         let is_broken = self.need == Need::Reopening;
         let (log, to) = self.log_target();

@@ -23,17 +23,17 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
-    /// There is something else than a regular file.
+    /// The path is not a regular file.
     NotRegular {
         /// The path.
         path: PathBuf,
     },
-    /// The file is empty: a run that is to create the filter is at work, or was interrupted.
+    /// The file is empty: another run is creating the filter, or was interrupted.
     Blank {
         /// The file.
         path: PathBuf,
     },
-    /// A journal of the two-file form stands beside a filter that is not there.
+    /// A journal of the two-file form exists, but its filter is missing.
     Orphaned {
         /// The journal.
         path: PathBuf,
@@ -50,47 +50,51 @@ pub enum StoreError {
         /// Why.
         source: LoadError,
     },
-    /// The log is damaged: not just cut off at its end, as a crash leaves it.
+    /// The log is damaged, and not just incomplete at its end, as a crash leaves it.
     Damaged {
         /// The filter file, or its journal.
         path: PathBuf,
-        /// Bytes from its start at which the damaged part begins.
+        /// Offset of the damaged part.
         offset: u64,
         /// What is wrong there.
         what: Damage,
     },
-    /// The journal belongs to another filter than the one beside it.
+    /// The journal does not belong to this filter.
     Foreign {
         /// The journal.
         path: PathBuf,
     },
-    /// What the log says cannot be done to the snapshot.
+    /// The changes in the log cannot be applied to the snapshot.
     Replay {
         /// The filter file, or its journal.
         path: PathBuf,
-        /// Bytes from its start at which the change stands.
+        /// Offset of the change.
         offset: u64,
         /// Why.
         source: BatchFull,
     },
-    /// The folder of a file cannot be opened, so that nobody could wait until new names in it are on the disk.
-    /// Nothing was written.
+    /// The folder of a file cannot be opened, so new names in it could not be synced. Nothing was written.
     Folder {
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// All was written, every reader finds it, and it need not be done again; but it is not known whether it is
-    /// on the disk: a power cut may leave the state before, as whole as this one.
+    /// Everything was written, and every reader finds it, but it was not confirmed by fsync. A power cut may leave
+    /// the state before, which is as complete. Nothing needs to be done again.
     Unsynced {
         /// The filter file.
         path: PathBuf,
         /// What the disk said.
         source: io::Error,
     },
-    /// Somebody has removed or replaced the file while it was in use, without taking the lock.
+    /// Somebody has removed, replaced or overwritten the file while it was in use, without taking the lock.
     Replaced {
+        /// The filter file.
+        path: PathBuf,
+    },
+    /// The file was overwritten or truncated in place while it was read: answers may have been wrong.
+    Overwritten {
         /// The filter file.
         path: PathBuf,
     },
@@ -113,7 +117,7 @@ impl StoreError {
         Self::Io { path: path.to_owned(), doing, source }
     }
 
-    /// Whether more memory would have helped.
+    /// Whether the cause is a lack of memory.
     pub(crate) fn lacks_memory(&self) -> bool {
         match self {
             Self::Load { source, .. } => matches!(source, LoadError::OutOfMemory(_)),
@@ -143,6 +147,7 @@ impl StoreError {
             | Self::Folder { path, .. }
             | Self::Unsynced { path, .. }
             | Self::Replaced { path }
+            | Self::Overwritten { path }
             | Self::Blank { path }
             | Self::RunTooLarge { path, .. }
             | Self::Broken { path } => path,
@@ -151,7 +156,7 @@ impl StoreError {
 }
 
 impl StoreError {
-    /// What is wrong, to be shown after a name of the file that the user knows.
+    /// What is wrong, without the name of the file.
     ///
     /// ```
     /// let error = coua_store::Store::read("/no/such/seen.coua").unwrap_err();
@@ -207,8 +212,12 @@ impl fmt::Display for Reason<'_> {
                 write!(f, "written, but it is not certain that it outlasts a power cut: {source}")
             }
             StoreError::Replaced { .. } => f.write_str(
-                "was removed or replaced while it was open for writing: what was not committed before is lost; \
-                 do not move a filter while it is written",
+                "was removed, replaced or overwritten while it was open for writing: what was not committed before \
+                 is lost; do not move or restore a filter while it is written",
+            ),
+            StoreError::Overwritten { .. } => f.write_str(
+                "was overwritten while it was read, so answers may be wrong: ask again, and replace filters by \
+                 renaming",
             ),
             StoreError::RunTooLarge { found, .. } => write!(
                 f,

@@ -1,7 +1,7 @@
 //! One writer at a time.
 //!
-//! Writers lock the filter's own file. A new snapshot replaces that file, so who has waited for the lock
-//! looks whether the name still leads to the file, and waits for the next one otherwise. A filter that does
+//! Writers lock the filter's own file. A new snapshot replaces that file, so whoever has waited for the lock
+//! checks that the name still leads to the file, and waits for the new one otherwise. A filter that does
 //! not exist yet has an empty file as its placeholder. Readers take no lock.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -120,13 +120,18 @@ impl Lock {
         is_at(&self.file, &self.path)
     }
 
-    /// Complains if somebody who does not heed the lock has removed or replaced the file, when what is written
-    /// is nowhere; or has written to it where there was no filter yet.
+    /// Fails if somebody has ignored the lock: removed or replaced the file, so that writes to it are lost; or
+    /// written to it before there was a filter.
     pub(crate) fn check_held(&self) -> Result<(), StoreError> {
         if self.is_held() && (self.is_new() || !self.was_new) {
             return Ok(());
         }
-        Err(StoreError::Replaced { path: self.path.clone() })
+        Err(self.replaced())
+    }
+
+    /// The error of a file that was replaced or changed without the lock.
+    pub(crate) fn replaced(&self) -> StoreError {
+        StoreError::Replaced { path: self.path.clone() }
     }
 
     /// The file that has the name.
@@ -144,7 +149,7 @@ impl Lock {
         &self.folder
     }
 
-    /// The lock is that of a file which has just got the name. Returns the one before.
+    /// Replaces the lock by that of the file which has just got the name. Returns the previous one.
     pub(crate) fn go_over_to(&mut self, file: File) -> File {
         (self.is_placeholder, self.was_new) = (false, false);
         let old = mem::replace(&mut self.file, file);
@@ -162,11 +167,11 @@ impl Lock {
         self.file.metadata().is_ok_and(|found| found.len() == 0)
     }
 
-    /// Whether what has the name may be replaced by a filter: another filter, or an empty file.
+    /// Whether the file may be replaced by a filter: it must be a filter or empty.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]: what stands there.
+    /// [`StoreError`]: what the file is.
     pub fn check_replaceable(&self) -> Result<(), StoreError> {
         if self.is_new() {
             return Ok(());
@@ -176,7 +181,7 @@ impl Lock {
                 Err(StoreError::Load { path: self.path.clone(), source })
             }
             Err(LoadError::Io(source)) => Err(StoreError::io(&self.path, "read", source)),
-            // A damaged one too.
+            // A damaged filter may be replaced too.
             _ => Ok(()),
         }
     }
@@ -192,9 +197,9 @@ impl Drop for Lock {
     }
 }
 
-/// To close a file is not enough: a mapping of it, which may outlast the store, would keep the lock.
+/// Closing the file is not enough: a mapping of it, which may outlast the store, would keep the lock.
 fn unlock(file: &File) {
-    // What cannot be unlocked was not locked.
+    // Fails only if it was not locked.
     file.unlock().ok();
 }
 

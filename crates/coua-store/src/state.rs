@@ -17,9 +17,9 @@ use crate::lock::is_at;
 use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan};
 use crate::options::Options;
 use crate::runs::Runs;
-use crate::view::{Memory, View};
+use crate::view::{Memory, Origin, View};
 
-/// How often a reader begins again because a writer took back what it had begun.
+/// How often a reader starts over because a writer took back what it had begun.
 const MOST_TRIES: u32 = 100;
 
 /// The last committed state, to continue from.
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) taken_over: Option<u64>,
 }
 
-/// What a file says before its filter is brought into memory.
+/// What a file says before its filter is loaded.
 pub(crate) struct Look {
     pub(crate) base: Base,
     pub(crate) contents: Contents,
@@ -53,7 +53,7 @@ impl State {
             let is_doubtful = match &state {
                 // A writer has taken back what it had begun.
                 Err(StoreError::Damaged { .. } | StoreError::Foreign { .. }) => true,
-                // It may have taken a journal over, and removed it.
+                // It may have appended a journal, and removed it.
                 Ok(state) => state.view.transactions == 0 && state.journal.is_none(),
                 Err(_) => false,
             };
@@ -78,7 +78,10 @@ impl State {
         let logged = journal.as_ref().map_or(logged, Journal::bytes);
         let unreadable = |source| StoreError::Load { path: path.to_owned(), source };
         let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
+        let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
+        let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
+            origin,
             runs: journal.as_ref().map_or(runs, |journal| journal.runs.clone()),
             snapshot_bytes: base.bytes,
             log_bytes: logged,
@@ -188,7 +191,7 @@ pub(crate) fn view_of(
     Ok(View::new(filter, memory))
 }
 
-/// Does again what a frame of the log says about the filter.
+/// Repeats the changes in a frame of the log.
 pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame<'_>) -> Result<(), StoreError> {
     match frame.kind {
         Kind::Changes => redo(view, path, frame.begin.at, frame.payload),

@@ -1,17 +1,20 @@
-//! Asking without writing.
+//! Reading without writing.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::window::Generations;
 use coua::{KeyHash, Layout, Load, LoadError};
 
 use crate::access::{Access, Touch, Way};
+use crate::error::StoreError;
+use crate::log::Base;
 use crate::prefetch;
 use crate::residency::{self, Missing};
 use crate::runs::Runs;
 
-/// The last committed state, to be asked.
+/// The last committed state, for reading.
 #[derive(Debug)]
 pub struct View {
     /// The filter. Changes to it stay in memory.
@@ -24,10 +27,20 @@ pub struct View {
     pub log_bytes: u64,
     /// Commits in the log.
     pub transactions: u64,
-    /// Bytes at the end of the file that do not count: of a commit that was interrupted, or is being
-    /// written.
+    /// Bytes at the end of the file that do not count: of a commit that was interrupted, or that is being written
+    /// now.
     pub uncommitted: u64,
     pub(crate) memory: Memory,
+    /// The file, if it is mapped.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// A file whose snapshot is mapped.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) base: Base,
 }
 
 /// Where the filter's memory is, and how much of it is used.
@@ -70,8 +83,7 @@ impl Memory {
         Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
     }
 
-    /// The filter in a snapshot, to which so many keys will be put, and which so many changes that a journal
-    /// has will be made to.
+    /// The filter in a snapshot, for so many keys and so many changes of a journal.
     pub(crate) fn bring_in(
         &mut self,
         snapshot: &File,
@@ -102,7 +114,7 @@ impl Memory {
         self.access.way(self.bytes, self.missing, &work)
     }
 
-    /// Has the snapshot fetched in order where that is less work than page by page.
+    /// Fetches the snapshot in order where that costs less than page by page.
     fn fetch_all_if(&mut self, way: Way) {
         if way == Way::FetchAndMap
             && let Some(file) = self.file.take()
@@ -122,8 +134,7 @@ impl Memory {
         (self.is_mapped && way != Way::Map).then_some(way)
     }
 
-    /// Counts keys, goes over to memory with large pages once that pays, and has the keys' pages fetched if
-    /// that is needed.
+    /// Counts keys, switches to memory with large pages once that pays, and fetches the keys' pages if needed.
     pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
         self.count(filter, hashes.len() as u64);
         match self.better_way() {
@@ -147,7 +158,7 @@ impl Memory {
         self.is_mapped && self.missing != Missing::NONE
     }
 
-    /// Has the pages of these keys in one generation fetched if that is needed.
+    /// Fetches the pages of these keys in one generation if needed.
     pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
         let found = filter.generations().rev().find(|one| one.number == generation);
         if let Some(one) = found.filter(|_| self.is_fetched()) {
@@ -160,11 +171,27 @@ impl View {
     pub(crate) fn new(filter: Generations, memory: Memory) -> Self {
         let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
         let runs = Runs::default();
-        Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory }
+        let origin = None;
+        Self { filter, runs, snapshot_bytes, log_bytes, transactions, uncommitted, memory, origin }
     }
 
-    /// The filter, to be asked about these keys: what they need of a mapped filter is fetched together,
-    /// and after very many of them it is read into memory, where answers are faster.
+    /// Whether the file is unchanged since it was mapped; to be called after the last answer.
+    /// Overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Overwritten`]: answers may have been wrong.
+    pub fn check_origin(&self) -> Result<(), StoreError> {
+        match &self.origin {
+            Some(origin) if !origin.base.is_in(&origin.file) => {
+                Err(StoreError::Overwritten { path: origin.path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The filter, for lookups of these keys. The pages that they need are fetched together, and after very many
+    /// keys the file is read into memory, where answers are faster.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -184,8 +211,8 @@ impl View {
         &self.filter
     }
 
-    /// The filter, to be asked about so many keys by one of several threads; none if it must be
-    /// [`asked`](Self::asked) by one, because keys wait for a disk or it is to be read into memory first.
+    /// The filter, for so many lookups by one of several threads; none if only one thread may ask, by
+    /// [`asked`](Self::asked), because pages come from a disk or the file is to be read into memory first.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -215,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// Held twice, once as what was read and once as what it grew out of, they would take twice the memory.
+    /// A second copy would take twice the memory.
     #[test]
     fn windows_do_not_count_as_mapped() {
         for layout in [Layout::Buckets, Layout::Overlapping] {

@@ -155,7 +155,7 @@ fn every_batch_size_to_refusal() {
     }
 }
 
-/// Many segments, so that many relocations are under way at once; every size in turn.
+/// Many segments, so that many eviction chains are active at once; every size after the other.
 #[test]
 fn every_batch_size_in_many_segments() {
     for (at, (layout, slots)) in LAYOUTS.into_iter().enumerate() {

@@ -165,7 +165,7 @@ fn full_filters_refuse_and_leave_nothing() {
 }
 
 #[test]
-fn homeless_keys_up_to_the_limit_and_beyond() {
+fn overflowed_keys_up_to_the_limit_and_beyond() {
     let random = &mut Random::new(6);
     let (mut within, mut beyond) = (0, 0);
     for (layout, slots) in LAYOUTS {

@@ -135,14 +135,14 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
         assert_eq!((file.u64(reserved), file.u32(20)), (0, 0));
     }
     let (segments, entries, length) = (file.u64(112), file.u64(120), file.u64(128));
-    let (table, first, side) = (file.u64(136), file.u64(144), file.u64(152));
+    let (table, first, overflow) = (file.u64(136), file.u64(144), file.u64(152));
     assert_eq!((table, length), (192, file.bytes.len() as u64));
     assert_eq!(first, (192 + 32 * segments).next_multiple_of(4096));
-    assert_eq!(length, side + 24 * entries + 32);
+    assert_eq!(length, overflow + 24 * entries + 32);
     assert!(file.part(192 + 32 * segments, first - 192 - 32 * segments).iter().all(|&b| b == 0));
     let trailer = length - 32;
     assert_eq!(file.u64(trailer), checksum(file.part(192, 32 * segments)));
-    assert_eq!(file.u64(trailer + 8), checksum(file.part(side, 24 * entries)));
+    assert_eq!(file.u64(trailer + 8), checksum(file.part(overflow, 24 * entries)));
     let whole = [file.part(0, 192), file.part(trailer, 16)].concat();
     assert_eq!(file.u64(trailer + 16), checksum(&whole));
     assert_eq!(file.part(trailer + 24, 8), b"COUA-END");
@@ -160,7 +160,7 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
         found
     };
     let rows = (0..segments).map(row).collect();
-    assert_eq!((offset, prefix), (side, 0));
+    assert_eq!((offset, prefix), (overflow, 0));
     rows
 }
 
@@ -180,9 +180,10 @@ fn items(file: &File) -> BTreeMap<u64, u64> {
                 continue;
             }
             used += 1;
-            let windows = file.u32(40);
-            let bucket = if windows == 1 { slot - (value >> 1 & 1) } else { slot / file.u32(44) };
-            let fingerprint = value >> (1 + windows);
+            let overlapping = file.u32(40);
+            let bucket =
+                if overlapping == 1 { slot - (value >> 1 & 1) } else { slot / file.u32(44) };
+            let fingerprint = value >> (1 + overlapping);
             let back = if value & 1 == 1 { segment.m - segment.offset(fingerprint) } else { 0 };
             let primary = (bucket + back) % segment.m;
             *items.entry(segment.representative(primary, fingerprint)).or_default() += 1;
@@ -190,9 +191,10 @@ fn items(file: &File) -> BTreeMap<u64, u64> {
         assert_eq!(file.u32(192 + 32 * number + 4), used);
     }
     assert_eq!(items.values().sum::<u64>() + file.u64(104), file.u64(96));
-    let side = file.u64(152);
+    let overflow = file.u64(152);
     for entry in 0..file.u64(120) {
-        let [hash, extra, overflowed] = [0, 8, 16].map(|field| file.u64(side + 24 * entry + field));
+        let [hash, extra, overflowed] =
+            [0, 8, 16].map(|field| file.u64(overflow + 24 * entry + field));
         *items.entry(hash).or_default() += extra + overflowed;
     }
     assert_eq!(items.values().sum::<u64>(), file.u64(88));

@@ -146,7 +146,7 @@ fn churn(seen: &SharedCuckooFilter, thread: u64, own: u64, common: u64) -> HashM
     model
 }
 
-/// Readers look at keys that stay, while writers relocate them: by filling to the last place, by
+/// Readers look at keys that stay, while writers evict them: by filling to the last place, by
 /// growing, and by inserting and removing at full load.
 #[test]
 fn a_stable_key_is_never_missed_while_others_move_it() {

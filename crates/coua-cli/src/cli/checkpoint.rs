@@ -1,17 +1,15 @@
 //! Options about interrupted runs.
 
-use crate::cli::run::{Manners, RunArgs};
-use crate::cli::value;
-use crate::resume::Mode;
+use super::run::{Manners, RunArgs};
+use crate::clock;
+use crate::resume::{Checkpoints, Mode};
+use crate::run::Manner;
 use std::time::Duration;
-
-/// Time between two checkpoints if nothing is said.
-const CHECKPOINTS: Duration = Duration::from_secs(5);
 
 /// How a run is kept from being lost.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(crate) struct CheckpointArgs {
+pub(super) struct CheckpointArgs {
     /// Resume an interrupted run, or start a new one
     ///
     /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
@@ -23,49 +21,53 @@ pub(crate) struct CheckpointArgs {
     /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
     /// another record, and the piece stays where it was printed or recorded.
     #[arg(long, requires = "filter_file")]
-    pub(crate) resume: bool,
+    pub(super) resume: bool,
 
     /// Discard an interrupted run and start over
     ///
     /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
     /// or `remove` is not started again, since the records it has done would count twice, and an output that
     /// an interrupted run wrote is not emptied.
-    #[arg(long, conflicts_with = "resume", requires = "filter_file")]
-    pub(crate) anew: bool,
+    #[arg(long, hide_short_help = true, conflicts_with = "resume", requires = "filter_file")]
+    pub(super) anew: bool,
 
-    /// Seconds after which output and filter are brought to the disk together [default: 5]
+    /// Seconds between checkpoints of output and filter [default: 5]
     ///
     /// Only in runs that can be resumed; others are recorded at their end alone. Less often
     /// where a tenth of the time would go into it; with 0, as often as possible.
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds, requires = "filter_file")]
-    pub(crate) checkpoint_every: Option<Duration>,
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
+    pub(super) checkpoint_every: Option<Duration>,
 }
 
 impl CheckpointArgs {
-    /// How the run begins. clap has seen to it that there is only one of the options.
-    pub(crate) fn mode(&self) -> Mode {
-        match (self.resume, self.anew) {
+    /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
+    pub(super) fn checkpoints(&self) -> Checkpoints {
+        let mode = match (self.resume, self.anew) {
             (true, _) => Mode::Resume,
             (_, true) => Mode::StartOver,
             _ => Mode::New,
-        }
-    }
-
-    /// The time between two checkpoints.
-    pub(crate) fn every(&self) -> Duration {
-        self.checkpoint_every.unwrap_or(CHECKPOINTS)
+        };
+        let default = Checkpoints::default();
+        Checkpoints { mode, every: self.checkpoint_every.unwrap_or(default.every) }
     }
 }
 
 /// How to do work that changes a filter record by record.
 #[derive(clap::Args, Debug)]
-pub(crate) struct WorkArgs {
+pub(super) struct WorkArgs {
     #[command(flatten)]
-    pub(crate) checkpoints: CheckpointArgs,
+    pub(super) checkpoints: CheckpointArgs,
 
     #[command(flatten)]
-    pub(crate) run: RunArgs,
+    pub(super) run: RunArgs,
 
     #[command(flatten)]
-    pub(crate) manners: Manners,
+    pub(super) manners: Manners,
+}
+
+impl WorkArgs {
+    pub(super) fn manner(&self) -> Manner {
+        let wait = self.manners.wait();
+        Manner { wait, ..self.run.manner(self.manners.quiet.notes()) }
+    }
 }

@@ -1,70 +1,67 @@
 //! Options that describe a filter to be made.
 
-use crate::cli::secret::SecretArgs;
-use crate::cli::value;
-use crate::cli::window::WindowArgs;
-use crate::terminal::message::Failure;
-use crate::terminal::text::significant;
+use super::secret::SecretArgs;
+use super::value;
+use super::window::WindowArgs;
+use crate::target::spec::FilterSpec;
 use clap::{Args, ValueEnum};
-use coua::window::{Clock, Generations, Window};
-use coua::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull,
-};
+use coua::{Layout, WhenFull};
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
 /// it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(crate) struct FilterArgs {
-    /// Highest false-positive rate when --max-items are stored, such as 0.001 or 0.1%
+pub(super) struct FilterArgs {
+    /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
+    /// The highest, when so many items are stored.
     /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
-    pub(crate) rate: Option<f64>,
+    rate: Option<f64>,
 
     /// Items to make room for at once [default: few; the filter grows]
     ///
     /// With a window, each generation begins with room for its share of them.
-    #[arg(long, value_name = "N", value_parser = value::count)]
-    pub(crate) capacity: Option<u64>,
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
+    capacity: Option<u64>,
 
-    /// Items up to which the rate must hold [default: --capacity if given with --rate, else no limit]
+    /// Items up to which the rate must hold [default: no limit]
     ///
-    /// With a window, those of all generations together [default with --window-items: what they can hold].
+    /// The default with --rate is --capacity, if that is given. With a window, those of all generations together [default with --window-items: what they can hold].
     #[arg(long, value_name = "N", value_parser = value::count)]
-    pub(crate) max_items: Option<u64>,
+    max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, value_name = "BITS")]
-    pub(crate) hash_bits: Option<u32>,
+    #[arg(long, hide_short_help = true, value_name = "BITS")]
+    hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, value_name = "N")]
-    pub(crate) slots_per_bucket: Option<u32>,
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
-    #[arg(long, value_name = "LAYOUT")]
-    pub(crate) layout: Option<LayoutName>,
+    #[arg(long, hide_short_help = true, value_name = "LAYOUT")]
+    layout: Option<LayoutName>,
 
     /// What to do with an item for which there is no room
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) when_full: Option<WhenFullName>,
+    #[arg(long, hide_short_help = true, value_name = "WHAT")]
+    when_full: Option<WhenFullName>,
 
     /// Seed of the hash (XXH3) [default: 0]
-    #[arg(long, value_name = "SEED", value_parser = value::seed, conflicts_with = "key_file")]
-    pub(crate) seed: Option<u64>,
+    #[arg(long, hide_short_help = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
+    seed: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) secret: SecretArgs,
+    secret: SecretArgs,
 
     #[command(flatten)]
-    pub(crate) window: WindowArgs,
+    pub(super) window: WindowArgs,
 }
 
 /// [`Layout`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LayoutName {
+pub(super) enum LayoutName {
     /// Disjoint buckets.
     Buckets,
     /// Overlapping buckets of two slots.
@@ -83,7 +80,7 @@ impl From<LayoutName> for Layout {
 
 /// [`WhenFull`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum WhenFullName {
+pub(super) enum WhenFullName {
     /// Take more memory, up to --max-items; then stop with exit code 3.
     Grow,
     /// Never take more memory: stop with exit code 3.
@@ -103,166 +100,19 @@ impl From<WhenFullName> for WhenFull {
 }
 
 impl FilterArgs {
-    /// Whether how much room to make at first is left to the program.
-    pub(crate) fn leaves_capacity_open(&self) -> bool {
-        self.capacity.is_none() && !matches!(self.when_full, Some(WhenFullName::Error))
-    }
-
-    /// Whether nothing is said about items, rates and windows: then a filter may be any number of filters.
-    pub(crate) fn leaves_all_open(&self) -> bool {
-        let limits = self.max_items.is_some() || self.rate.is_some() || self.hash_bits.is_some();
-        self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
-    }
-
-    /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
-    pub(crate) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter, Failure> {
-        let filter = self.described(self.hasher()?).hash_bits(bits).build();
-        filter.map_err(|error| Failure::at("new filter", error))
-    }
-
-    /// A new filter as described.
-    pub(crate) fn build(&self) -> Result<Generations, Failure> {
-        let window = self.window.window()?;
-        let mut builder = self.described(self.hasher()?);
-        if let Some(capacity) = self.capacity {
-            builder = builder.capacity(capacity);
+    /// The options in plain form.
+    pub(super) fn spec(&self) -> FilterSpec {
+        FilterSpec {
+            rate: self.rate,
+            capacity: self.capacity,
+            max_items: self.max_items,
+            hash_bits: self.hash_bits,
+            slots_per_bucket: self.slots_per_bucket,
+            layout: self.layout.map(Layout::from),
+            when_full: self.when_full.map(WhenFull::from),
+            seed: self.seed,
+            secret: self.secret.secret(),
+            window: self.window.spec(),
         }
-        if let Some(window) = window {
-            builder = self.for_generations(builder, window);
-        }
-        let filter = builder.build().map_err(|error| match error {
-            BuildError::RateWithoutItems { .. } => Failure::at(
-                "--rate",
-                "needs the number of items up to which it must hold: give --max-items (or \
-                 --capacity) as well",
-            ),
-            error => Failure::at("new filter", error),
-        })?;
-        Ok(match window {
-            Some(window) => Generations::new(window, filter),
-            None => filter.into(),
-        })
-    }
-
-    /// What each generation is like: it has room for its share, and remembers as much of every key as
-    /// the rate needs for the items of all of them.
-    fn for_generations(
-        &self,
-        mut builder: CuckooFilterBuilder,
-        window: Window,
-    ) -> CuckooFilterBuilder {
-        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
-        // As without a window: a rate holds up to the capacity if nothing else is said.
-        let most = counted.or(self.rate.and(self.capacity));
-        if let (None, Some(items)) = (self.max_items, most) {
-            builder = builder.max_items(items);
-        }
-        if let Some(capacity) = self.capacity {
-            builder = builder.capacity(capacity.div_ceil(u64::from(window.generations())));
-        }
-        builder
-    }
-
-    /// Complains if `filter`, which exists already, is not as described.
-    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
-        self.window.agree_with(filter, name)?;
-        self.agree_with_template(filter.template(), name)
-    }
-
-    fn agree_with_template(&self, filter: &CuckooFilter, name: &str) -> Result<(), Failure> {
-        let differs = |option: &str, found: &str| {
-            Err(Failure::at(
-                name,
-                format_args!(
-                    "the filter exists, and its {option} is {found}, not what {option} says: \
-                     leave {option} out, or name another file"
-                ),
-            ))
-        };
-        if self.seed.is_some() && self.hasher()? != filter.hasher() {
-            return differs("--seed", &hasher_name(filter.hasher()));
-        }
-        if self.slots_per_bucket.is_some_and(|slots| slots != filter.slots_per_bucket()) {
-            return differs("--slots-per-bucket", &filter.slots_per_bucket().to_string());
-        }
-        if self.layout.is_some_and(|layout| Layout::from(layout) != filter.layout()) {
-            return differs("--layout", layout_name(filter.layout()));
-        }
-        if self.when_full.is_some_and(|when| WhenFull::from(when) != filter.when_full()) {
-            return differs("--when-full", when_full_name(filter.when_full()));
-        }
-        if self.max_items.is_some_and(|items| items != filter.max_items()) {
-            let items = filter.max_items();
-            let found = if items == u64::MAX { "unlimited" } else { &items.to_string() };
-            return differs("--max-items", found);
-        }
-        if self.hash_bits.is_some_and(|bits| (f64::from(bits) - filter.hash_bits()).abs() >= 1.0) {
-            return differs("--hash-bits", &format!("{:.2}", filter.hash_bits()));
-        }
-        let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
-        if self.rate.is_some_and(|rate| holds > rate * 1.001) {
-            let unlimited = filter.max_items() == u64::MAX;
-            let found = if unlimited { "unknown (no --max-items)" } else { &significant(holds) };
-            return differs("--rate", found);
-        }
-        Ok(())
-    }
-
-    /// Everything but the capacity.
-    fn described(&self, hasher: KeyHasher) -> CuckooFilterBuilder {
-        let mut builder = CuckooFilter::builder().hasher(hasher);
-        if let Some(rate) = self.rate {
-            builder = builder.rate(rate);
-        }
-        if let Some(items) = self.max_items {
-            builder = builder.max_items(items);
-        }
-        if let Some(bits) = self.hash_bits {
-            builder = builder.hash_bits(bits);
-        }
-        if let Some(slots) = self.slots_per_bucket {
-            builder = builder.slots_per_bucket(slots);
-        }
-        if let Some(layout) = self.layout {
-            builder = builder.layout(layout.into());
-        }
-        if let Some(when_full) = self.when_full {
-            builder = builder.when_full(when_full.into());
-        }
-        builder
-    }
-
-    fn hasher(&self) -> Result<KeyHasher, Failure> {
-        Ok(match self.secret.key()? {
-            Some(key) => KeyHasher::siphash13(key),
-            None => KeyHasher::xxh3(self.seed.unwrap_or(0)),
-        })
-    }
-}
-
-/// The name of a layout on the command line and in JSON.
-pub(crate) fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Buckets => "buckets",
-        Layout::Overlapping => "windows",
-        _ => "unknown",
-    }
-}
-
-/// The name of a policy on the command line and in JSON.
-pub(crate) fn when_full_name(when_full: WhenFull) -> &'static str {
-    match when_full {
-        WhenFull::Refuse => "error",
-        WhenFull::ExceedRate => "exceed",
-        _ => "grow",
-    }
-}
-
-/// The hash algorithm, with its seed, never with its key.
-pub(crate) fn hasher_name(hasher: KeyHasher) -> String {
-    match hasher.algorithm() {
-        HashAlgorithm::Xxh3 { seed } => format!("xxh3 with seed {seed}"),
-        HashAlgorithm::SipHash13 { .. } => "siphash13 with a key".to_owned(),
-        _ => "unknown".to_owned(),
     }
 }

@@ -1,9 +1,9 @@
 //! `coua generate`.
 
-use crate::cli::Cli;
-use crate::commands::print;
+use super::Cli;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
+use crate::terminal::stream::print;
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
@@ -32,16 +32,18 @@ enum What {
     },
 }
 
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    match &args.what {
-        What::Man { folder } => manual_pages(folder)?,
-        What::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "coua", &mut script);
-            print(&String::from_utf8_lossy(&script))?;
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        match &self.what {
+            What::Man { folder } => manual_pages(folder)?,
+            What::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut Cli::command(), "coua", &mut script);
+                print(&String::from_utf8_lossy(&script))?;
+            }
         }
+        Ok(Exit::Success)
     }
-    Ok(Exit::Success)
 }
 
 fn manual_pages(folder: &Path) -> Result<(), Failure> {

@@ -1,31 +1,29 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use crate::cli::value;
-use crate::clock::{Now, TimeFormat};
-use crate::input::reader::BlockReader;
-use crate::input::{Coding, Faults, Inputs, Survey};
+use super::value;
+use crate::clock::TimeFormat;
+use crate::input::{Coding, Faults, Inputs};
 use crate::key::csv::Column;
-use crate::key::header::{Headers, Mixing};
+use crate::key::hashing::OnMissing;
+use crate::key::header::Mixing;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Finder, Keys, Normalize};
 use crate::record::{Format, Separator};
-use crate::resume::{Job, JobSpec};
+use crate::resume::JobSpec;
+use crate::run::reading::Reading;
 use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
-use clap::{Args, ValueEnum};
-use coua::window::Generations;
+use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
-pub(crate) struct InputArgs {
-    /// Files to read, one after the other; `-`, or no file, is standard input
+pub(super) struct InputArgs {
+    /// Files to read in turn [default: standard input, which is also `-`]
     ///
-    /// Files compressed with gzip, zstd, xz or bzip2 are recognised by their first bytes. A record
-    /// never reaches from one file into the next.
+    /// Files compressed with gzip, zstd, xz or bzip2 are recognized by their first bytes. No record
+    /// continues from one file into the next.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -38,72 +36,79 @@ pub(crate) struct InputArgs {
 
 /// Where records end.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Records")]
+#[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
     #[arg(short = '0', long, conflicts_with_all = ["delimiter", "csv"])]
     null: bool,
 
-    /// Records end with BYTES instead of a newline (\t \n \r \0 \\ \xHH are understood)
-    #[arg(long, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv",
+    /// Records end with BYTES instead of a newline
+    ///
+    /// The escapes \t \n \r \0 \\ \xHH are understood.
+    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv",
           allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
-    /// A carriage return before the end of a record does not belong to its key
-    #[arg(long)]
+    /// Ignore a carriage return before the end of a record
+    ///
+    /// It is printed with the record, but does not belong to the key.
+    #[arg(long, hide_short_help = true)]
     crlf: bool,
 
     /// Read compressed files as they are
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_decompress: bool,
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Keys (default: the whole record)")]
+#[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct KeyArgs {
-    /// The key is made of these fields, such as 2 or 2,4 or 3-5, counted from 1
+    /// Fields that make the key, such as 2 or 2,4 or 3-5
+    ///
+    /// They are counted from 1.
     #[arg(short = 'k', long, value_name = "LIST", group = "finder")]
     fields: Option<String>,
 
-    /// Fields are separated by SEP [default: runs of blanks; for --csv a comma]
+    /// Separator of fields [default: runs of blanks; with --csv a comma]
     #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse,
           allow_hyphen_values = true)]
     separator: Option<Bytes>,
 
-    /// The key is this column of CSV records: a name from the header, or a number from 1
+    /// CSV column that is the key: a name in the header, or a number
     ///
-    /// May be given several times. With a name, the first record of every file is a header: it is
-    /// printed once and is no record, and where records are printed all headers must be alike. With
+    /// May be given several times. Numbers count from 1. With a name, the first record of every file is a
+    /// header: it is printed once and is no record. Where records are printed, all headers must be alike. With
     /// numbers only, no header is expected. Records may contain newlines in quotes.
     #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
-    /// The key is what this JSON pointer (RFC 6901), such as /user/id, finds in the record
+    /// JSON pointer to the key, such as /user/id
     ///
-    /// May be given several times. Strings count as their content, other values as their JSON text
-    /// without blanks; null counts as no key.
+    /// As RFC 6901 defines it. May be given several times. Strings count as their content, other values as
+    /// their JSON text without blanks; null counts as no key.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
-    /// The key is what this regular expression finds first: its groups, or all that matched
+    /// Regular expression that finds the key: its groups, or all of the match
     ///
-    /// A group that took no part in the match, as one of the two in `id=(\d+)|key=(\w+)`, is left out. Which
-    /// groups took part belongs to the key: `id=5` and `key=5` differ. If none did, there is no key.
+    /// The first match counts. A group that took no part in the match, such as one of the two in
+    /// `id=(\d+)|key=(\w+)`, is left out. Which groups took part belongs to the key: `id=5` and `key=5` differ.
+    /// If none did, there is no key.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     regex: Option<String>,
 
-    /// Upper and lower case are the same (ASCII letters only)
+    /// Ignore the case of ASCII letters
     #[arg(long)]
     ignore_case: bool,
 
-    /// Blanks around the key (or around each of its parts) do not belong to it
-    #[arg(long)]
+    /// Ignore blanks around the key, or around each of its parts
+    #[arg(long, hide_short_help = true)]
     trim: bool,
 
-    /// Different spellings of a URL are the same key; what is no URL stays as it is
+    /// Normalize URLs before comparing; leave other keys unchanged
     ///
-    /// A URL begins with a scheme and `://`. Normalized as the WHATWG URL standard says: scheme and
+    /// A URL begins with a scheme and `://`. It is normalized as the WHATWG URL standard says: scheme and
     /// host in lower case, international host names in ASCII, default ports left out, `.` and `..`
     /// resolved, an empty path is `/`, blanks around it cut, odd characters percent-encoded. In addition
     /// the fragment (`#...`) and a dot at the end of the host name are left out, hosts of all schemes are
@@ -116,29 +121,16 @@ struct KeyArgs {
     ///
     /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
     /// option is given.
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT")]
     on_missing: Option<OnMissing>,
 
-    /// Only the records of shard I of N, as if there were no others; shards are counted from 1
+    /// Only the records of shard I of N, as if there were no others
     ///
     /// Keys are divided by their hashes, so that N runs, on as many machines, can share the work: their
     /// outputs may be concatenated, and their filters merged. The runs need the same other options.
     /// Records without a key, and the header of CSV records, are in shard 1.
-    #[arg(long, value_name = "I/N", value_parser = Shard::parse)]
+    #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
-}
-
-/// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OnMissing {
-    /// Let it pass as if never seen before, and count it.
-    #[default]
-    Keep,
-    /// Leave it out, and count it.
-    Drop,
-    /// Stop with exit code 2.
-    Error,
 }
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
@@ -153,9 +145,9 @@ impl Bytes {
 
 /// Where the times of records are, and how they are written.
 #[derive(Clone, Debug)]
-pub(crate) struct TimeSource<'a> {
-    pub(crate) field: &'a str,
-    pub(crate) format: TimeFormat,
+pub(super) struct TimeSource<'a> {
+    pub(super) field: &'a str,
+    pub(super) format: TimeFormat,
 }
 
 impl TimeSource<'_> {
@@ -165,55 +157,9 @@ impl TimeSource<'_> {
     }
 }
 
-/// The options above, checked.
-#[derive(Debug)]
-pub(crate) struct Reading {
-    pub(crate) inputs: Inputs,
-    pub(crate) format: Format,
-    pub(crate) keys: Keys,
-    pub(crate) on_missing: Option<OnMissing>,
-    /// Records of others are not there.
-    pub(crate) shard: Option<Shard>,
-    mixing: Mixing,
-    faults: Faults,
-}
-
-impl Reading {
-    /// Times of records are believed if they are not later than the present, or only by a generation of
-    /// `filter`: clocks differ.
-    pub(crate) fn believe_times(&mut self, now: Now, filter: &Generations) {
-        if let (Some(times), Some(window)) = (self.keys.times(), filter.window()) {
-            times.believe(now, window.step());
-        }
-    }
-
-    /// Looks at all inputs, and at the headers of those that are CSV files.
-    pub(crate) fn survey(&mut self, mixing: Mixing) -> Result<Survey, Failure> {
-        let inputs = self.inputs.survey(self.faults)?;
-        self.mixing = mixing;
-        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
-            let (stop, consumed) = (Stop::new(), Arc::default());
-            let stop = Arc::new(stop.map_err(|error| Failure::io("signals", &error))?);
-            let (inputs, format) = (self.inputs.clone(), self.format.clone());
-            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
-        }
-        Ok(inputs)
-    }
-
-    /// What is to know about the headers of CSV inputs, if they have such.
-    pub(crate) fn headers(&self) -> Option<Headers> {
-        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
-        Some(Headers::new(columns.clone(), self.mixing))
-    }
-}
-
 impl InputArgs {
     /// Checks the options of records that may have times.
-    pub(crate) fn check_timed(
-        &self,
-        time: Option<TimeSource<'_>>,
-        faults: Faults,
-    ) -> Result<Reading, Failure> {
+    pub(super) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
@@ -225,14 +171,13 @@ impl InputArgs {
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
             mixing: Mixing::Refused,
-            faults,
+            faults: Faults::AtOnce,
         })
     }
 
-    /// A run that does what `spec` says with these inputs, of which the options are `reading`.
-    pub(crate) fn job(&self, spec: JobSpec, reading: &Reading) -> Job {
-        let spec = self.keys.describe(self.records.describe(spec));
-        Job { spec, inputs: reading.inputs.files(), format: reading.format.clone() }
+    /// Adds the options on which the result depends.
+    pub(super) fn describe(&self, spec: JobSpec) -> JobSpec {
+        self.keys.describe(self.records.describe(spec))
     }
 
     fn separator(&self, keys: &Keys) -> Separator {

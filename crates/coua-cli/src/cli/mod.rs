@@ -1,20 +1,39 @@
-//! The command line, described for clap.
+//! The command line: clap's structs, and the plain jobs that they are turned into. Nothing else knows clap.
 
-pub(crate) mod checkpoint;
-pub(crate) mod filter;
-pub(crate) mod generate;
-pub(crate) mod input;
-pub(crate) mod run;
-pub(crate) mod secret;
-pub(crate) mod target;
-pub(crate) mod value;
-pub(crate) mod window;
+mod add;
+mod check;
+mod checkpoint;
+mod compact;
+mod convert;
+mod count;
+mod dedup;
+mod explore;
+mod filter;
+mod generate;
+mod info;
+mod input;
+mod merge;
+mod plan;
+mod pull;
+mod push;
+mod remove;
+mod run;
+mod secret;
+mod target;
+mod value;
+mod verify;
+mod window;
 
-use crate::commands::{
-    add, check, compact, convert, count, dedup, explore, info, merge, plan, pull, push, remove,
-    verify,
-};
-use clap::{Parser, Subcommand};
+use crate::target::Location;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::{self, Failure};
+use crate::terminal::stream::print;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::env;
+use std::io::{self, IsTerminal};
+use std::path::Path;
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -24,15 +43,15 @@ use clap::{Parser, Subcommand};
     disk did not confirm it.\n\
     `coua help COMMAND` tells all about a command."
 )]
-pub(crate) struct Cli {
+struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: Command,
 }
 
-/// One variant a command; the file of the same name holds its arguments and its work.
+/// One variant a command; the file of the same name holds its arguments.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Command {
+enum Command {
     Dedup(dedup::Args),
     Add(add::Args),
     Remove(remove::Args),
@@ -50,13 +69,131 @@ pub(crate) enum Command {
     Generate(generate::Args),
 }
 
+/// Does what the command line says.
+pub(crate) fn run() -> Exit {
+    let matches = Cli::command().try_get_matches();
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(answer) => return answer_for(&answer),
+    };
+    let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
+    let line = Line { matches: of_command };
+    let result = match cli.command {
+        Command::Dedup(args) => args.run(line),
+        Command::Add(args) => args.run(line),
+        Command::Remove(args) => args.run(line),
+        Command::Check(args) => args.run(line),
+        Command::Count(args) => args.run(line),
+        Command::Info(args) => args.run(line),
+        Command::Verify(args) => args.run(),
+        Command::Merge(args) => args.run(),
+        Command::Compact(args) => args.run(),
+        Command::Convert(args) => args.run(),
+        Command::Pull(args) => args.run(),
+        Command::Push(args) => args.run(),
+        Command::Plan(args) => args.run(),
+        Command::Explore(args) => args.run(),
+        Command::Generate(args) => args.run(),
+    };
+    result.unwrap_or_else(|failure| failure.report())
+}
+
+/// What was given on the command line of a command.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    matches: &'a ArgMatches,
+}
+
+/// The options that only filter files have.
+const OF_FILES: [&str; 10] = [
+    "secret",
+    "now",
+    "resume",
+    "checkpoint_every",
+    "anew",
+    "no_wait",
+    "time_field",
+    "slots_per_bucket",
+    "layout",
+    "seed",
+];
+
+impl Line<'_> {
+    /// Where the filter is. Complains about options for files if it is on a server.
+    fn location(self, argument: &Path) -> Result<Location, Failure> {
+        let location = Location::of(argument)?;
+        if let Location::Server(_) = location
+            && let Some(option) = OF_FILES.into_iter().find(|option| self.has(option))
+        {
+            let option = format!("--{}", option.replace('_', "-"));
+            let reason = "is for filter files, and has no meaning for a filter on a server";
+            return Err(Failure::at(option, reason));
+        }
+        Ok(location)
+    }
+
+    fn has(self, option: &str) -> bool {
+        self.matches.ids().any(|id| id == option)
+            && self.matches.value_source(option) == Some(ValueSource::CommandLine)
+    }
+}
+
+/// Says what clap has to say instead of running a command: help, the version, what is wrong.
+fn answer_for(answer: &clap::Error) -> Exit {
+    if answer.kind() == ErrorKind::InvalidUtf8 {
+        return not_text().report();
+    }
+    let text = answer.render();
+    if answer.use_stderr() {
+        let text = if has_colors() { text.ansi().to_string() } else { text.to_string() };
+        // As all messages begin.
+        let text = text.split_once("error:").map_or(&*text, |(_, rest)| rest);
+        message::say(text.trim_start_matches("\x1b[0m").trim());
+        return Exit::Error;
+    }
+    print(&text.to_string()).map_or_else(|failure| failure.report(), |()| Exit::Success)
+}
+
+fn has_colors() -> bool {
+    let forbids = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    io::stderr().is_terminal() && !forbids && !is_dumb
+}
+
+/// The failure to say about arguments that must be text and are not. Which of them must, clap does not tell.
+fn not_text() -> Failure {
+    let odd = env::args_os().filter(|argument| argument.to_str().is_none());
+    let odd: Vec<_> = odd.map(|argument| argument.display().to_string()).collect();
+    let reason = "is not UTF-8, as all arguments but the names of files must be";
+    Failure::at(odd.join(" or "), reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn description_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Columns of a screen, and lines that fit on one.
+    const SCREEN: (usize, usize) = (100, 40);
+
+    #[test]
+    fn the_short_help_of_each_command_fits_a_screen() {
+        let mut all = Cli::command().term_width(SCREEN.0);
+        all.build();
+        for command in all.get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= SCREEN.1, "{} lines: {help}", help.lines().count());
+            let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+            for option in options {
+                let of_option = help.lines().skip_while(|line| *line != option).nth(1);
+                let is_wrapped = of_option.is_some_and(|next| next.starts_with("            "));
+                assert!(!is_wrapped, "more than a line: {option}\n{help}");
+            }
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers, sizes, rates and escaped bytes as people write them.
 
-use std::time::Duration;
+use crate::key::hashing::OnMissing;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
@@ -39,13 +41,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
         _ => Err("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%".to_owned()),
     }
-}
-
-/// A time: `5`, `0.5`, `5s`.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    time.ok_or_else(|| "is not a number of seconds, such as 5 or 0.5".to_owned())
 }
 
 /// A seed: decimal or `0x` and hexadecimal digits.
@@ -130,6 +125,22 @@ fn whole(number: &str, multiplier: u64) -> Option<u64> {
         _ => return None,
     };
     u64::try_from(value).ok()
+}
+
+impl ValueEnum for OnMissing {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Keep, Self::Drop, Self::Error]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Keep => {
+                PossibleValue::new("keep").help("Let it pass as if never seen before, and count it")
+            }
+            Self::Drop => PossibleValue::new("drop").help("Leave it out, and count it"),
+            Self::Error => PossibleValue::new("error").help("Stop with exit code 2"),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,48 +1,38 @@
 //! `coua compact`.
 
-use crate::cli::run::Manners;
-use crate::cli::secret::SecretArgs;
-use crate::cli::window::NowArgs;
-use crate::commands::print;
-use crate::run::preflight::{Report, check_filters};
-use crate::target::file::FilterFile;
+use super::{Stdout, check_files};
+use crate::clock::Present;
+use crate::target::file::{FilterFile, Manners};
+use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Notes};
+use crate::terminal::progress::Watch;
+use crate::terminal::stream::print;
 use crate::terminal::text::size;
 use coua::window::Generations;
-use std::path::PathBuf;
+use std::path::Path;
 
-/// Make a filter file as small as its items allow
-///
-/// Worth it after many removals. The file is replaced in one step.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    file: PathBuf,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
-
-    #[command(flatten)]
-    manners: Manners,
-}
-
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let is_quiet = args.manners.quiet.quiet;
-    let report = if is_quiet { Report::None } else { Report::Printed };
-    check_filters(report, &args.secret, [&*args.file], None)?;
-    let file = FilterFile::lock_existing(&args.file, &args.manners)?;
+/// Makes the filter in a file as small as its items allow, and tells how small that is.
+pub(crate) fn run(
+    path: &Path,
+    secret: &Secret,
+    present: Present,
+    (manners, watch): (Manners, &Watch),
+) -> Result<Exit, Failure> {
+    let is_told = manners.notes == Notes::Told;
+    let stdout = if is_told { Stdout::Used } else { Stdout::Unused };
+    check_files(stdout, secret, [path], None)?;
+    let file = FilterFile::lock_existing(path, manners)?;
     let name = file.name();
-    let mut kept = file.open_whole(&args.secret, args.now)?;
+    watch.next(format_args!("reading {name}"));
+    let mut kept = file.open_whole(secret, present)?;
     let before = kept.filter().memory_bytes() as u64;
+    watch.next(format_args!("compacting {name}"));
     kept.store.rewrite(Generations::compact);
-    let memory = kept.finish()?;
-    if !is_quiet {
-        let (before, after) = (size(before), size(memory.filter().memory_bytes() as u64));
+    watch.next(format_args!("writing {name}"));
+    let filter = kept.finish()?;
+    if is_told {
+        let (before, after) = (size(before), size(filter.memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;
     }
     Ok(Exit::Success)

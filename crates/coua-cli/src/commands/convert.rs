@@ -1,101 +1,34 @@
 //! `coua convert`.
 
-use crate::cli::filter::LayoutName;
-use crate::cli::run::Manners;
-use crate::cli::secret::SecretArgs;
-use crate::cli::value;
-use crate::run::preflight::{Report, check_filters};
-use crate::target::file::{self, FilterFile};
+use super::{Stdout, check_files};
+use crate::target::file::{self, FilterFile, Manners};
+use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
+use crate::terminal::progress::Watch;
 use coua::Conversion;
-use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::Path;
 
-/// Bits of a hash that a filter can remember.
-const HASH_BITS: RangeInclusive<u32> = 8..=64;
-
-/// Write a coarser and smaller copy of a filter file, or one in another layout
-///
-/// The copy remembers the runs that the filter remembers.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    file: PathBuf,
-
-    /// The file to write; it may be the same, and is replaced in one step, if it is a filter or empty
-    #[arg(short = 'o', long, value_name = "FILTER")]
-    output: PathBuf,
-
-    #[command(flatten)]
-    target: TargetArgs,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    manners: Manners,
-}
-
-/// What the copy is to be; one of them.
-#[derive(clap::Args, Debug)]
-#[group(required = true, multiple = false)]
-struct TargetArgs {
-    /// Highest false-positive rate of the copy, with the items it holds now
-    #[arg(long, value_name = "RATE", value_parser = value::rate)]
-    rate: Option<f64>,
-
-    /// Bits of every key's hash that the copy remembers, 8 to 64, if the filter can grow
-    #[arg(long, value_name = "BITS")]
-    hash_bits: Option<u32>,
-
-    /// Disjoint buckets (of four slots), or overlapping buckets of two slots, if the filter can grow
-    #[arg(long, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
-}
-
-impl TargetArgs {
-    /// Complains about what no filter can be.
-    fn check(&self) -> Result<(), Failure> {
-        match self.hash_bits {
-            Some(bits) if !HASH_BITS.contains(&bits) => {
-                let (least, most) = (HASH_BITS.start(), HASH_BITS.end());
-                let reason = format!("{bits} is not between {least} and {most}");
-                Err(Failure::at("--hash-bits", reason))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn conversion(&self) -> Option<Conversion> {
-        let layout = self.layout.map(|layout| Conversion::Layout {
-            layout: layout.into(),
-            slots_per_bucket: match layout {
-                LayoutName::Buckets => 4,
-                LayoutName::Overlapping => 2,
-            },
-        });
-        self.rate.map(Conversion::Rate).or(self.hash_bits.map(Conversion::HashBits)).or(layout)
-    }
-}
-
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    // clap has seen to it that there is one.
-    let Some(conversion) = args.target.conversion() else {
-        return Ok(Exit::Error);
-    };
-    args.target.check()?;
-    check_filters(Report::None, &args.secret, [&*args.file], Some(&args.output))?;
-    let output = FilterFile::lock(&args.output, &args.manners)?;
+/// Writes a converted copy of a filter file.
+pub(crate) fn run(
+    from: &Path,
+    to: &Path,
+    (conversion, secret): (Conversion, &Secret),
+    (manners, watch): (Manners, &Watch),
+) -> Result<Exit, Failure> {
+    check_files(Stdout::Unused, secret, [from], Some(to))?;
+    let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
-    let view = file::read(&args.file, &args.secret)?;
+    watch.next(format_args!("reading {}", from.display()));
+    let view = file::read(from, secret)?;
     let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
-        Failure::at(args.file.display(), reason)
+        Failure::at(from.display(), reason)
     })?;
+    watch.next(format_args!("converting {}", from.display()));
     let converted = filter.convert(conversion);
-    let converted = converted.map_err(|error| Failure::at(args.file.display(), error))?;
+    let converted = converted.map_err(|error| Failure::at(from.display(), error))?;
+    watch.next(format_args!("writing {}", to.display()));
     output.save(converted.into(), view.runs)?;
     Ok(Exit::Success)
 }

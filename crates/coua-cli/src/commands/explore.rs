@@ -1,8 +1,8 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
-use crate::commands::print;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, say};
+use crate::terminal::stream::print;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -12,50 +12,36 @@ use tiny_http::{Header, Method, Request, Response, Server};
 /// A slice of a filter at most; the page asks for no more than a frame of a log at a time.
 const MOST_SLICE: u64 = 80 << 20;
 
-/// Show in the browser how a cuckoo filter works, and look into a filter
-///
-/// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
-/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
-/// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
-/// file only slices are read, and nothing is changed or sent anywhere.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// Filter file to look into
-    #[arg(value_name = "FILTER")]
-    file: Option<PathBuf>,
-
-    /// Port to serve on [default: a free one]
-    #[arg(long, value_name = "N")]
-    port: Option<u16>,
-
-    /// Write the page to FILE instead of serving it; any static host can serve it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "port"])]
-    write: Option<PathBuf>,
-
-    /// Print the address, and do not open the browser
-    #[arg(long)]
-    no_open: bool,
+/// Whether the page is opened in a browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Browser {
+    Opened,
+    Left,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+/// Writes the page to a file.
+pub(crate) fn write(path: &Path) -> Result<Exit, Failure> {
     let page = coua_page::page().map_err(not_made)?;
-    if let Some(path) = &args.write {
-        fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
-        return Ok(Exit::Success);
-    }
-    if let Some(path) = &args.file {
+    fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
+    Ok(Exit::Success)
+}
+
+/// Serves the page until it is interrupted, on this port or (0) on a free one.
+pub(crate) fn serve(file: Option<&Path>, port: u16, browser: Browser) -> Result<Exit, Failure> {
+    coua_page::page().map_err(not_made)?;
+    if let Some(path) = file {
         open(path)?;
     }
-    let address = (Ipv4Addr::LOCALHOST, args.port.unwrap_or(0));
-    let refused = |error| Failure::at(format!("127.0.0.1:{}", address.1), error);
+    let address = (Ipv4Addr::LOCALHOST, port);
+    let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
     let server = Server::http(address).map_err(refused)?;
-    let port = server.server_addr().to_ip().map_or(address.1, |found| found.port());
+    let port = server.server_addr().to_ip().map_or(port, |found| found.port());
     let url = format!("http://127.0.0.1:{port}/");
     print(&format!("{url}\n"))?;
-    if !args.no_open && open::that_detached(&url).is_err() {
+    if browser == Browser::Opened && open::that_detached(&url).is_err() {
         say(format_args!("no browser could be opened: visit {url}"));
     }
-    let mut site = Site { path: args.file.clone(), file: None, port };
+    let mut site = Site { path: file.map(Path::to_owned), file: None, port };
     for request in server.incoming_requests() {
         let answer = site.answer(&request);
         // A browser that has gone away misses nothing.

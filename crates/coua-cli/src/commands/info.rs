@@ -1,93 +1,56 @@
 //! `coua info`.
 
-use crate::cli::filter::{hasher_name, layout_name, when_full_name};
-use crate::cli::secret::SecretArgs;
-use crate::cli::window::{NowArgs, window_text};
-use crate::clock::moment_text;
-use crate::commands::print;
-use crate::remote::{self, Address};
+use super::{Stdout, check_files};
+use crate::clock::window_text;
+use crate::clock::{Present, moment_text};
 use crate::resume::RunInfo;
-use crate::run::preflight::{Report, check_filters};
-use crate::target::file;
+use crate::target::secret::Secret;
+use crate::target::spec::{hasher_name, layout_name, when_full_name};
+use crate::target::{Location, file, server_description};
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::Table;
+use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::Failure;
+use crate::terminal::stream::print;
 use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generations};
 use coua_store::View;
 use serde::Serialize;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Describe a filter file
-///
-/// Takes the time of a moment whatever the size: of a large file little more than the header is read. `coua verify`
-/// reads and checks all of it.
-///
-/// Fields of the JSON object: `file`, `file_bytes`, `snapshot_bytes` of it, and `log_bytes` of the changes
-/// after the snapshot (also called `journal_bytes`), in so many `transactions`; `uncommitted_bytes` at its
-/// end that do not count, because their commit was interrupted, or is being written; `items` in it (every copy counted), `capacity`: items that its memory is planned for,
-/// `max_items` up to which its rate is stated to hold (null: no limit), `rate_at_max_items`,
-/// `false_positive_rate` now, `hash_bits` remembered of every key (the rate is `items` / 2 to that
-/// power), `load` (slots in use, 0 to 1), `memory_bytes`, `bits_per_item`, `layout` (buckets, windows),
-/// `slots`, `slots_per_bucket`, `slot_bits`, `segments`, `when_full` (grow, error, exceed), `hash`
-/// (xxh3, siphash13), `seed` (null for siphash13).
-///
-/// A filter with --window has also `window`: `clock` (arrival, time-field, items), `length` and
-/// `generation_length` (milliseconds, or items: the first is how long a record is remembered at least,
-/// both together how long at most), `generations` that the window is long, `present` (milliseconds
-/// since 1970, when the youngest generation begins; or items so far); and `generations`, the oldest
-/// first, each with its `number`, `from` and `until` (in the same units), `items`, `load`,
-/// `memory_bytes`. All other figures are those of all generations together.
-///
-/// `runs` that the filter remembers for --resume, those that have not ended first, and the youngest first: the
-/// `command` (null: one of a later version), whether it `has_ended`, the `records` done, its `inputs` and
-/// `outputs`, each with its `file` and the `offset` (bytes) up to which it was done, inputs also with their
-/// `size` now; and the `obstacle`, if it cannot be resumed (null: nothing is in the way). `unfinished_run`
-/// is the first of them, if that was interrupted, or is still at work (null: there is none).
-///
-/// A filter on a server has `server` (its address), `shards`, `items` and `items_deleted`,
-/// `fewest_items_in_a_shard`, `most_items_in_a_shard`, `false_positive_rate`, `hash_bits`, `load`,
-/// `memory_bytes`, `bits_per_item`, `slots`, `when_full` (exceed, error), `window` of each shard
-/// (`clock`: arrival or items, `length`, `generations`; null: it never forgets). The rate, `hash_bits` and `load` are
-/// null where the filter has RedisBloom's layout.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// The filter file, or the address of a filter on a server: `valkey://HOST[:PORT]/NAME[?shards=N]`
-    #[arg(value_name = "FILTER")]
-    file: PathBuf,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
-}
-
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if let Some(address) = Address::of(&args.file)? {
-        remote::refuse_options_of_files(&args.secret, args.now, None)?;
-        let form = if args.json { remote::info::Form::Json } else { remote::info::Form::Table };
-        print(&remote::info::describe(&address, form)?)?;
-        return Ok(Exit::Success);
-    }
-    check_filters(Report::Printed, &args.secret, [&*args.file], None)?;
-    let mut state = file::glance(&args.file, &args.secret)?;
-    let now = args.now.for_window(state.filter.window())?;
-    file::tell(now, &mut state.filter);
-    let info = Info::of(&state, &args.file)?;
-    let text = if args.json {
-        serde_json::to_string_pretty(&info).unwrap_or_default() + "\n"
-    } else {
-        info.table(&state.filter)
+/// Describes a filter.
+pub(crate) fn run(
+    location: &Location,
+    secret: &Secret,
+    present: Present,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let text = match location {
+        Location::Server(address) => server_description(address, format)?,
+        Location::File(path) => of_file(path, secret, present, format)?,
+        // No command line asks for it.
+        Location::Memory => return Ok(Exit::Error),
     };
     print(&text)?;
     Ok(Exit::Success)
+}
+
+fn of_file(
+    path: &Path,
+    secret: &Secret,
+    present: Present,
+    format: Format,
+) -> Result<String, Failure> {
+    check_files(Stdout::Used, secret, [path], None)?;
+    let mut state = file::glance(path, secret)?;
+    let now = present.for_window(state.filter.window())?;
+    file::tell(now, &mut state.filter);
+    let info = Info::of(&state, path)?;
+    Ok(match format {
+        Format::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
+        Format::Text => info.table(&state.filter),
+    })
 }
 
 /// What there is to say about a filter; the names of the fields are part of the interface.

@@ -1,40 +1,21 @@
 //! `coua push`.
 
-use crate::cli::run::Quiet;
-use crate::cli::secret::SecretArgs;
 use crate::remote::{self, Address};
 use crate::target::file;
+use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
-use std::path::PathBuf;
+use crate::terminal::message::{Failure, Notes};
+use std::path::Path;
 
-/// Create a filter on a server from a file
-///
-/// The server then answers as the file does. The filter is a single key, without shards, and must not be there
-/// yet; while it is being sent, the server answers questions about it with errors.
-///
-/// A filter without a secret key (--key-file) has none on the server either: whoever may choose items there can
-/// choose such that collide.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    file: PathBuf,
-
-    /// The address of the new filter: `valkey://HOST[:PORT]/NAME`
-    #[arg(value_name = "ADDRESS")]
-    address: PathBuf,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    quiet: Quiet,
-}
-
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let address = Address::needed(&args.address)?;
-    let view = file::read(&args.file, &args.secret)?;
-    remote::push::push(&view.filter, &address, args.quiet)?;
+/// Creates a filter on a server from a file.
+pub(crate) fn run(
+    path: &Path,
+    address: &Path,
+    secret: &Secret,
+    notes: Notes,
+) -> Result<Exit, Failure> {
+    let address = Address::needed(address)?;
+    let view = file::read(path, secret)?;
+    remote::push::push(&view.filter, &address, notes)?;
     Ok(Exit::Success)
 }

@@ -1,48 +1,39 @@
 //! `coua verify`.
 
-use crate::cli::secret::SecretArgs;
-use crate::commands::print;
-use crate::run::preflight::{Report, check_filters};
+use super::{Stdout, check_files};
 use crate::target::file;
+use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
+use crate::terminal::figures::Format;
 use crate::terminal::message::Failure;
+use crate::terminal::progress::Watch;
+use crate::terminal::stream::print;
 use crate::terminal::text::{counted, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Check every byte of filter files
-///
-/// Prints a line for each file. Exit code 2 if one of them is not intact.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// Filter files
-    #[arg(value_name = "FILTER", required = true)]
-    files: Vec<PathBuf>,
-
-    /// Print a JSON object for each file: `file`, `intact`, and `error` or `items`, `snapshot_bytes`,
-    /// `transactions` after the snapshot and their `log_bytes`
-    #[arg(long)]
-    json: bool,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-}
-
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+/// Checks every byte of filter files, and tells of each whether it is intact.
+pub(crate) fn run(
+    files: &[PathBuf],
+    secret: &Secret,
+    format: Format,
+    watch: &Watch,
+) -> Result<Exit, Failure> {
     // A file that is missing is told in its turn.
-    check_filters(Report::Printed, &args.secret, [], None)?;
+    check_files(Stdout::Used, secret, [], None)?;
     let mut exit = Exit::Success;
-    for path in &args.files {
-        let file = path.display();
+    for path in files {
+        let name = path.display();
+        watch.next(format_args!("checking {name}"));
         // The others are checked all the same.
-        match (file::read(path, &args.secret), args.json) {
-            (Ok(view), false) => {
-                print(&format!("{file}: intact, {}\n", in_words(&view)))?;
+        match (file::read(path, secret), format) {
+            (Ok(view), Format::Text) => {
+                print(&format!("{name}: intact, {}\n", in_words(&view)))?;
             }
-            (Ok(view), true) => {
+            (Ok(view), Format::Json) => {
                 let report = json!({
-                    "file": file.to_string(),
+                    "file": name.to_string(),
                     "intact": true,
                     "items": view.filter.len(),
                     "snapshot_bytes": view.snapshot_bytes,
@@ -51,9 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 });
                 print(&format!("{report}\n"))?;
             }
-            (Err(failure), false) => exit = failure.report(),
-            (Err(failure), true) => {
-                let (file, error) = (file.to_string(), failure.reason());
+            (Err(failure), Format::Text) => exit = failure.report(),
+            (Err(failure), Format::Json) => {
+                let (file, error) = (name.to_string(), failure.reason());
                 print(&format!("{}\n", json!({"file": file, "intact": false, "error": error})))?;
                 exit = Exit::Error;
             }

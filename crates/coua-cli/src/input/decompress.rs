@@ -1,4 +1,4 @@
-//! Recognises compressed inputs by their first bytes.
+//! Recognizes compressed inputs by their first bytes.
 
 use crate::input::open::Tap;
 use flate2::bufread::GzDecoder;

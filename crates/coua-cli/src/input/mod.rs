@@ -4,14 +4,12 @@ mod decompress;
 mod open;
 pub(crate) mod reader;
 
+use crate::platform::{self, Identity, standard_input};
 use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
-use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to read, in this order.
 #[derive(Clone, Debug)]
@@ -41,19 +39,6 @@ pub(crate) enum Faults {
 enum Source {
     Stdin,
     File(PathBuf),
-}
-
-/// Which file it is, whatever its names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-impl Identity {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino() }
-    }
 }
 
 /// What is known about the inputs before they are read.
@@ -89,7 +74,7 @@ impl Inputs {
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let name = |source: &Source| match source {
             Source::File(path) => {
-                regular_file(path)?;
+                Identity::at(path)?;
                 std::path::absolute(path).ok()
             }
             Source::Stdin => None,
@@ -109,7 +94,7 @@ impl Inputs {
                 checked => checked?,
             };
             if metadata.is_file() {
-                survey.files.push(Identity::of(&metadata));
+                survey.files.extend(source.identity());
                 let rest = metadata.len().saturating_sub(skipped);
                 survey.total_bytes = survey.total_bytes.map(|total| total + rest);
             } else {
@@ -144,11 +129,7 @@ impl Source {
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
-            Self::File(path) if self.is_fifo() => {
-                // Without waiting for a writer: that is done where a signal can end it.
-                let flags = OFlags::NONBLOCK.bits().cast_signed();
-                File::options().read(true).custom_flags(flags).open(path)
-            }
+            Self::File(path) if self.is_fifo() => platform::open_fifo(path),
             Self::File(path) => File::open(path),
         }
     }
@@ -170,7 +151,15 @@ impl Source {
     }
 
     fn is_fifo(&self) -> bool {
-        self.look().is_ok_and(|(metadata, _)| metadata.file_type().is_fifo())
+        self.look().is_ok_and(|(metadata, _)| platform::is_fifo(&metadata))
+    }
+
+    /// Which regular file it is, if it is one.
+    fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Stdin => Identity::of(&standard_input().ok()?).ok()?,
+            Self::File(path) => Identity::at(path),
+        }
     }
 
     /// What it is, and where reading will begin.
@@ -185,24 +174,4 @@ impl Source {
             Self::File(path) => Ok((fs::metadata(path)?, 0)),
         }
     }
-}
-
-/// Standard input without the buffer and lock of [`io::Stdin`].
-fn standard_input() -> io::Result<File> {
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
-}
-
-/// The identity of the regular file at `path`, if there is one.
-pub(crate) fn regular_file(path: &Path) -> Option<Identity> {
-    let metadata = fs::metadata(path).ok()?;
-    metadata.is_file().then(|| Identity::of(&metadata))
-}
-
-/// Whether two paths name the same place in the same folder, also if nothing is there yet.
-pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
-    let place = |path: &Path| {
-        let path = std::path::absolute(path).ok()?;
-        Some((fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned()))
-    };
-    place(left).is_some_and(|left| place(right) == Some(left))
 }

@@ -1,14 +1,11 @@
 //! Raw bytes from files, pipes and terminals.
 
+use crate::platform;
 use crate::terminal::signals::Stop;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes that a pipe should hold.
-#[cfg(target_os = "linux")]
-const PIPE: usize = 1 << 20;
 
 /// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
 /// stop.
@@ -25,7 +22,7 @@ impl Tap {
     pub(crate) fn new(file: File, stop: Arc<Stop>, consumed: Arc<AtomicU64>) -> io::Result<Self> {
         let may_wait = !file.metadata()?.is_file();
         if may_wait {
-            enlarge(&file);
+            platform::enlarge_pipe(&file);
         }
         Ok(Self { file: Arc::new(file), may_wait, stop, consumed })
     }
@@ -35,16 +32,6 @@ impl Tap {
         self.may_wait.then(|| self.file.clone())
     }
 }
-
-/// Fewer changes between the writer and the reader of a pipe: a tenth of a second less a gigabyte.
-/// What is no pipe, or may not be larger, stays as it is.
-#[cfg(target_os = "linux")]
-fn enlarge(pipe: &File) {
-    rustix::pipe::fcntl_setpipe_size(pipe, PIPE).ok();
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enlarge(_pipe: &File) {}
 
 impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

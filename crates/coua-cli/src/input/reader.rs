@@ -4,7 +4,7 @@ use crate::input::decompress::{self, Compression};
 use crate::input::open::Tap;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
-use crate::record::block::{Block, Ending};
+use crate::record::block::{BLOCK, Block, Ending, GIANT_BLOCK, no_memory};
 use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
 use crate::terminal::message::{Failure, reason};
@@ -14,14 +14,6 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{iter, vec};
-
-/// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
-/// second-level cache of one core.
-const BLOCK: usize = 256 * 1024;
-
-/// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
-/// without limit.
-const GIANT_BLOCK: usize = 4 * BLOCK + 1;
 
 /// Reads all inputs, one after the other.
 pub(crate) struct BlockReader {
@@ -123,7 +115,7 @@ impl BlockReader {
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
             }
-            if block.share.is_none() {
+            if !block.is_giant() {
                 self.budget.drop_spare();
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
@@ -197,7 +189,7 @@ impl BlockReader {
         block.bytes[..filled].copy_from_slice(&self.carry);
         let mut searched = self.searched;
         let more = loop {
-            // The room of a giant record is not filled with what comes behind it: of records without a byte,
+            // The room of a giant record is not filled with what comes after it: of records without a byte,
             // all that belongs to each would take twenty times the room.
             let is_full = filled == block.bytes.len();
             if !block.ends.is_empty() && (is_full || block.bytes.len() > self.block_bytes) {
@@ -299,57 +291,6 @@ impl Current {
     }
 }
 
-impl Block {
-    /// Prepares the block for records of an input, with `room` for bytes.
-    fn begin(&mut self, name: &Arc<str>, room: usize, budget: &Arc<Budget>) -> Result<(), Failure> {
-        self.shrink();
-        if self.bytes.len() < room {
-            self.resize(room, name, budget)?;
-        }
-        self.ends.clear();
-        self.is_hashed = false;
-        self.hashes.clear();
-        self.keys.clear();
-        self.times.clear();
-        self.keyless.clear();
-        self.is_looked_up = false;
-        self.name = name.clone();
-        self.records_before = 0;
-        self.header = None;
-        self.ending = Ending::Separator;
-        self.drained = false;
-        self.failure = None;
-        Ok(())
-    }
-
-    /// Makes room for a record longer than the block.
-    fn grow(&mut self, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
-        self.resize(self.bytes.len().saturating_mul(2), name, budget)
-    }
-
-    fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
-        if size >= GIANT_BLOCK {
-            let (share, buffer) = budget.share(self.share.take(), size);
-            self.share = Some(share);
-            if let Some(mut buffer) = buffer {
-                buffer[..self.bytes.len()].copy_from_slice(&self.bytes);
-                self.bytes = buffer;
-                return Ok(());
-            }
-        }
-        let more = size - self.bytes.len();
-        let room = self.bytes.try_reserve_exact(more);
-        room.map_err(|_| no_memory(name, self.bytes.len()))?;
-        self.bytes.resize(size, 0);
-        Ok(())
-    }
-}
-
-/// The failure to say about a record that is too long for the memory.
-pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
-    Failure::at(name, format_args!("no memory for a record of more than {bytes} bytes"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -434,22 +375,5 @@ mod tests {
             records += block.len();
         });
         assert_eq!(records, 9_001);
-    }
-
-    #[test]
-    fn a_giant_record_does_not_keep_its_memory() {
-        let (mut block, budget) = (Block::default(), Arc::default());
-        block.begin(&"x".into(), BLOCK, &budget).unwrap();
-        for size in [2 * BLOCK, 4 * BLOCK] {
-            block.grow("x", &budget).unwrap();
-            block.shrink();
-            assert_eq!(block.bytes.len(), size);
-        }
-        block.grow("x", &budget).unwrap();
-        block.keys.push(&vec![0; 8 * BLOCK]);
-        block.shrink();
-        assert_eq!((block.bytes.capacity(), block.keys.size()), (0, 0));
-        block.begin(&"x".into(), BLOCK, &budget).unwrap();
-        assert_eq!(block.bytes.len(), BLOCK);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Columns {
     wanted: Vec<Column>,
     /// Where they are in the present file, counted from 1.
     numbers: Vec<usize>,
-    /// What is behind the last of them is not looked at.
+    /// What is after the last of them is not looked at.
     highest: usize,
     comma: u8,
     reader: Reader,

@@ -1,16 +1,29 @@
 //! The keys of whole blocks.
 
-use crate::cli::input::OnMissing;
-use crate::input::reader::no_memory;
+use crate::key::keyed::{Keyed, Keyless, Why};
 use crate::key::shard::Shard;
 use crate::key::{Keys, Missing};
 use crate::record::Format;
-use crate::record::block::{Block, Ending, Keyless, Why, records_in};
+use crate::record::block::{Block, Ending, no_memory};
 use crate::terminal::message::Failure;
 use coua::{KeyHash, KeyHasher};
+use serde::Serialize;
 
 /// Bytes of a record from which on the memory for its key is not taken for granted, and given back.
 const GIANT: usize = 16 << 20;
+
+/// What to do with a record without a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OnMissing {
+    /// Let it pass as if never seen before, and count it.
+    #[default]
+    Keep,
+    /// Leave it out, and count it.
+    Drop,
+    /// Stop with exit code 2.
+    Error,
+}
 
 /// Finds and hashes the keys of a block's records.
 #[derive(Clone, Debug)]
@@ -34,36 +47,30 @@ pub(crate) enum Wanted {
 }
 
 impl Hashing {
-    /// From here on blocks hold the keys as well.
-    pub(crate) fn keep_keys(&mut self) {
-        self.wanted = Wanted::Key;
-    }
-
     /// Hashes the keys of all records of the block.
-    pub(crate) fn hash(&mut self, block: &mut Block) {
+    pub(crate) fn hash(&mut self, block: &mut Block, keyed: &mut Keyed) {
+        keyed.clear();
         if self.keys.is_whole_record() && self.shard.is_none() {
-            self.hash_records(block);
-        } else {
-            self.make_room(block);
-            if let Some((place, missing)) = self.hash_keys(block) {
-                let what = format_args!("record {}: {missing}", block.record_number(place));
-                block.failure = Some(Failure::at(&block.name, what));
-                block.cut(place);
-            }
-            if block.size() >= GIANT {
-                self.keys.shrink();
-            }
+            self.hash_records(block, keyed);
+            return;
         }
-        block.is_hashed = true;
+        self.make_room(block);
+        if let Some((place, missing)) = self.hash_keys(block, keyed) {
+            let what = format_args!("record {}: {missing}", block.record_number(place));
+            block.failure = Some(Failure::at(&block.name, what));
+            block.cut(place);
+        }
+        if block.size() >= GIANT {
+            self.keys.shrink();
+        }
     }
 
     /// Hashes all records, which are their own keys.
-    fn hash_records(&self, block: &mut Block) {
-        let Block { bytes, ends, hashes, keys, .. } = block;
+    fn hash_records(&self, block: &Block, keyed: &mut Keyed) {
         let hash = |record| self.hasher.hash(self.format.content(record));
-        hashes.extend(records_in(bytes, ends).map(hash));
+        keyed.hashes.extend(block.records().map(hash));
         if self.wanted == Wanted::Key {
-            records_in(bytes, ends).for_each(|record| keys.push(self.format.content(record)));
+            block.records().for_each(|record| keyed.keys.push(self.format.content(record)));
         }
     }
 
@@ -84,7 +91,7 @@ impl Hashing {
 
     /// Finds and hashes the keys of all records. Stops at a record without a key if such are errors, and
     /// tells where and why.
-    fn hash_keys(&mut self, block: &mut Block) -> Option<(usize, Missing)> {
+    fn hash_keys(&mut self, block: &Block, keyed: &mut Keyed) -> Option<(usize, Missing)> {
         if let Some(columns) = &block.columns {
             self.keys.use_columns(columns);
         }
@@ -92,8 +99,8 @@ impl Hashing {
             times.look_up();
         }
         let keyless_at = keyless_by_place(block);
-        let Block { bytes, ends, hashes, times, keys, keyless, .. } = block;
-        for (place, record) in records_in(bytes, ends).enumerate() {
+        let Keyed { hashes, keys, times, keyless } = keyed;
+        for (place, record) in block.records().enumerate() {
             match keyless_at(place).map_or_else(|| self.hash_record(record), Err) {
                 Ok((hash, _)) if self.shard.is_some_and(|shard| !shard.has(hash)) => {
                     keyless.push(Keyless { record: place, why: Why::OtherShard });

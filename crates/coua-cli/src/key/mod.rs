@@ -1,14 +1,16 @@
 //! From a record to its key, and to the key's hash.
 //!
-//! A key is the whole record, or one or more parts of it, each normalised. A key of one part is the
-//! part's bytes; a key of several is each part behind its length (8 bytes, little endian), so that
+//! A key is the whole record, or one or more parts of it, each normalized. A key of one part is the
+//! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
 //! `a b,c` and `a,b c` differ.
 
+pub(crate) mod answers;
 pub(crate) mod csv;
 mod fields;
 pub(crate) mod hashing;
 pub(crate) mod header;
 mod json;
+pub(crate) mod keyed;
 mod normalize;
 mod regex;
 pub(crate) mod shard;
@@ -152,7 +154,7 @@ impl Parts {
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;
 
-/// Finds, normalises and hashes keys.
+/// Finds, normalizes and hashes keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,

@@ -15,7 +15,7 @@ impl Normalize {
         !(self.trim || self.url || self.ignore_case)
     }
 
-    /// Appends the normalised `part` to `key`.
+    /// Appends the normalized `part` to `key`.
     pub(crate) fn append(self, part: &[u8], key: &mut Vec<u8>) {
         let part = if self.trim { part.trim_ascii() } else { part };
         let start = key.len();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// A pattern; with groups, these are the parts of the key, else all that matched.
 ///
-/// A group that took no part is an empty part, and behind all of them one more part then has the numbers of
+/// A group that took no part is an empty part, and after all of them one more part then has the numbers of
 /// such groups: so `(a)|(b)` finds different keys in `a` and in `b`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {

@@ -23,7 +23,7 @@ pub(crate) struct Times {
 /// Where the time is.
 #[derive(Clone, Debug)]
 enum Place {
-    /// The key's finder finds it behind the key.
+    /// The key's finder finds it after the key.
     LastPart,
     /// It has a finder of its own; its parts belong together, with blanks between them.
     Own(Box<Finder>),

@@ -3,21 +3,19 @@
 pub(crate) mod own_files;
 mod several;
 
-pub(crate) use several::{Destination, Destinations, Outputs};
+pub(crate) use several::{Destination, Destinations, Form, Outputs};
 
-use crate::input::{self, Identity, Survey};
+use crate::input::Survey;
+use crate::key::keyed::Keyed;
 use crate::output::own_files::OwnFiles;
+use crate::platform::{self, Identity};
 use crate::record::Separator;
 use crate::record::block::{Block, Ending};
-use crate::target::file;
 use crate::terminal::message::{self, Failure};
 use crate::terminal::stream::Stream;
 use coua_store::{Folder, Place, Role, StoreError};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Bytes gathered before they are written.
@@ -58,12 +56,11 @@ pub(crate) struct Opening<'a> {
 
 impl Output {
     /// A file, which is [emptied](Self::empty) once nothing can be refused any more; or standard output.
-    pub(crate) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
+    fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
             let name = Stream::Output.name();
-            let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            return Self::new(name.to_owned(), file, opening);
+            return Self::new(name.to_owned(), platform::standard_output(), opening);
         };
         // Before a new one is made.
         opening.check_path(path)?;
@@ -83,7 +80,7 @@ impl Output {
         let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = self.new_in.insert(Folder::of(&there));
         if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
-            let failure = file::folder_failure(&self.name, error);
+            let failure = Failure::at(&self.name, message::words(error));
             self.withdraw(path);
             return Err(failure);
         }
@@ -143,7 +140,7 @@ impl Output {
         let mut place = Place::start(Role::Output, &path);
         place.note = u64::from(self.owes_separator);
         place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
-        if input::regular_file(&path) != self.regular {
+        if Identity::at(&path) != self.regular {
             let reason = "was removed or replaced while it was written: name another output";
             return Err(Failure::at(&self.name, reason));
         }
@@ -154,8 +151,7 @@ impl Output {
     fn new(name: String, file: io::Result<File>, opening: Opening<'_>) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        let regular = metadata.is_file().then(|| Identity::of(&metadata));
+        let regular = Identity::of(&file).map_err(failed)?;
         opening.check(&name, None, regular)?;
         let separator = opening.separator.clone();
         let buffer = Vec::with_capacity(BUFFER);
@@ -164,16 +160,12 @@ impl Output {
     }
 
     /// Which regular file this is, if it is one.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    fn identity(&self) -> Option<Identity> {
         self.regular
     }
 
     /// Writes the selected records of the block.
-    pub(crate) fn write_selected(
-        &mut self,
-        block: &Block,
-        selected: &[bool],
-    ) -> Result<(), Failure> {
+    fn write_selected(&mut self, block: &Block, selected: &[bool]) -> Result<(), Failure> {
         // Neighbours go out as one piece.
         let (mut start, mut previous_end, mut in_run) = (0, 0, false);
         for (&end, &take) in block.ends.iter().zip(selected) {
@@ -195,20 +187,36 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the record at this place of a block.
-    pub(crate) fn write_record(
+    /// Writes records after the numbers of their copies: number, tab, record.
+    fn write_counted(
         &mut self,
         block: &Block,
-        place: usize,
-        record: &[u8],
+        keyed: &Keyed,
+        counts: &[u64],
+        form: Form,
     ) -> Result<(), Failure> {
+        let (mut counts, mut keyless) = (counts.iter(), keyed.keyless.iter().peekable());
+        for (place, record) in block.records().enumerate() {
+            let count = match keyless.next_if(|keyless| keyless.record == place) {
+                None => counts.next().copied().unwrap_or(0),
+                Some(without) if without.why.is_record() && form == Form::Counted => 0,
+                Some(_) => continue,
+            };
+            self.write(format!("{count}\t").as_bytes())?;
+            self.write_record(block, place, record)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record at this place of a block.
+    fn write_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<(), Failure> {
         self.write(record)?;
         self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
         Ok(())
     }
 
     /// Writes bytes as they are.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.owes_separator {
             self.owes_separator = false;
             self.buffer.extend_from_slice(self.separator.bytes());
@@ -224,21 +232,21 @@ impl Output {
     }
 
     /// Hands everything to the operating system.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self) -> Result<(), Failure> {
         let written = write_all(&mut self.file, &self.buffer);
         self.buffer.clear();
         written.map_err(|error| Failure::write(&self.name, &error))
     }
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
-    pub(crate) fn sync(&mut self) -> Result<(), Failure> {
+    fn sync(&mut self) -> Result<(), Failure> {
         self.flush()?;
         if self.regular.is_none() {
             return Ok(());
         }
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         if let Some(folder) = self.new_in.take() {
-            let folder = folder.map_err(|error| file::folder_failure(&self.name, &error))?;
+            let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
             folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
         }
         Ok(())
@@ -253,10 +261,7 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                platform::wait_writable(file)?;
             }
             Err(error) => return Err(error),
         }
@@ -267,7 +272,7 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 impl Opening<'_> {
     /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
-    pub(crate) fn check_all(&self, outputs: Destinations<'_>) -> Result<(), Failure> {
+    pub(crate) fn check_all(&self, outputs: &Destinations) -> Result<(), Failure> {
         outputs.all().try_for_each(|output| match output.path() {
             Some(path) => self.check_path(path),
             None => self.check(Stream::Output.name(), None, standard_output()),
@@ -275,7 +280,7 @@ impl Opening<'_> {
     }
 
     fn check_path(&self, path: &Path) -> Result<(), Failure> {
-        self.check(&path.display().to_string(), Some(path), input::regular_file(path))
+        self.check(&path.display().to_string(), Some(path), Identity::at(path))
     }
 
     /// Complains if a regular file must not be the output of this name.
@@ -294,9 +299,7 @@ impl Opening<'_> {
 
 /// Which regular file standard output is, if it is one.
 fn standard_output() -> Option<Identity> {
-    let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
-    let metadata = file.metadata().ok()?;
-    metadata.is_file().then(|| Identity::of(&metadata))
+    Identity::of(&platform::standard_output().ok()?).ok()?
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The files that a run has for itself: its filter, and that of the secret key. Records are neither written
 //! to them nor, while the filter changes, read from them.
 
-use crate::cli::secret::SecretArgs;
-use crate::input::{self, Identity, Survey};
+use crate::input::Survey;
+use crate::platform::{self, Identity};
 use crate::terminal::message::Failure;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ pub(crate) struct OwnFiles {
 }
 
 impl OwnFiles {
-    /// Of a filter, if there is one in a file.
-    pub(crate) fn of(filter: Option<&Path>, secret: Option<&SecretArgs>) -> Result<Self, Failure> {
-        let key = secret.and_then(|secret| secret.key_file.clone());
+    /// Of a filter, if there is one in a file, and the file of its secret key.
+    pub(crate) fn of(filter: Option<&Path>, key: Option<&Path>) -> Result<Self, Failure> {
+        let key = key.map(Path::to_owned);
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
         let resolved = coua_store::resolved(path)
             .map_err(|error| Failure::at(path.display(), error.reason()))?;
@@ -38,8 +38,8 @@ impl OwnFiles {
         file: Option<Identity>,
     ) -> Result<(), Failure> {
         let is_one = |own: &PathBuf| {
-            file.is_some() && file == input::regular_file(own)
-                || path.is_some_and(|path| input::is_same_place(path, own))
+            file.is_some() && file == Identity::at(own)
+                || path.is_some_and(|path| platform::is_same_place(path, own))
         };
         let what = if self.filter.iter().any(is_one) {
             "is the filter file as well"
@@ -54,7 +54,7 @@ impl OwnFiles {
     /// Complains if a filter that is going to change is an input.
     pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<(), Failure> {
         let is_input =
-            |path: &&PathBuf| input::regular_file(path).is_some_and(|file| inputs.contains(file));
+            |path: &&PathBuf| Identity::at(path).is_some_and(|file| inputs.contains(file));
         self.filter.iter().find(is_input).map_or(Ok(()), |path| {
             let reason = "is the filter file, which this run changes: name another input";
             Err(Failure::at(path.display(), reason))
@@ -62,8 +62,8 @@ impl OwnFiles {
     }
 
     /// Complains if a filter is to be written to the file of the secret key.
-    pub(crate) fn check_made(output: &Path, secret: &SecretArgs) -> Result<(), Failure> {
-        let own = Self { key: secret.key_file.clone(), ..Self::default() };
-        own.refuse_output(&output.display().to_string(), Some(output), input::regular_file(output))
+    pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<(), Failure> {
+        let own = Self { key: key.map(Path::to_owned), ..Self::default() };
+        own.refuse_output(&output.display().to_string(), Some(output), Identity::at(output))
     }
 }

@@ -1,9 +1,10 @@
 //! The outputs of a command: none, one, or one for each kind of answer.
 
 use super::{Opening, Output, Settled};
-use crate::input;
+use crate::key::answers::Answers;
 use crate::key::header::Mixing;
-use crate::pipeline::Deliver;
+use crate::key::keyed::Keyed;
+use crate::platform::Identity;
 use crate::record::block::Block;
 use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
@@ -11,23 +12,23 @@ use coua_store::Place;
 use std::path::{Path, PathBuf};
 
 /// Where the selected records are to go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Destination<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
     /// Standard output.
     Standard,
-    File(&'a Path),
+    File(PathBuf),
 }
 
-impl<'a> Destination<'a> {
+impl Destination {
     /// Of an option that says otherwise than standard output, which is also `-`.
-    pub(crate) fn of(path: Option<&'a Path>) -> Self {
+    pub(crate) fn of(path: Option<&Path>) -> Self {
         match path {
-            Some(path) if path != Path::new("-") => Self::File(path),
+            Some(path) if path != Path::new("-") => Self::File(path.to_owned()),
             _ => Self::Standard,
         }
     }
 
-    pub(super) fn path(self) -> Option<&'a Path> {
+    pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Standard => None,
             Self::File(path) => Some(path),
@@ -36,44 +37,57 @@ impl<'a> Destination<'a> {
 }
 
 /// What the command line says about the outputs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Destinations<'a> {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Destinations {
     /// For the selected records; none if the command prints nothing.
-    pub(crate) main: Option<Destination<'a>>,
+    pub(crate) main: Option<Destination>,
     /// For the records that are selected for a second output as well.
-    pub(crate) tee: Option<Destination<'a>>,
+    pub(crate) tee: Option<Destination>,
 }
 
-impl<'a> Destinations<'a> {
-    /// Standard output.
-    pub(crate) const STANDARD: Self = Self { main: Some(Destination::Standard), tee: None };
+impl Destinations {
+    /// Standard output, or nothing.
+    pub(crate) fn standard(is_printed: bool) -> Self {
+        Self { main: is_printed.then_some(Destination::Standard), tee: None }
+    }
 
     /// Complains if standard output is one of them and was closed.
-    pub(crate) fn check_open(self) -> Result<(), Failure> {
-        let is_standard = |output: &Destination<'_>| output.path().is_none();
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+        let is_standard = |output: &&Destination| output.path().is_none();
         self.all().find(is_standard).map_or(Ok(()), |_| Stream::Output.check_open())
     }
 
     /// Whether records are printed.
-    pub(crate) fn mixing(self) -> Mixing {
+    pub(crate) fn mixing(&self) -> Mixing {
         if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
     }
 
-    pub(super) fn all(self) -> impl Iterator<Item = Destination<'a>> {
-        self.main.into_iter().chain(self.tee)
+    pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {
+        self.main.iter().chain(&self.tee)
     }
 
     /// The names of the outputs; standard output has none.
-    pub(crate) fn paths(self) -> Vec<&'a Path> {
+    pub(crate) fn paths(&self) -> Vec<&Path> {
         self.all().filter_map(Destination::path).collect()
     }
 
     /// Whether all of them are, or will be, files with names.
-    pub(crate) fn are_files(self) -> bool {
+    pub(crate) fn are_files(&self) -> bool {
         self.all().all(|output| {
-            output.path().is_some_and(|path| !path.exists() || input::regular_file(path).is_some())
+            output.path().is_some_and(|path| !path.exists() || Identity::at(path).is_some())
         })
     }
+}
+
+/// What is written of the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The selected ones, as they came.
+    Selected,
+    /// All, each after the number of its copies; those without a key as well.
+    Counted,
+    /// Those without a key are left out.
+    CountedWithKey,
 }
 
 /// Outputs that are open.
@@ -83,14 +97,12 @@ pub(crate) struct Outputs {
     tee: Option<Output>,
     /// The name of each, in their order; standard output has none.
     paths: Vec<Option<PathBuf>>,
+    pub(crate) form: Form,
 }
 
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
-    pub(crate) fn open(
-        destinations: Destinations<'_>,
-        opening: Opening<'_>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn open(destinations: &Destinations, opening: Opening<'_>) -> Result<Self, Failure> {
         let mut outputs = Self::each_opened(destinations, |_, path| Output::open(path, opening))?;
         outputs
             .with_paths()
@@ -101,7 +113,7 @@ impl Outputs {
 
     /// Those of an interrupted run, which ended at `places`, one for each.
     pub(crate) fn resume(
-        destinations: Destinations<'_>,
+        destinations: &Destinations,
         places: &[Place],
         opening: Opening<'_>,
     ) -> Result<Self, Failure> {
@@ -112,20 +124,19 @@ impl Outputs {
     }
 
     fn each_opened(
-        destinations: Destinations<'_>,
+        destinations: &Destinations,
         open: impl Fn(usize, Option<&Path>) -> Result<Output, Failure>,
     ) -> Result<Self, Failure> {
         let paths = destinations.all().map(|output| output.path().map(Path::to_owned)).collect();
-        let main = destinations.main.map(|main| open(0, main.path())).transpose()?;
-        let behind = usize::from(main.is_some());
-        let tee = destinations.tee.map(|tee| open(behind, tee.path())).transpose();
+        let main_path = destinations.main.as_ref().and_then(Destination::path);
+        let main = destinations.main.as_ref().map(|_| open(0, main_path)).transpose()?;
+        let after_main = usize::from(main.is_some());
+        let tee = destinations.tee.as_ref().map(|tee| open(after_main, tee.path())).transpose();
         let tee = tee.and_then(|tee| apart(main.as_ref(), tee));
-        let path = destinations.main.and_then(Destination::path);
-        if let (Err(_), Some(main), Some(path)) = (&tee, &main, path) {
+        if let (Err(_), Some(main), Some(path)) = (&tee, &main, main_path) {
             main.withdraw(path);
         }
-        let tee = tee?;
-        Ok(Self { main, tee, paths })
+        Ok(Self { main, tee: tee?, paths, form: Form::Selected })
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Output> {
@@ -147,24 +158,37 @@ impl Outputs {
     }
 }
 
-impl Deliver for Outputs {
-    fn deliver(&mut self, block: &Block) -> Result<(), Failure> {
-        let closing = self.closing();
+impl Outputs {
+    /// Writes what was answered about a block.
+    pub(crate) fn write(
+        &mut self,
+        block: &Block,
+        keyed: &Keyed,
+        answers: &Answers,
+    ) -> Result<(), Failure> {
+        let (closing, form) = (self.closing(), self.form);
         if let Some(main) = &mut self.main {
-            told(closing, main, |main| main.write_selected(block, &block.selected))?;
+            told(closing, main, |main| match form {
+                Form::Selected => main.write_selected(block, &answers.selected),
+                _ => main.write_counted(block, keyed, &answers.counts, form),
+            })?;
         }
         match &mut self.tee {
-            Some(tee) => told(closing, tee, |tee| tee.write_selected(block, &block.also_selected)),
+            Some(tee) => {
+                told(closing, tee, |tee| tee.write_selected(block, &answers.also_selected))
+            }
             None => Ok(()),
         }
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    /// Hands all to the operating system: nothing more comes for now.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         let closing = self.closing();
         self.all().try_for_each(|output| told(closing, output, Output::flush))
     }
 
-    fn settle(&mut self) -> Result<Settled, Failure> {
+    /// Waits until all is on the disk, and says where it ends.
+    pub(crate) fn settle(&mut self) -> Result<Settled, Failure> {
         let mut settled = Settled::default();
         let closing = self.closing();
         for (output, path) in self.with_paths() {

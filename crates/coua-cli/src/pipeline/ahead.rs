@@ -3,14 +3,9 @@
 //! A filter here answers at once. One on a server is far away: while an answer is on its way, others are
 //! asked for.
 
-use super::{Answer, Flow, Passed};
-use crate::record::block::Block;
+use super::{Answer, Batch, Flow};
 use crate::terminal::message::Failure;
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, TryRecvError};
-
-/// Where the next block comes from.
-pub(super) type Next<'a> = Box<dyn FnMut(Wait) -> Coming + Send + 'a>;
 
 /// Whether to wait for the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,33 +17,19 @@ pub(super) enum Wait {
 /// What comes next.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
 pub(super) enum Coming {
-    Next(Passed),
+    /// A block, or why there are no more.
+    Next(Result<Batch, Failure>),
     /// It would have to be waited for.
     NotYet,
     Nothing,
 }
 
-impl Coming {
-    /// What another thread sends.
-    pub(super) fn from(sender: &Receiver<Passed>, wait: Wait) -> Self {
-        let received = match wait {
-            Wait::ForIt => sender.recv().map_err(|_| TryRecvError::Disconnected),
-            Wait::Not => sender.try_recv(),
-        };
-        match received {
-            Ok(passed) => Self::Next(passed),
-            Err(TryRecvError::Empty) => Self::NotYet,
-            Err(TryRecvError::Disconnected) => Self::Nothing,
-        }
-    }
-}
-
 /// Answers for all blocks, in their order, and hands them on. Whatever happens: all that were asked
 /// about are answered for, and nothing is asked any more after the end.
 pub(super) fn answer_all<A: Answer>(
-    mut next: Next<'_>,
+    mut next: impl FnMut(Wait) -> Coming,
     answer: &mut A,
-    mut hand_on: impl FnMut(&mut A, Block) -> Result<Flow, Failure>,
+    mut hand_on: impl FnMut(&mut A, Batch) -> Result<Flow, Failure>,
 ) -> Result<(), Failure> {
     let mut asked = Asked::default();
     let (mut end, mut result) = (None, Ok(()));
@@ -56,16 +37,16 @@ pub(super) fn answer_all<A: Answer>(
         if end.is_none() {
             end = asked.fill(&mut next, answer);
         }
-        let Some(mut block) = asked.pop() else { break };
-        let flow = answer.answer(&mut block);
+        let Some(mut batch) = asked.pop() else { break };
+        let flow = answer.answer(&mut batch);
         if matches!(flow, Ok(Flow::Enough)) {
-            // What is wrong behind the record that was enough is not met.
-            block.failure = None;
+            // What is wrong after the record that was enough is not met.
+            batch.block.failure = None;
         }
         if result.is_err() {
             continue;
         }
-        match flow.and_then(|flow| hand_on(answer, block).map(|then| then.max(flow))) {
+        match flow.and_then(|flow| hand_on(answer, batch).map(|then| then.max(flow))) {
             Ok(Flow::Continue) => continue,
             Ok(Flow::Enough) => {}
             Err(failure) => result = Err(failure),
@@ -78,10 +59,10 @@ pub(super) fn answer_all<A: Answer>(
 /// Blocks without an answer, in their order.
 #[derive(Debug, Default)]
 struct Asked {
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<Batch>,
     bytes: usize,
     /// The next one, for which there was no room.
-    held: Option<Block>,
+    held: Option<Batch>,
 }
 
 impl Asked {
@@ -89,28 +70,29 @@ impl Asked {
     /// more, tells whether all is well.
     fn fill(
         &mut self,
-        next: &mut Next<'_>,
+        next: &mut impl FnMut(Wait) -> Coming,
         answer: &mut impl Answer,
     ) -> Option<Result<(), Failure>> {
         while self.blocks.is_empty() || self.bytes < answer.most_asked() {
             let wait = if self.blocks.is_empty() { Wait::ForIt } else { Wait::Not };
-            let block = match self.held.take() {
-                Some(block) => block,
+            let batch = match self.held.take() {
+                Some(batch) => batch,
                 None => match next(wait) {
-                    Coming::Next(Ok(block)) => block,
+                    Coming::Next(Ok(batch)) => batch,
                     Coming::Next(Err(failure)) => return Some(Err(failure)),
                     Coming::NotYet => return None,
                     Coming::Nothing => return Some(Ok(())),
                 },
             };
-            if !self.blocks.is_empty() && self.bytes + block.size() > answer.most_asked() {
-                self.held = Some(block);
+            let size = batch.block.size();
+            if !self.blocks.is_empty() && self.bytes + size > answer.most_asked() {
+                self.held = Some(batch);
                 return None;
             }
-            answer.ask(&block);
-            let is_last = block.failure.is_some();
-            self.bytes += block.size();
-            self.blocks.push_back(block);
+            answer.ask(&batch);
+            let is_last = batch.block.failure.is_some();
+            self.bytes += size;
+            self.blocks.push_back(batch);
             if is_last {
                 return Some(Ok(()));
             }
@@ -118,17 +100,17 @@ impl Asked {
         None
     }
 
-    fn pop(&mut self) -> Option<Block> {
-        let block = self.blocks.pop_front()?;
-        self.bytes -= block.size();
-        Some(block)
+    fn pop(&mut self) -> Option<Batch> {
+        let batch = self.blocks.pop_front()?;
+        self.bytes -= batch.block.size();
+        Some(batch)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
+    use crate::record::block::Block;
 
     /// Notes what it is asked, and answers.
     #[derive(Default)]
@@ -139,35 +121,35 @@ mod tests {
     }
 
     impl Answer for Script {
-        fn ask(&mut self, block: &Block) {
-            self.log.push(format!("?{}", block.records_before));
+        fn ask(&mut self, batch: &Batch) {
+            self.log.push(format!("?{}", batch.block.records_before));
         }
 
         fn most_asked(&self) -> usize {
             self.most
         }
 
-        fn answer(&mut self, block: &mut Block) -> Result<Flow, Failure> {
-            self.log.push(format!("!{}", block.records_before));
-            let enough = self.enough_at == Some(block.records_before);
+        fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure> {
+            self.log.push(format!("!{}", batch.block.records_before));
+            let enough = self.enough_at == Some(batch.block.records_before);
             Ok(if enough { Flow::Enough } else { Flow::Continue })
         }
     }
 
-    fn block(number: u64, size: usize) -> Block {
-        Block { records_before: number, ends: vec![size], ..Block::default() }
+    type Passed = Result<Batch, Failure>;
+
+    fn block(number: u64, size: usize) -> Batch {
+        let block = Block { records_before: number, ends: vec![size], ..Block::default() };
+        Batch { block, ..Batch::default() }
     }
 
     fn run(script: &mut Script, blocks: Vec<Passed>) -> Result<(), Failure> {
-        let (sender, receiver) = mpsc::channel();
-        for block in blocks {
-            sender.send(block).unwrap();
-        }
-        drop(sender);
-        let next = Box::new(move |wait| Coming::from(&receiver, wait));
-        answer_all(next, script, |script, block| {
-            script.log.push(format!(">{}", block.records_before));
-            if block.records_before == 66 { Err(Failure::OutputClosed) } else { Ok(Flow::Continue) }
+        let mut blocks = blocks.into_iter();
+        let next = |_| blocks.next().map_or(Coming::Nothing, Coming::Next);
+        answer_all(next, script, |script, batch| {
+            let number = batch.block.records_before;
+            script.log.push(format!(">{number}"));
+            if number == 66 { Err(Failure::OutputClosed) } else { Ok(Flow::Continue) }
         })
     }
 

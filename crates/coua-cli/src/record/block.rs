@@ -1,42 +1,25 @@
-//! A block: some whole records of one input, and what has been found out about them.
+//! A block: some whole records of one input.
 
-use crate::key::{Missing, Parts};
-use crate::record::budget::Share;
+use crate::record::budget::{Budget, Share};
 use crate::terminal::message::Failure;
-use coua::window::When;
-use coua::{BatchFull, Insertion, KeyHash};
 use std::mem;
 use std::sync::Arc;
+
+/// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
+/// second-level cache of one core.
+pub(crate) const BLOCK: usize = 256 * 1024;
+
+/// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
+/// without limit.
+pub(crate) const GIANT_BLOCK: usize = 4 * BLOCK + 1;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// All initialised; the records are the first `ends.last()` bytes.
+    /// All initialized; the records are the first `ends.last()` bytes.
     pub(crate) bytes: Vec<u8>,
     /// Where each record ends, its separator included. It begins where the one before ends.
     pub(crate) ends: Vec<usize>,
-    /// The keys are hashed: what follows about them is known.
-    pub(crate) is_hashed: bool,
-    /// The hashes of the records that have a key, in their order.
-    pub(crate) hashes: Vec<KeyHash>,
-    /// The keys of the same records, where they are wanted.
-    pub(crate) keys: Parts,
-    /// The times of the same records, where records have times.
-    pub(crate) times: Vec<u64>,
-    /// The records without a key, in their order.
-    pub(crate) keyless: Vec<Keyless>,
-    /// What was found out before the block's turn to be answered.
-    pub(crate) first_half: FirstHalf,
-    /// A thread that would have had to wait has looked the keys up before the block's turn.
-    pub(crate) is_looked_up: bool,
-    /// Whether each key is there.
-    pub(crate) present: Vec<bool>,
-    /// The records to write, by place; may end early, as answers do.
-    pub(crate) selected: Vec<bool>,
-    /// The records to write to the second output.
-    pub(crate) also_selected: Vec<bool>,
-    /// How many copies of each record with a key there are.
-    pub(crate) counts: Vec<u64>,
     /// The input's name.
     pub(crate) name: Arc<str>,
     /// The input's number, from 0.
@@ -80,48 +63,9 @@ pub(crate) enum Header {
     Repeated,
 }
 
-/// What the first half of a filter in two halves answered about its keys.
-#[derive(Debug, Default)]
-pub(crate) struct FirstHalf {
-    /// Its items before this block.
-    pub(crate) items_before: u64,
-    pub(crate) outcomes: Vec<Insertion>,
-    /// Where it found no room, in hashes of the block.
-    pub(crate) stopped: Option<BatchFull>,
-}
-
-/// A record without a key.
-#[derive(Clone, Debug)]
-pub(crate) struct Keyless {
-    /// The record's place in the block.
-    pub(crate) record: usize,
-    pub(crate) why: Why,
-}
-
-/// Why a record has no key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    Header(Header),
-    Missing(Missing),
-    /// It has one, but is another run's (`--shard`).
-    OtherShard,
-}
-
-impl Why {
-    /// Whether it is a record of this run.
-    pub(crate) fn is_record(&self) -> bool {
-        matches!(self, Self::Missing(_))
-    }
-}
-
-/// The records that end at `ends` of these bytes. For who changes the rest of a block meanwhile.
-pub(crate) fn records_in<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl Iterator<Item = &'b [u8]> {
-    let mut start = 0;
-    ends.iter().map(move |&end| {
-        let record = &bytes[start..end];
-        start = end;
-        record
-    })
+/// The failure to say about a record that is too long for the memory.
+pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
+    Failure::at(name, format_args!("no memory for a record of more than {bytes} bytes"))
 }
 
 impl Block {
@@ -132,7 +76,12 @@ impl Block {
 
     /// The records, each with its separator.
     pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
-        records_in(&self.bytes, &self.ends)
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let record = &self.bytes[start..end];
+            start = end;
+            record
+        })
     }
 
     /// The record at this place, with its separator.
@@ -147,64 +96,60 @@ impl Block {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Gives the memory of a giant record back when it has passed.
-    pub(crate) fn shrink(&mut self) {
-        if let Some(share) = self.share.take() {
-            share.give_back(mem::take(&mut self.bytes));
-            *self = Self::default();
+    /// Whether the block has grown for a giant record.
+    pub(crate) fn is_giant(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// Prepares the block for records of an input, with `room` for bytes.
+    pub(crate) fn begin(
+        &mut self,
+        name: &Arc<str>,
+        room: usize,
+        budget: &Arc<Budget>,
+    ) -> Result<(), Failure> {
+        self.shrink();
+        if self.bytes.len() < room {
+            self.resize(room, name, budget)?;
         }
+        self.ends.clear();
+        self.name = name.clone();
+        self.records_before = 0;
+        self.header = None;
+        self.ending = Ending::Separator;
+        self.drained = false;
+        self.failure = None;
+        Ok(())
     }
 
-    /// Selects records for the output: those with a key as `answers` say, in order; the others as
-    /// `keyless` says. Ends early where `answers` does.
-    pub(crate) fn select(
-        &mut self,
-        answers: impl IntoIterator<Item = bool>,
-        keyless: impl Fn(&Why) -> bool,
-    ) {
-        let mut selected = mem::take(&mut self.selected);
-        self.spread(answers, keyless, &mut selected);
-        self.selected = selected;
+    /// Makes room for a record longer than the block.
+    pub(crate) fn grow(&mut self, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+        self.resize(self.bytes.len().saturating_mul(2), name, budget)
     }
 
-    /// As [`select`](Self::select), for the second output.
-    pub(crate) fn also_select(
-        &mut self,
-        answers: impl IntoIterator<Item = bool>,
-        keyless: impl Fn(&Why) -> bool,
-    ) {
-        let mut selected = mem::take(&mut self.also_selected);
-        self.spread(answers, keyless, &mut selected);
-        self.also_selected = selected;
-    }
-
-    /// Selects no record for any output.
-    pub(crate) fn select_nothing(&mut self) {
-        self.selected.clear();
-        self.also_selected.clear();
-    }
-
-    fn spread(
-        &self,
-        answers: impl IntoIterator<Item = bool>,
-        keyless: impl Fn(&Why) -> bool,
-        all: &mut Vec<bool>,
-    ) {
-        all.clear();
-        let mut answers = answers.into_iter();
-        for exception in &self.keyless {
-            while all.len() < exception.record {
-                let Some(answer) = answers.next() else { return };
-                all.push(answer);
+    fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+        if size >= GIANT_BLOCK {
+            let (share, buffer) = budget.share(self.share.take(), size);
+            self.share = Some(share);
+            if let Some(mut buffer) = buffer {
+                buffer[..self.bytes.len()].copy_from_slice(&self.bytes);
+                self.bytes = buffer;
+                return Ok(());
             }
-            all.push(keyless(&exception.why));
         }
-        all.extend(answers);
+        let more = size - self.bytes.len();
+        let room = self.bytes.try_reserve_exact(more);
+        room.map_err(|_| no_memory(name, self.bytes.len()))?;
+        self.bytes.resize(size, 0);
+        Ok(())
     }
 
-    /// When the records happened from the `nth` one with a key (from 0) on.
-    pub(crate) fn when_from(&self, nth: usize) -> When<'_> {
-        if self.times.is_empty() { When::Now } else { When::Each(&self.times[nth..]) }
+    /// Gives the memory of a giant record back when it has passed. Whether it was one.
+    pub(crate) fn shrink(&mut self) -> bool {
+        let Some(share) = self.share.take() else { return false };
+        share.give_back(mem::take(&mut self.bytes));
+        *self = Self::default();
+        true
     }
 
     /// Forgets the records from this place on.
@@ -212,23 +157,6 @@ impl Block {
         if place < self.ends.len() {
             self.ends.truncate(place);
             self.ending = Ending::Separator;
-        }
-    }
-
-    /// The place of the record that has the `nth` hash (from 0).
-    pub(crate) fn record_of_hash(&self, nth: usize) -> usize {
-        self.keyless.iter().fold(nth, |place, keyless| place + usize::from(keyless.record <= place))
-    }
-
-    /// How many of the records before this place have a key.
-    pub(crate) fn hashes_before(&self, place: usize) -> usize {
-        place - self.keyless.iter().take_while(|keyless| keyless.record < place).count()
-    }
-
-    /// Takes the records before this place out of all outputs.
-    pub(crate) fn deselect_before(&mut self, place: usize) {
-        for selected in [&mut self.selected, &mut self.also_selected] {
-            selected.iter_mut().take(place).for_each(|selected| *selected = false);
         }
     }
 
@@ -247,26 +175,19 @@ impl Block {
 mod tests {
     use super::*;
 
-    fn block_with(keyless: &[usize]) -> Block {
-        let why = Why::Missing(Missing::Match);
-        let keyless = keyless.iter().map(|&record| Keyless { record, why: why.clone() });
-        Block { keyless: keyless.collect(), ..Block::default() }
-    }
-
     #[test]
-    fn answers_are_spread_over_the_records_with_a_key() {
-        let mut all = Vec::new();
-        block_with(&[]).spread([true, false], |_| true, &mut all);
-        assert_eq!(all, [true, false]);
-        block_with(&[0, 2, 3]).spread([true, true], |_| false, &mut all);
-        assert_eq!(all, [false, true, false, false, true]);
-        block_with(&[1, 3]).spread([true], |_| false, &mut all);
-        assert_eq!(all, [true, false], "ends with the answers");
-    }
-
-    #[test]
-    fn hashes_know_their_records() {
-        let block = block_with(&[0, 2, 3]);
-        assert_eq!([0, 1, 2].map(|nth| block.record_of_hash(nth)), [1, 4, 5]);
+    fn a_giant_record_does_not_keep_its_memory() {
+        let (mut block, budget) = (Block::default(), Arc::default());
+        block.begin(&"x".into(), BLOCK, &budget).unwrap();
+        for size in [2 * BLOCK, 4 * BLOCK] {
+            block.grow("x", &budget).unwrap();
+            block.shrink();
+            assert_eq!(block.bytes.len(), size);
+        }
+        block.grow("x", &budget).unwrap();
+        assert!(block.shrink());
+        assert_eq!(block.bytes.capacity(), 0);
+        block.begin(&"x".into(), BLOCK, &budget).unwrap();
+        assert_eq!(block.bytes.len(), BLOCK);
     }
 }

@@ -5,7 +5,7 @@ use wide::u8x64;
 /// Bytes looked at together.
 const CHUNK: usize = 64;
 
-/// Appends to `ends` the end (behind the byte) of every record completed in `bytes[from..]`.
+/// Appends to `ends` the end (after the byte) of every record completed in `bytes[from..]`.
 ///
 /// Most records are short. A search for the next byte begins anew in each of them; here all that end in a
 /// chunk are found at once.

@@ -26,7 +26,7 @@ pub(crate) enum Separator {
     Sequence(Arc<[u8]>),
     /// A newline outside quotes; a carriage return before it belongs to it (RFC 4180).
     CsvLine {
-        /// The byte between fields: a quote behind it begins a quoted field.
+        /// The byte between fields: a quote after it begins a quoted field.
         comma: u8,
     },
 }
@@ -92,7 +92,7 @@ impl Splitter {
         }
     }
 
-    /// Appends to `ends` the end (behind the separator) of every record completed in
+    /// Appends to `ends` the end (after the separator) of every record completed in
     /// `bytes[from..]`, and returns where to go on when more bytes have come.
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {

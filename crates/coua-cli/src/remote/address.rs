@@ -1,6 +1,6 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
-use crate::cli::value;
+use crate::clock;
 use crate::terminal::message::Failure;
 use percent_encoding::percent_decode_str;
 use std::env;
@@ -97,7 +97,7 @@ impl Address {
     fn parse(text: &str) -> Result<Self, String> {
         if has_at_behind_host(text) {
             return Err(format!(
-                "has an @ behind the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
+                "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
                  a name @ too; expected {FORM}"
             ));
         }
@@ -120,7 +120,7 @@ impl Address {
             );
         }
         if url.fragment().is_some() {
-            return Err(format!("has a part behind #: expected {FORM}"));
+            return Err(format!("has a part after #: expected {FORM}"));
         }
         let given =
             |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
@@ -157,7 +157,7 @@ impl Address {
             "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
             "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
             "retry" => {
-                let patience = value::seconds(value);
+                let patience = clock::seconds(value);
                 self.patience =
                     patience.map_err(|wrong| format!("says retry={value}: it {wrong}"))?;
             }
@@ -242,7 +242,7 @@ mod tests {
             ("valkey://h/", "names no filter"),
             ("valkey://h:x/seen", "is no address"),
             ("valkey://h/a{b}", "a brace"),
-            ("valkey://h/a#b", "behind #"),
+            ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
             ("valkey://h/a?db=-1", "expected a number from 0"),

@@ -2,8 +2,8 @@
 
 use super::filter::{Filter, order};
 use super::request::Request;
-use crate::cli::secret::digits_of;
 use crate::terminal::message::Failure;
+use crate::terminal::text::hexadecimal;
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
@@ -62,6 +62,6 @@ impl Filter {
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
         filled
             .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
-        Ok(digits_of(key))
+        Ok(hexadecimal(key))
     }
 }

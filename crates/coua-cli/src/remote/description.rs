@@ -6,28 +6,28 @@ use redis::{FromRedisValue, Value};
 
 /// All shards of a filter together.
 #[derive(Debug, Default)]
-pub(super) struct Description {
-    pub(super) shards: u64,
-    pub(super) items: u64,
-    pub(super) deleted: u64,
-    pub(super) memory_bytes: u64,
-    pub(super) slots: u64,
+pub(crate) struct Description {
+    pub(crate) shards: u64,
+    pub(crate) items: u64,
+    pub(crate) deleted: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) slots: u64,
     /// Slots in use, 0 to 1; none for filters of another module's layout.
-    pub(super) load: Option<f64>,
+    pub(crate) load: Option<f64>,
     /// The fewest of any shard.
-    pub(super) hash_bits: Option<f64>,
-    pub(super) false_positive_rate: Option<f64>,
+    pub(crate) hash_bits: Option<f64>,
+    pub(crate) false_positive_rate: Option<f64>,
     /// It never grows.
-    pub(super) is_fixed: bool,
-    pub(super) fewest_items: u64,
-    pub(super) most_items: u64,
+    pub(crate) is_fixed: bool,
+    pub(crate) fewest_items: u64,
+    pub(crate) most_items: u64,
     /// Of each shard, if it forgets.
-    pub(super) window: Option<Window>,
+    pub(crate) window: Option<Window>,
 }
 
 impl Description {
     /// Of the replies of all shards; none if one of them lacks what every filter has.
-    pub(super) fn of(shards: &[Value]) -> Option<Self> {
+    pub(crate) fn of(shards: &[Value]) -> Option<Self> {
         let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
         let (mut used, mut rates) = (Some(0.0), Some(0.0));
         for shard in shards {
@@ -58,11 +58,11 @@ impl Description {
     }
 
     /// As `--when-full` names it.
-    pub(super) fn when_full(&self) -> &'static str {
+    pub(crate) fn when_full(&self) -> &'static str {
         if self.is_fixed { "error" } else { "exceed" }
     }
 
-    pub(super) fn bits_per_item(&self) -> f64 {
+    pub(crate) fn bits_per_item(&self) -> f64 {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
     }
 }

@@ -4,11 +4,12 @@
 //! come: in between there is time to post others.
 
 use super::address::Address;
-use super::link::{Node, Trouble};
+use super::link::Trouble;
 use super::nodes::Nodes;
 use super::order::Order;
 use super::overtaken;
-use crate::terminal::message;
+use super::wire::Node;
+use crate::terminal::message::Notes;
 use crate::terminal::signals::Stop;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
@@ -39,7 +40,7 @@ pub(super) struct Exchange {
     gave_up: Option<String>,
     /// Ends the patience with a server that is away.
     stop: Option<Arc<Stop>>,
-    pub(super) is_quiet: bool,
+    pub(super) notes: Notes,
     /// How often connections were lost.
     pub(super) losses: u64,
 }
@@ -56,7 +57,7 @@ impl Exchange {
             trouble: None,
             gave_up: None,
             stop: None,
-            is_quiet: false,
+            notes: Notes::Told,
             losses: 0,
         })
     }
@@ -126,9 +127,9 @@ impl Exchange {
 
     fn tell(&self, trouble: &Trouble) {
         let is_away = matches!(trouble, Trouble::Lost(_) | Trouble::NotNow(_));
-        if is_away && !self.is_quiet && !self.address.patience.is_zero() {
+        if is_away && !self.address.patience.is_zero() {
             let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
-            message::say(format_args!("{address}: {trouble}; trying again for {seconds} s"));
+            self.notes.say(format_args!("{address}: {trouble}; trying again for {seconds} s"));
         }
     }
 

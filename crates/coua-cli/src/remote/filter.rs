@@ -7,11 +7,11 @@ use super::order::Order;
 use super::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
 use super::request::Request;
 use super::shards::{Shards, key, slot};
-use crate::cli::run::Quiet;
-use crate::run::session::Session;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Notes};
+use crate::terminal::signals::Stop;
 use redis::{Cmd, Value};
 use std::mem;
+use std::sync::Arc;
 
 /// A filter on a server.
 #[derive(Debug)]
@@ -19,12 +19,12 @@ pub(crate) struct Filter {
     exchange: Exchange,
     shards: Shards,
     /// Keys about which was asked twice.
-    pub(super) in_doubt: u64,
+    in_doubt: u64,
 }
 
 /// A question on its way.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     question: Question,
     batches: Vec<Batch>,
     keys: usize,
@@ -33,8 +33,8 @@ pub(super) struct Asked {
 
 impl Filter {
     /// The filter that is there.
-    pub(super) fn open(address: &Address, quiet: Quiet) -> Result<(Self, Description), Failure> {
-        let mut filter = Self::connect(address, quiet)?;
+    pub(crate) fn open(address: &Address, notes: Notes) -> Result<(Self, Description), Failure> {
+        let mut filter = Self::connect(address, notes)?;
         match filter.describe()? {
             Some(description) => Ok((filter, description)),
             None => {
@@ -44,12 +44,12 @@ impl Filter {
     }
 
     /// The filter that is there, which must agree with what is wanted; or a new one as wanted.
-    pub(super) fn open_or_create(
+    pub(crate) fn open_or_create(
         address: &Address,
         wanted: &Request,
-        quiet: Quiet,
+        notes: Notes,
     ) -> Result<(Self, Description), Failure> {
-        let mut filter = Self::connect(address, quiet)?;
+        let mut filter = Self::connect(address, notes)?;
         if filter.describe()?.is_none() {
             filter.create(wanted)?;
         }
@@ -60,34 +60,39 @@ impl Filter {
         Ok((filter, description))
     }
 
-    pub(super) fn connect(address: &Address, quiet: Quiet) -> Result<Self, Failure> {
+    pub(super) fn connect(address: &Address, notes: Notes) -> Result<Self, Failure> {
         let exchange = Exchange::new(address.clone());
         let mut exchange = exchange.map_err(|trouble| Failure::at(address, trouble))?;
-        exchange.is_quiet = quiet.quiet;
+        exchange.notes = notes;
         let shards = Shards::new(&address.name, address.shards);
         Ok(Self { exchange, shards, in_doubt: 0 })
     }
 
-    /// Stops being patient when the session is to stop.
-    pub(super) fn heed(&mut self, session: &Session) {
-        self.exchange.heed(session.stop());
+    /// Stops being patient when the program is to stop.
+    pub(crate) fn heed(&mut self, stop: Arc<Stop>) {
+        self.exchange.heed(stop);
     }
 
     /// Whether the answers to what is on its way are in doubt.
-    pub(super) fn has_doubts(&self) -> bool {
+    pub(crate) fn has_doubts(&self) -> bool {
         self.exchange.has_doubts()
     }
 
+    /// About how many keys was asked twice.
+    pub(crate) fn in_doubt(&self) -> u64 {
+        self.in_doubt
+    }
+
     /// How often a connection was lost.
-    pub(super) fn losses(&self) -> u64 {
+    pub(crate) fn losses(&self) -> u64 {
         self.exchange.losses
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.exchange.address.to_string()
     }
 
-    pub(super) fn shards(&self) -> usize {
+    pub(crate) fn shards(&self) -> usize {
         self.shards.len()
     }
 
@@ -97,7 +102,7 @@ impl Filter {
     }
 
     /// What the server tells of all shards; none if the filter is not there.
-    pub(super) fn describe(&mut self) -> Result<Option<Description>, Failure> {
+    pub(crate) fn describe(&mut self) -> Result<Option<Description>, Failure> {
         let mut found = self.look_for_all()?;
         self.refuse_other_shards(&found)?;
         found.truncate(self.shards.len());
@@ -173,7 +178,7 @@ impl Filter {
     }
 
     /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the questions.
-    pub(super) fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
+    pub(crate) fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
         let is_too_long = keys.bytes.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { Batch::of(keys, &self.shards) };
         let names = self.shards.keys();
@@ -188,7 +193,7 @@ impl Filter {
     }
 
     /// The answers, as long as there is hope of one. If there is none for some of the keys, tells why.
-    pub(super) fn answers(&mut self, asked: Asked) -> (Vec<Answer>, Result<(), Failure>) {
+    pub(crate) fn answers(&mut self, asked: Asked) -> (Vec<Answer>, Result<(), Failure>) {
         let Asked { question, batches, keys, is_too_long } = asked;
         let mut answers = vec![Answer::default(); keys];
         if is_too_long {
@@ -222,7 +227,7 @@ impl Filter {
         result.map(|()| orders).map_err(|text| self.failure(&text))
     }
 
-    pub(super) fn failure(&self, reason: &str) -> Failure {
+    pub(crate) fn failure(&self, reason: &str) -> Failure {
         let reason = if reason == "not found" { GONE } else { reason };
         Failure::at(&self.exchange.address, reason)
     }

@@ -3,20 +3,12 @@
 use super::Address;
 use super::description::Description;
 use super::filter::Filter;
-use crate::cli::run::Quiet;
-use crate::cli::window::window_text;
-use crate::terminal::figures::Table;
-use crate::terminal::message::Failure;
+use crate::clock::window_text;
+use crate::terminal::figures::{Format, Table};
+use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::{grouped, known, percent, significant, size};
 use coua::window::{Clock, Window};
 use serde::Serialize;
-
-/// How to describe it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Table,
-    Json,
-}
 
 /// What there is to say; the names of the fields are part of the interface.
 #[derive(Debug, Serialize)]
@@ -53,12 +45,12 @@ impl WindowInfo {
 }
 
 /// The description, to be printed.
-pub(crate) fn describe(address: &Address, form: Form) -> Result<String, Failure> {
-    let (filter, found) = Filter::open(address, Quiet { quiet: false })?;
+pub(crate) fn describe(address: &Address, form: Format) -> Result<String, Failure> {
+    let (filter, found) = Filter::open(address, Notes::Told)?;
     let info = Info::of(filter.name(), &found);
     Ok(match form {
-        Form::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
-        Form::Table => info.table(found.window),
+        Format::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
+        Format::Text => info.table(found.window),
     })
 }
 

@@ -1,7 +1,7 @@
 //! A connection to one server, and what can go wrong on it.
 
 use super::address::Address;
-use super::wire::Wire;
+use super::wire::{Node, Wire};
 use crate::terminal::signals::Stop;
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
@@ -22,21 +22,6 @@ pub(super) const MOST_BYTES: u64 = 64 << 10;
 pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 /// Characters of a server's words in a message.
 const MOST_WORDS: usize = 300;
-
-/// One server, of a cluster perhaps.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl Node {
-    /// Nodes whose host is not known are told by their port: they are where the one is that told it.
-    pub(super) fn told_by(self, teller: &Self) -> Self {
-        let is_known = !matches!(self.host.as_str(), "" | "?");
-        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
-    }
-}
 
 /// Why a command was not answered.
 #[derive(Debug)]

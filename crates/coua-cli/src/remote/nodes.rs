@@ -1,7 +1,8 @@
 //! Which server has which key: one has all, or each of a cluster's primaries has some slots.
 
 use super::address::Address;
-use super::link::{Link, MOST_BYTES_OF_SLOTS, Node, Trouble};
+use super::link::{Link, MOST_BYTES_OF_SLOTS, Trouble};
+use super::wire::Node;
 use crate::terminal::signals::Stop;
 use redis::Value;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! A command on its way to a server and back.
 
-use super::link::{Link, MOST_BYTES, Node, Trouble};
+use super::link::{Link, MOST_BYTES, Trouble};
+use super::wire::Node;
 use redis::Value;
 
 /// A command on its way.

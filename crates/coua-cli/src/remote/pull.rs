@@ -3,8 +3,7 @@
 use super::Address;
 use super::filter::{Filter, order};
 use super::image;
-use crate::cli::run::Quiet;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Notes};
 use coua::window::Generations;
 use redis::Value;
 
@@ -23,8 +22,8 @@ const SCRIPT: &str = "local chunks, at = {}, 0 \
 const MARGIN: u64 = 64 << 20;
 
 /// All items of the filter. Each shard is of one moment, and no two need be of the same.
-pub(crate) fn pull(address: &Address, quiet: Quiet) -> Result<Generations, Failure> {
-    let (mut filter, found) = Filter::open(address, quiet)?;
+pub(crate) fn pull(address: &Address, notes: Notes) -> Result<Generations, Failure> {
+    let (mut filter, found) = Filter::open(address, notes)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys() {

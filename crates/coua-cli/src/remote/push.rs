@@ -3,8 +3,7 @@
 use super::Address;
 use super::filter::{Filter, order};
 use super::image;
-use crate::cli::run::Quiet;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Notes};
 use coua::window::Generations;
 use std::fmt;
 
@@ -15,12 +14,12 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
                          items; leave ?shards=N out";
 
 /// Creates the key. Other clients get errors about it until all of it is there.
-pub(crate) fn push(pushed: &Generations, address: &Address, quiet: Quiet) -> Result<(), Failure> {
+pub(crate) fn push(pushed: &Generations, address: &Address, notes: Notes) -> Result<(), Failure> {
     if address.shards.is_some() {
         return Err(Failure::at(address, NO_SHARDS));
     }
     let bytes = image::encode(pushed).map_err(|error| Failure::io(address, &error))?;
-    let mut filter = Filter::connect(address, quiet)?;
+    let mut filter = Filter::connect(address, notes)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }

@@ -10,11 +10,11 @@ const MOST_KEYS: usize = 512;
 /// Bytes of keys in a command, unless one key has more.
 const MOST_BYTES: usize = 1 << 20;
 /// Longer items are refused by the servers, unless they are told otherwise.
-pub(super) const LONGEST_KEY: usize = 512 << 20;
+pub(crate) const LONGEST_KEY: usize = 512 << 20;
 
 /// What is to be done with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Question {
+pub(crate) enum Question {
     /// Insert what is not there: 1, or 0 if it is.
     InsertNew,
     /// Insert one more copy: 1.
@@ -28,7 +28,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// The words before and behind the filter's key. A filter is never created on the way: it would be
+    /// The words before and after the filter's key. A filter is never created on the way: it would be
     /// one of the server's choice.
     fn words(self) -> (&'static str, &'static [&'static str]) {
         match self {
@@ -42,20 +42,20 @@ impl Question {
 }
 
 /// What a server answers about a key that it has no room for.
-pub(super) const FULL: i64 = -1;
+pub(crate) const FULL: i64 = -1;
 /// What it answers about one that it has.
-pub(super) const ALREADY_THERE: i64 = 0;
+pub(crate) const ALREADY_THERE: i64 = 0;
 
 impl Question {
     /// Where the keys begin among the words of the command, if of equal keys the first one gets a 1, and the
     /// others may get none.
-    pub(super) fn first_key(self) -> Option<usize> {
+    pub(crate) fn first_key(self) -> Option<usize> {
         let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
         goes_to_the_first.then(|| 2 + self.words().1.len())
     }
 
     /// Whether a server may answer so.
-    pub(super) fn allows(self, number: i64) -> bool {
+    pub(crate) fn allows(self, number: i64) -> bool {
         match self {
             Self::InsertNew => (FULL..=1).contains(&number),
             Self::Insert => matches!(number, FULL | 1),
@@ -67,31 +67,31 @@ impl Question {
 
 /// What is known about one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The server's number; none if it gave none.
-    pub(super) number: Option<i64>,
+    pub(crate) number: Option<i64>,
     /// The question was put twice, because the first answer was lost: it may have been done twice.
-    pub(super) in_doubt: bool,
+    pub(crate) in_doubt: bool,
 }
 
 /// Keys with their hashes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys<'a> {
-    pub(super) bytes: &'a Parts,
-    pub(super) hashes: &'a [KeyHash],
+pub(crate) struct Keys<'a> {
+    pub(crate) bytes: &'a Parts,
+    pub(crate) hashes: &'a [KeyHash],
 }
 
 /// Keys of one shard that go in one command.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) shard: usize,
-    pub(super) places: Vec<usize>,
+pub(crate) struct Batch {
+    pub(crate) shard: usize,
+    pub(crate) places: Vec<usize>,
     bytes: usize,
 }
 
 impl Batch {
     /// Keys by shard, in their order.
-    pub(super) fn of(keys: Keys<'_>, shards: &Shards) -> Vec<Self> {
+    pub(crate) fn of(keys: Keys<'_>, shards: &Shards) -> Vec<Self> {
         let mut done = Vec::new();
         let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
         for (place, (hash, key)) in keys.hashes.iter().zip(keys.bytes.iter()).enumerate() {
@@ -108,7 +108,7 @@ impl Batch {
         done
     }
 
-    pub(super) fn command(&self, question: Question, keys: Keys<'_>, name: &str) -> Cmd {
+    pub(crate) fn command(&self, question: Question, keys: Keys<'_>, name: &str) -> Cmd {
         let (word, words) = question.words();
         let framing = name.len() + 64;
         let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
@@ -122,19 +122,19 @@ impl Batch {
 
 /// Keys that were handed to the server and may have to be taken back.
 #[derive(Debug, Default)]
-pub(super) struct ChangeLog {
+pub(crate) struct ChangeLog {
     bytes: Parts,
     hashes: Vec<KeyHash>,
 }
 
 impl ChangeLog {
-    pub(super) fn note(&mut self, key: &[u8], hash: KeyHash) {
+    pub(crate) fn note(&mut self, key: &[u8], hash: KeyHash) {
         self.bytes.push(key);
         self.hashes.push(hash);
     }
 
     /// Notes those of the keys from the `first` on whose answer says so.
-    pub(super) fn note_some(
+    pub(crate) fn note_some(
         &mut self,
         keys: Keys<'_>,
         answers: &[Answer],
@@ -148,26 +148,26 @@ impl ChangeLog {
     }
 
     /// Notes what another has noted.
-    pub(super) fn append(&mut self, other: &Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         for (key, hash) in other.bytes.iter().zip(&other.hashes) {
             self.note(key, *hash);
         }
     }
 
-    pub(super) fn keys(&self) -> Keys<'_> {
+    pub(crate) fn keys(&self) -> Keys<'_> {
         Keys { bytes: &self.bytes, hashes: &self.hashes }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.hashes.clear();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
 
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.bytes.size()
     }
 }

@@ -2,10 +2,7 @@
 
 use super::address::Address;
 use super::description::Description;
-use crate::cli::checkpoint::WorkArgs;
-use crate::cli::filter::{FilterArgs, WhenFullName};
-use crate::cli::secret::SecretArgs;
-use crate::cli::window::{NowArgs, window_text};
+use crate::clock::window_text;
 use crate::terminal::message::Failure;
 use crate::terminal::text::significant;
 use coua::window::{Clock, Window};
@@ -21,17 +18,18 @@ const MOST_BITS: f64 = 64.0;
 /// The filter that is wanted, if there is none yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Request {
-    capacity: Option<u64>,
+    pub(crate) capacity: Option<u64>,
     /// How exact: none remembers all 64 bits.
-    precision: Option<Precision>,
+    pub(crate) precision: Option<Precision>,
     /// Whether it never grows; none if nothing is said.
-    is_fixed: Option<bool>,
+    pub(crate) is_fixed: Option<bool>,
     /// What it forgets.
-    window: Option<Window>,
+    pub(crate) window: Option<Window>,
 }
 
+/// How exact a filter on a server is.
 #[derive(Clone, Copy, Debug)]
-enum Precision {
+pub(crate) enum Precision {
     /// This rate when so many items are stored.
     Rate {
         rate: f64,
@@ -40,75 +38,7 @@ enum Precision {
     HashBits(u32),
 }
 
-/// Complains about the options that only filter files have.
-pub(crate) fn refuse_options_of_files(
-    secret: &SecretArgs,
-    now: NowArgs,
-    work: Option<&WorkArgs>,
-) -> Result<(), Failure> {
-    let checkpoints = work.map(|work| (&work.checkpoints, &work.manners));
-    refuse(&[
-        ("--key-file", secret.key_file.is_some()),
-        ("--now", now.now.is_some()),
-        ("--resume", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.resume)),
-        (
-            "--checkpoint-every",
-            checkpoints.is_some_and(|(checkpoints, _)| checkpoints.checkpoint_every.is_some()),
-        ),
-        ("--anew", checkpoints.is_some_and(|(checkpoints, _)| checkpoints.anew)),
-        ("--no-wait", checkpoints.is_some_and(|(_, manners)| manners.no_wait)),
-    ])
-}
-
-fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
-    match options.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => {
-            let reason = "is for filter files, and has no meaning for a filter on a server";
-            Err(Failure::at(option, reason))
-        }
-        None => Ok(()),
-    }
-}
-
 impl Request {
-    /// Of the options for filter files, those that a server has as well.
-    pub(crate) fn of(args: &FilterArgs) -> Result<Self, Failure> {
-        refuse(&[
-            ("--time-field", args.window.time_field.is_some()),
-            ("--slots-per-bucket", args.slots_per_bucket.is_some()),
-            ("--layout", args.layout.is_some()),
-            ("--seed", args.seed.is_some()),
-        ])?;
-        let window = args.window.window()?;
-        let is_fixed = args.when_full.map(|when_full| matches!(when_full, WhenFullName::Error));
-        let items = args.max_items.or(args.capacity);
-        let precision = match (args.rate, args.hash_bits, items) {
-            (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
-            (Some(_), _, None) => {
-                let reason = "needs the number of items up to which it must hold: give --max-items \
-                              (or --capacity) as well";
-                return Err(Failure::at("--rate", reason));
-            }
-            (None, Some(bits), _) => Some(Precision::HashBits(bits)),
-            (None, None, _) => None,
-        };
-        if matches!(args.when_full, Some(WhenFullName::Grow)) && items.is_some() {
-            let reason = "cannot be had on a server, where no filter stops at --max-items: say exceed \
-                          (which is what it does if nothing is said) or error";
-            return Err(Failure::at("--when-full=grow", reason));
-        }
-        if window.is_some() && is_fixed == Some(true) {
-            let reason =
-                "cannot be had with a window on a server: what forgets grows with what comes";
-            return Err(Failure::at("--when-full=error", reason));
-        }
-        if args.max_items.is_some() && args.rate.is_none() {
-            let reason = "has a meaning for a filter on a server only with --rate";
-            return Err(Failure::at("--max-items", reason));
-        }
-        Ok(Self { capacity: args.capacity, precision, is_fixed, window })
-    }
-
     /// The words behind the key of CF.RESERVE, for each of so many shards.
     pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
         let is_fixed = self.is_fixed == Some(true);

@@ -7,7 +7,6 @@
 //! have come (4096 of them) the parser limits itself.
 
 use super::address::Address;
-use super::link::Node;
 use crate::terminal::signals::Stop;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -28,6 +27,21 @@ const TURN: Duration = Duration::from_millis(500);
 
 /// Bytes that a server takes or gives in a second, at least, over however slow a line.
 const SLOWEST: u64 = 32 << 10;
+
+/// One server, of a cluster perhaps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Node {
+    /// Nodes whose host is not known are told by their port: they are where the one is that told it.
+    pub(super) fn told_by(self, teller: &Self) -> Self {
+        let is_known = !matches!(self.host.as_str(), "" | "?");
+        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
+    }
+}
 
 /// A connection.
 pub(super) struct Wire {

@@ -17,13 +17,10 @@ pub(crate) use job::{Command, Job, JobSpec};
 pub(crate) use plan::Mode;
 pub(crate) use recorder::Recorder;
 
-use crate::cli::checkpoint::CheckpointArgs;
-use crate::cli::run::Quiet;
-use crate::input;
 use crate::output::{Destinations, Opening, Outputs};
-use crate::pipeline::Deliver;
+use crate::platform::Identity;
 use crate::target::file::{Kept, Stage};
-use crate::terminal::message::{self, Failure};
+use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::grouped;
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
@@ -32,6 +29,7 @@ use remembered::{Files, Remembered};
 use schedule::Schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::time::Duration;
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,33 +52,42 @@ pub(crate) struct Begun<C> {
 /// What a run begins with, unless it is resumed.
 pub(crate) struct Start<'a, C> {
     /// Where its outputs go.
-    pub(crate) to: Destinations<'a>,
+    pub(crate) to: &'a Destinations,
     pub(crate) opening: Opening<'a>,
     /// What the command counts, at its beginning.
     pub(crate) counts: C,
-    pub(crate) quiet: Quiet,
+    pub(crate) notes: Notes,
 }
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
 
-impl CheckpointArgs {
-    /// Begins a run, or resumes the one that was interrupted. `kept` is the filter, if it is in a file. From
-    /// here on the filter knows that the outputs are being written.
+/// How a run is kept from being lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checkpoints {
+    pub(crate) mode: Mode,
+    /// The time between two of them.
+    pub(crate) every: Duration,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { mode: Mode::New, every: Duration::from_secs(5) }
+    }
+}
+
+impl Checkpoints {
+    /// Begins a run, or resumes the one that was interrupted. From here on the filter knows that the outputs are
+    /// being written.
     pub(crate) fn begin<C: Serialize + DeserializeOwned>(
-        &self,
-        kept: Option<&mut Kept>,
+        self,
+        kept: &mut Kept,
         job: Job,
         start: Start<'_, C>,
     ) -> Result<Begun<C>, Failure> {
-        let Some(kept) = kept else {
-            let outputs = Outputs::open(start.to, start.opening)?;
-            let recorder = Recorder::none(job.format);
-            return Ok(Begun { recorder, outputs, counts: start.counts });
-        };
         let filter = kept.name();
         let wanted = Wanted::new(&filter, &job, start.to);
-        let plan = wanted.plan(self.mode(), kept.store.runs())?;
+        let plan = wanted.plan(self.mode, kept.store.runs())?;
         let files = wanted.files;
         match (plan.resumed, files) {
             (Some(number), Some(files)) => self.resume(kept, number, (job, files), &start),
@@ -89,7 +96,7 @@ impl CheckpointArgs {
     }
 
     fn begin_new<C: Serialize>(
-        &self,
+        self,
         kept: &mut Kept,
         plan: Plan,
         (job, files): (Job, Option<Files>),
@@ -100,7 +107,7 @@ impl CheckpointArgs {
             places: files.starts(),
             ..Run::default()
         });
-        let run = run.map(|run| self.check_room(run, start.quiet)).transpose()?.flatten();
+        let run = run.map(|run| self.check_room(run, start.notes)).transpose()?.flatten();
         let mut outputs = Outputs::open(start.to, start.opening)?;
         let runs = kept.store.runs_mut();
         for number in plan.replaced {
@@ -110,10 +117,10 @@ impl CheckpointArgs {
             let recorder = Recorder::none(job.format);
             return Ok(Begun { recorder, outputs, counts: start.counts });
         };
-        let is_wanted = self.mode() != Mode::New || plan.has_ended;
+        let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
-        let entry = self.entry(runs, number, (after_end, start.quiet));
+        let entry = self.entry(runs, number, (after_end, start.notes));
         let mut recorder = Recorder::new(entry, runs, job.format);
         if !start.to.paths().is_empty() {
             recorder.begin(kept, outputs.settle()?, &start.counts)?;
@@ -122,14 +129,14 @@ impl CheckpointArgs {
     }
 
     fn resume<C: DeserializeOwned>(
-        &self,
+        self,
         kept: &mut Kept,
         number: u64,
         (job, files): (Job, Files),
         start: &Start<'_, C>,
     ) -> Result<Begun<C>, Failure> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
-        rename(run, files, start.quiet);
+        rename(run, files, start.notes);
         let counts = State::of(run).and_then(State::counts).ok_or_else(|| {
             let reason =
                 "what the interrupted run has counted cannot be understood: start over with --anew";
@@ -147,25 +154,25 @@ impl CheckpointArgs {
             kept.commit(Stage::Begin)?;
         }
         let runs = kept.store.runs_mut();
-        let entry = self.entry(runs, number, (AfterEnd::Wanted, start.quiet));
+        let entry = self.entry(runs, number, (AfterEnd::Wanted, start.notes));
         Ok(Begun { recorder: Recorder::new(entry, runs, job.format), outputs, counts })
     }
 
-    fn entry(&self, runs: &Runs, number: u64, (after_end, quiet): (AfterEnd, Quiet)) -> Entry {
+    fn entry(self, runs: &Runs, number: u64, (after_end, notes): (AfterEnd, Notes)) -> Entry {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let inputs = places.iter().filter(|place| place.role == Role::Input);
         Entry {
             number,
-            schedule: Schedule::new(self.every()),
-            inputs: inputs.map(|place| input::regular_file(&place.path)).collect(),
+            schedule: Schedule::new(self.every),
+            inputs: inputs.map(|place| Identity::at(&place.path)).collect(),
             after_end,
-            is_quiet: quiet.quiet,
+            notes,
             lost: None,
         }
     }
 
     /// What cannot be kept is not recorded.
-    fn check_room(&self, run: Run, quiet: Quiet) -> Result<Option<Run>, Failure> {
+    fn check_room(self, run: Run, notes: Notes) -> Result<Option<Run>, Failure> {
         let bytes = run.bytes() + REST;
         if bytes <= Run::MOST_BYTES {
             return Ok(Some(run));
@@ -177,26 +184,22 @@ impl CheckpointArgs {
             grouped(bytes),
             grouped(Run::MOST_BYTES)
         );
-        if self.mode() == Mode::Resume {
+        if self.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }
-        if !quiet.quiet {
-            message::say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
-        }
+        notes.say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
         Ok(None)
     }
 }
 
 /// Gives a run the names that its files have now.
-fn rename(run: &mut Run, files: Files, quiet: Quiet) {
+fn rename(run: &mut Run, files: Files, notes: Notes) {
     let paths = files.inputs.into_iter().chain(files.outputs);
     for (place, path) in
         run.places.iter_mut().zip(paths).filter(|(place, path)| place.path != *path)
     {
-        if !quiet.quiet {
-            let (new, old) = (path.display(), place.path.display());
-            message::say(format_args!("{new}: is what the run knows as {old}, which it continues"));
-        }
+        let (new, old) = (path.display(), place.path.display());
+        notes.say(format_args!("{new}: is what the run knows as {old}, which it continues"));
         place.path = path;
     }
 }

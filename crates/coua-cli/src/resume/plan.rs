@@ -41,7 +41,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn new(filter: &'a str, job: &'a Job, to: Destinations<'_>) -> Self {
+    pub(super) fn new(filter: &'a str, job: &'a Job, to: &Destinations) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
         let inputs = job.inputs.clone().filter(|_| to.are_files());

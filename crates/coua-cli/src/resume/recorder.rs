@@ -4,13 +4,13 @@ use super::Ending;
 use super::positions::Positions;
 use super::remembered::{Remembered, is_missing};
 use super::schedule::Schedule;
-use crate::input::{self, Identity};
 use crate::output::Settled;
+use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::Block;
+use crate::target::Target;
 use crate::target::file::{Kept, Stage};
-use crate::target::memory::Memory;
-use crate::terminal::message::{self, Failure};
+use crate::terminal::message::{Failure, Notes};
 use coua_store::{Place, Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// Which files the inputs are, as long as this process is at work.
     pub(super) inputs: Vec<Option<Identity>>,
     pub(super) after_end: AfterEnd,
-    pub(super) is_quiet: bool,
+    pub(super) notes: Notes,
     /// An input whose name has been lost.
     pub(super) lost: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ impl State {
 
 impl Recorder {
     /// Of a run that is not recorded.
-    pub(super) fn none(format: Format) -> Self {
+    pub(crate) fn none(format: Format) -> Self {
         Self { entry: None, positions: Positions::default(), format }
     }
 
@@ -151,26 +151,26 @@ impl Recorder {
     pub(crate) fn end(
         mut self,
         ending: Ending,
-        memory: Memory,
+        target: Target,
         settled: Settled,
         counts: &impl Serialize,
-    ) -> Result<Memory, Failure> {
-        let Memory::Kept(mut kept) = memory else { return Ok(memory) };
+    ) -> Result<Target, Failure> {
+        let Target::File(mut kept) = target else { return Ok(target) };
         if ending == Ending::Whole {
             self.positions.end()?;
         }
         self.note(kept.store.runs_mut(), settled, counts);
-        let Some(entry) = self.entry else { return kept.finish() };
+        let Some(entry) = self.entry else { return finish(*kept) };
         let name = kept.name();
         match ending {
             Ending::Whole => {
                 entry.end(&name, kept.store.runs_mut());
-                kept.finish()
+                finish(*kept)
             }
             Ending::Early => {
                 entry.leave(kept.store.runs_mut());
                 kept.commit(Stage::Checkpoint)?;
-                Ok(Memory::Kept(kept))
+                Ok(Target::File(kept))
             }
         }
     }
@@ -191,6 +191,11 @@ impl Recorder {
     }
 }
 
+/// Keeps all changes of a filter, and gives it back.
+fn finish(kept: Kept) -> Result<Target, Failure> {
+    Ok(Target::Done(Box::new(kept.finish()?)))
+}
+
 impl Entry {
     /// Moves the places of the inputs. Complains about an input that has lost its name to another file or to
     /// none, as logs do that are rotated: nobody can resume the run.
@@ -199,7 +204,7 @@ impl Entry {
         for (place, (position, identity)) in places.iter_mut().zip(inputs) {
             let Some(offset) = position.note_in(place) else { continue };
             match place.move_to(offset) {
-                Ok(()) if input::regular_file(&place.path) == *identity => {}
+                Ok(()) if Identity::at(&place.path) == *identity => {}
                 // It may be that file still, which whoever resumes the run will see.
                 Err(error) if !is_missing(&error) => {}
                 _ => return Err(place.path.clone()),
@@ -216,12 +221,10 @@ impl Entry {
             // No file agrees with it.
             place.head = !place.head;
         }
-        if !self.is_quiet {
-            message::say(format_args!(
-                "{}: was removed or replaced while it was read, so this run cannot be resumed",
-                lost.display()
-            ));
-        }
+        self.notes.say(format_args!(
+            "{}: was removed or replaced while it was read, so this run cannot be resumed",
+            lost.display()
+        ));
     }
 
     /// The run has ended. Of more than are kept, the oldest are forgotten.
@@ -247,8 +250,8 @@ impl Entry {
     /// Says that a run is forgotten that must not be done twice.
     fn tell_forgotten(&self, filter: &str, run: &Remembered<'_>) {
         let is_wanted = State::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
-        if is_wanted && run.job.counts() && !self.is_quiet {
-            message::say(format_args!(
+        if is_wanted && run.job.counts() {
+            self.notes.say(format_args!(
                 "{filter}: {MOST_ENDED} runs that have ended are remembered; the oldest is forgotten, and its \
                  records would count twice if it were done again: {}",
                 run.name()

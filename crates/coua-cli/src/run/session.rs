@@ -1,34 +1,32 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
-use crate::cli::input::{OnMissing, Reading};
-use crate::cli::run::{Quiet, RunArgs, StatsFormat};
 use crate::input::Survey;
 use crate::input::reader::BlockReader;
 use crate::key::Missing;
-use crate::key::hashing::{Hashing, Wanted};
-use crate::pipeline::Pipeline;
-use crate::record::block::{Block, Header, Keyless, Why};
+use crate::key::answers::Found;
+use crate::key::hashing::{Hashing, OnMissing, Wanted};
+use crate::key::keyed::{Keyless, Why};
+use crate::pipeline::{Batch, Pipeline};
+use crate::record::block::Header;
 use crate::resume::Ending;
+use crate::run::Manner;
+use crate::run::reading::Reading;
+use crate::target::Target;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Answers, Figures, FilterFigures};
-use crate::terminal::message::{self, Failure};
+use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::{Counted, Counters, Progress};
 use crate::terminal::signals::{self, Stop};
 use crate::terminal::text::grouped;
-use coua::window::Generations;
-use coua::{Insertion, KeyHasher};
-use std::io;
 use std::sync::Arc;
 
 /// A command at work.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(super) struct Session {
     stop: Arc<Stop>,
     counters: Arc<Counters>,
     progress: Progress,
-    threads: usize,
-    quiet: Quiet,
-    stats: Option<StatsFormat>,
+    manner: Manner,
     /// If it was said.
     on_missing: Option<OnMissing>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
@@ -43,24 +41,20 @@ pub(crate) struct Session {
 impl Session {
     /// From here on signals are answered. `on_missing` is the policy of the command line; `counted` is what
     /// the command [shows](Self::show).
-    pub(crate) fn begin(
+    pub(super) fn begin(
         counted: Counted,
-        run: &RunArgs,
-        quiet: Quiet,
+        manner: Manner,
         on_missing: Option<OnMissing>,
         inputs: &Survey,
     ) -> Result<Self, Failure> {
-        let stop = Stop::new().map_err(|error: io::Error| Failure::io("signals", &error))?;
-        let stop = Arc::new(stop);
+        let stop = Arc::new(Stop::new()?);
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Progress::new(counters.clone(), quiet),
+            progress: Progress::new(counters.clone(), manner.shown),
             counters,
-            threads: run.threads(),
-            quiet,
-            stats: run.stats,
+            manner,
             on_missing,
             records: 0,
             bytes: 0,
@@ -70,46 +64,43 @@ impl Session {
         })
     }
 
-    /// The way of the records; `hasher` is the filter's.
-    pub(crate) fn pipeline(&self, reading: Reading, hasher: KeyHasher) -> Pipeline {
+    /// The way of the records to the filter.
+    pub(super) fn pipeline(&self, reading: &Reading, target: &Target) -> Pipeline {
         let headers = reading.headers();
         let reader = BlockReader::new(
-            reading.inputs,
+            reading.inputs.clone(),
             reading.format.clone(),
             headers,
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
         let hashing = Hashing {
-            format: reading.format,
-            keys: reading.keys,
-            hasher,
+            format: reading.format.clone(),
+            keys: reading.keys.clone(),
+            hasher: target.hasher(),
             on_missing: reading.on_missing,
             shard: reading.shard,
-            wanted: Wanted::default(),
+            wanted: if target.wants_keys() { Wanted::Key } else { Wanted::Hash },
         };
-        Pipeline { reader, hashing, threads: self.threads, stop: self.stop.clone() }
+        let (threads, stop) = (self.manner.threads, self.stop.clone());
+        Pipeline { reader, hashing, early: target.early(), threads, stop }
     }
 
     /// Tells when the user wants it to end.
-    pub(crate) fn stop(&self) -> Arc<Stop> {
+    pub(super) fn stop(&self) -> Arc<Stop> {
         self.stop.clone()
     }
 
-    /// Whether `--stats` was given.
-    pub(crate) fn wants_figures(&self) -> bool {
-        self.stats.is_some()
-    }
-
     /// Counts a block.
-    pub(crate) fn note(&mut self, block: &Block) {
+    pub(super) fn note(&mut self, batch: &Batch) {
+        let Batch { block, keyed, .. } = batch;
         self.records += block.len() as u64;
         self.bytes += block.size() as u64;
         let may_have = |keyless: &Keyless| {
             matches!(keyless.why, Why::OtherShard | Why::Missing(Missing::OpenQuote))
         };
-        self.some_key |= !block.hashes.is_empty() || block.keyless.iter().any(may_have);
-        for keyless in &block.keyless {
+        self.some_key |= !keyed.hashes.is_empty() || keyed.keyless.iter().any(may_have);
+        for keyless in &keyed.keyless {
             let Why::Missing(missing) = &keyless.why else {
                 // No record of this run.
                 self.records -= 1;
@@ -122,8 +113,9 @@ impl Session {
     }
 
     /// Takes back what was noted about the records from `place` on: they were not answered for.
-    pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        let from_there = || block.keyless.iter().filter(|keyless| keyless.record >= place);
+    pub(super) fn take_back(&mut self, batch: &Batch, place: usize) {
+        let Batch { block, keyed, .. } = batch;
+        let from_there = || keyed.keyless.iter().filter(|keyless| keyless.record >= place);
         let without_key = from_there().filter(|keyless| keyless.why.is_record()).count();
         let no_records = from_there().count() - without_key;
         self.records -= (block.len() - place - no_records) as u64;
@@ -134,35 +126,30 @@ impl Session {
         self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 
-    /// Records so far.
-    pub(crate) fn records(&self) -> u64 {
-        self.records
-    }
-
     /// Whether a record without an answer is printed, where records with this answer are: the first header
     /// everywhere, a record without a key as one that was never seen.
-    pub(crate) fn passes(&self, why: &Why, wanted: Insertion) -> bool {
+    pub(super) fn passes(&self, why: &Why, wanted: Found) -> bool {
         match why {
             Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Insertion::Inserted && self.keeps_keyless(),
+            Why::Missing(_) => wanted == Found::No && self.keeps_keyless(),
             Why::OtherShard => false,
         }
     }
 
     /// Whether a record without a key passes.
-    pub(crate) fn keeps_keyless(&self) -> bool {
+    pub(super) fn keeps_keyless(&self) -> bool {
         matches!(self.on_missing, None | Some(OnMissing::Keep))
     }
 
     /// Shows how far the work is.
-    pub(crate) fn show(&mut self, count: u64, load: impl Into<Option<f64>>) {
-        self.counters.update(self.records, count, load.into());
+    pub(super) fn show(&mut self, count: u64, load: Option<f64>) {
+        self.counters.update(self.records, count, load);
         self.progress.tick();
     }
 
     /// Takes the progress away and tells about records without a key. Complains if that was all that were
     /// `read`, and nobody has said what to do with such.
-    pub(crate) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
         self.progress.clear();
         if let (Ok(()), Some(first), None) = (&read, &self.first_without_key, self.on_missing)
             && !self.some_key
@@ -175,51 +162,65 @@ impl Session {
             );
             return Err(Failure::at(first, reason));
         }
-        if let Some(first) = &self.first_without_key
-            && !self.quiet.quiet
-        {
+        if let Some(first) = &self.first_without_key {
             let number = grouped(self.without_key);
             let fate = if self.keeps_keyless() { "let pass" } else { "left out" };
-            message::say(format_args!("{number} records without a key were {fate}: first {first}"));
+            self.notes()
+                .say(format_args!("{number} records without a key were {fate}: first {first}"));
         }
         read
     }
 
+    pub(super) fn notes(&self) -> Notes {
+        self.manner.notes
+    }
+
     /// Tells about records that came too late to be remembered.
-    pub(crate) fn tell_outdated(&self, filter: &Generations) {
-        if filter.outdated() > 0 && !self.quiet.quiet {
-            let number = grouped(filter.outdated());
-            message::say(format_args!(
+    pub(super) fn tell_outdated(&self, outdated: u64) {
+        if outdated > 0 {
+            let number = grouped(outdated);
+            self.notes().say(format_args!(
                 "{number} records were older than the window, and are not remembered"
             ));
         }
     }
 
-    /// Prints the figures that `--stats` asks for.
-    pub(crate) fn print_figures(
+    /// Prints the figures, if they are wanted; only then `describe` is asked for them.
+    pub(super) fn print_figures(
         &self,
-        answers: Answers,
-        filter: impl Into<FilterFigures>,
+        describe: impl FnOnce() -> Result<(Answers, FilterFigures), Failure>,
     ) -> Result<(), Failure> {
-        let Some(format) = self.stats else { return Ok(()) };
+        let Some(format) = self.manner.figures else { return Ok(()) };
+        let (answers, filter) = describe()?;
         let figures = Figures {
             records: self.records,
             bytes: self.bytes,
             answers,
             without_key: self.without_key,
-            filter: filter.into(),
+            filter,
             seconds: self.counters.seconds(),
         };
         figures.print(format)
     }
 
+    /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
+    pub(super) fn fail(&self, failure: Failure) -> Result<Exit, Failure> {
+        match self.exit(Exit::Error) {
+            by_signal @ Exit::Signal(_) => {
+                failure.report();
+                Ok(by_signal)
+            }
+            _ => Err(failure),
+        }
+    }
+
     /// How the reading has ended: early, if a signal came.
-    pub(crate) fn ending(&self) -> Ending {
+    pub(super) fn ending(&self) -> Ending {
         if self.stop.signal().is_some() { Ending::Early } else { Ending::Whole }
     }
 
     /// The exit code: `otherwise`, unless a signal ended the reading.
-    pub(crate) fn exit(&self, otherwise: Exit) -> Exit {
+    pub(super) fn exit(&self, otherwise: Exit) -> Exit {
         self.stop.signal().map_or(otherwise, Exit::Signal)
     }
 }

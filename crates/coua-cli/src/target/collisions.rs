@@ -3,6 +3,8 @@
 //! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
 //! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
+use coua::Insertion;
+
 /// Fill levels closer to each other than this, in shares of what is free: the middle one stands for all.
 const CLOSE: f64 = 1e-3;
 
@@ -11,6 +13,14 @@ const CLOSE: f64 = 1e-3;
 pub(crate) struct Answered {
     pub(crate) new: u64,
     pub(crate) repeats: u64,
+}
+
+impl Answered {
+    /// How many of these are new, and how many repeats.
+    pub(crate) fn of(outcomes: &[Insertion]) -> Self {
+        let new = outcomes.iter().filter(|outcome| **outcome == Insertion::Inserted).count();
+        Self { new: new as u64, repeats: (outcomes.len() - new) as u64 }
+    }
 }
 
 /// How many records of a stream of so many different ones are taken for repeats.

@@ -2,19 +2,16 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::cli::filter::FilterArgs;
-use crate::cli::run::Manners;
-use crate::cli::secret::SecretArgs;
-use crate::cli::window::NowArgs;
-use crate::clock::{Now, moment_text};
-use crate::input::{self, Survey};
+use crate::clock::{Now, Present, moment_text};
+use crate::input::Survey;
+use crate::platform::{self, Identity};
 use crate::remote::Address;
-use crate::target::memory::Memory;
-use crate::terminal::message::{self, Failure};
+use crate::target::secret::Secret;
+use crate::target::spec::FilterSpec;
+use crate::terminal::message::{self, Failure, Notes, words};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
-use rustix::io::Errno;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,18 +20,23 @@ use std::path::{Path, PathBuf};
 const USUAL_RECORD: u64 = 32;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
-pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View, Failure> {
     view(path, Options::new().access(Access::Load), secret)
 }
 
 /// Opens a filter that will be described: of a large one, little more than the header is read.
-pub(crate) fn glance(path: &Path, secret: &SecretArgs) -> Result<View, Failure> {
+pub(crate) fn glance(path: &Path, secret: &Secret) -> Result<View, Failure> {
     view(path, Options::new().expecting(0), secret)
 }
 
 /// Opens a filter that will be asked about the records of `inputs`.
-pub(crate) fn open(path: &Path, secret: &SecretArgs, inputs: &Survey) -> Result<View, Failure> {
+pub(crate) fn open(path: &Path, secret: &Secret, inputs: &Survey) -> Result<View, Failure> {
     view(path, expecting(Options::new(), inputs), secret)
+}
+
+/// Complains if the filter's file was overwritten in place while it was asked.
+pub(crate) fn check_origin(view: &View) -> Result<(), Failure> {
+    view.check_origin().map_err(|error| failure(&error))
 }
 
 /// Tells a filter that is not kept what time it is: what its window has left goes.
@@ -60,8 +62,9 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
     Err(Failure::at(name, reason))
 }
 
-fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Failure> {
+fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
     check_there(path)?;
+    platform::explain_shortened(path);
     let view = with_key(options, secret)?.read(path).map_err(|error| match error {
         StoreError::Load { source, .. } => unreadable(path, &source),
         error => failure(&error),
@@ -71,17 +74,17 @@ fn view(path: &Path, options: Options, secret: &SecretArgs) -> Result<View, Fail
 }
 
 /// Complains about a key for a filter that has none: it would protect nothing.
-fn check_key(secret: &SecretArgs, filter: &Generations, name: &str) -> Result<(), Failure> {
+fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<(), Failure> {
     let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
-    if secret.key_file.is_none() || is_keyed {
+    if secret.file().is_none() || is_keyed {
         return Ok(());
     }
-    let reason = "the filter has no secret key, and gets none by --key-file: leave it out, or name another \
+    let reason = "the filter has no secret key, and gets none by --secret: leave it out, or name another \
                   file";
     Err(Failure::at(name, reason))
 }
 
-fn with_key(options: Options, secret: &SecretArgs) -> Result<Options, Failure> {
+fn with_key(options: Options, secret: &Secret) -> Result<Options, Failure> {
     Ok(match secret.key()? {
         Some(key) => options.key(key),
         None => options,
@@ -93,6 +96,27 @@ fn expecting(options: Options, inputs: &Survey) -> Options {
         Some(bytes) => options.expecting(bytes / USUAL_RECORD),
         None => options,
     }
+}
+
+/// Complains unless there is a file that may hold a filter.
+pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+    Address::refuse(path)?;
+    if is_there(path)? { Ok(()) } else { Err(no_such_file(path)) }
+}
+
+fn no_such_file(path: &Path) -> Failure {
+    match fs::metadata(path) {
+        Err(error) => Failure::io(path.display(), &error),
+        // It has come in between.
+        Ok(_) => Failure::at(path.display(), "was not there a moment ago: try again"),
+    }
+}
+
+/// How long another process that writes the filter is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manners {
+    pub(crate) notes: Notes,
+    pub(crate) wait: Wait,
 }
 
 /// A filter file that this process alone may write.
@@ -109,25 +133,23 @@ impl FilterFile {
     /// Waits for other writers to finish, or fails at once, as `manners` say. There need be no filter yet.
     ///
     /// To be called before signals are answered, so that they end the wait.
-    pub(crate) fn lock(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+    pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self, Failure> {
         Address::refuse(path)?;
         is_there(path)?;
         Self::lock_by(Lock::take, path, manners)
     }
 
     /// [`lock`](Self::lock) for a filter that must be there.
-    pub(crate) fn lock_existing(path: &Path, manners: &Manners) -> Result<Self, Failure> {
+    pub(crate) fn lock_existing(path: &Path, manners: Manners) -> Result<Self, Failure> {
         check_there(path)?;
         Self::lock_by(Lock::take_existing, path, manners)
     }
 
-    fn lock_by(take: Take, path: &Path, manners: &Manners) -> Result<Self, Failure> {
+    fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self, Failure> {
         let lock = match take(path, Wait::No) {
-            Err(StoreError::Busy { path: name }) if !manners.no_wait => {
-                if !manners.quiet.quiet {
-                    let name = name.display();
-                    message::say(format_args!("{name}: waiting for another process"));
-                }
+            Err(StoreError::Busy { path: name }) if manners.wait == Wait::UntilFree => {
+                let name = name.display();
+                manners.notes.say(format_args!("{name}: waiting for another process"));
                 take(path, Wait::UntilFree)
             }
             taken => taken,
@@ -140,9 +162,9 @@ impl FilterFile {
     /// new filter as it says.
     pub(crate) fn open_or_build(
         self,
-        wanted: &FilterArgs,
+        wanted: &FilterSpec,
         inputs: &Survey,
-        now: NowArgs,
+        now: Present,
     ) -> Result<Kept, Failure> {
         let name = self.name();
         if !self.lock.is_new() {
@@ -159,20 +181,21 @@ impl FilterFile {
     /// The filter in the file, to be changed by the records of `inputs`.
     pub(crate) fn open(
         self,
-        secret: &SecretArgs,
+        secret: &Secret,
         inputs: &Survey,
-        now: NowArgs,
+        now: Present,
     ) -> Result<Kept, Failure> {
         self.open_as(expecting(Options::new(), inputs), secret, now)
     }
 
     /// The filter in the file, read and checked, to be changed all over.
-    pub(crate) fn open_whole(self, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
+    pub(crate) fn open_whole(self, secret: &Secret, now: Present) -> Result<Kept, Failure> {
         self.open_as(Options::new().access(Access::Load), secret, now)
     }
 
-    fn open_as(self, options: Options, secret: &SecretArgs, now: NowArgs) -> Result<Kept, Failure> {
+    fn open_as(self, options: Options, secret: &Secret, now: Present) -> Result<Kept, Failure> {
         let name = self.name();
+        platform::explain_shortened(&self.path);
         let options = with_key(options, secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>);
         let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
@@ -204,8 +227,8 @@ impl FilterFile {
 
     /// Whether this is where the file is.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        let there = input::regular_file(path);
-        there.is_some() && there == input::regular_file(&self.path)
+        let there = Identity::at(path);
+        there.is_some() && there == Identity::at(&self.path)
     }
 
     pub(crate) fn name(&self) -> String {
@@ -269,10 +292,9 @@ impl Kept {
     }
 
     /// Keeps all changes: this is the end. Gives the filter back.
-    pub(crate) fn finish(self) -> Result<Memory, Failure> {
+    pub(crate) fn finish(self) -> Result<Generations, Failure> {
         let (name, saved) = (self.name(), self.saved);
-        let finished = self.store.finish().map_err(|error| not_saved(&name, saved, &error));
-        Ok(Memory::Temporary(Box::new(finished?)))
+        self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
     /// Keeps all changes so far, and those of the runs.
@@ -301,12 +323,6 @@ impl Kept {
     }
 }
 
-/// Complains unless there is a file that may hold a filter.
-pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
-    Address::refuse(path)?;
-    if is_there(path)? { Ok(()) } else { Err(Failure::io(path.display(), &Errno::NOENT.into())) }
-}
-
 /// Whether there is a file; anything else of that name cannot hold a filter.
 fn is_there(path: &Path) -> Result<bool, Failure> {
     let name = path.display();
@@ -328,7 +344,7 @@ pub(crate) fn unreadable(path: &Path, error: &LoadError) -> Failure {
     let name = path.display();
     match error {
         LoadError::Io(error) => Failure::io(name, error),
-        LoadError::KeyNeeded => Failure::at(name, format_args!("{error} (--key-file)")),
+        LoadError::KeyNeeded => Failure::at(name, format_args!("{error} (--secret)")),
         _ => Failure::at(name, error),
     }
 }
@@ -338,25 +354,8 @@ fn failure(error: &StoreError) -> Failure {
     match error {
         StoreError::Load { path, source } => unreadable(path, source),
         StoreError::Io { path, source, .. } => Failure::io(path.display(), source),
-        StoreError::Folder { path, .. } => folder_failure(&path.display().to_string(), error),
+        StoreError::Folder { path, .. } => Failure::at(path.display(), words(error)),
         error => Failure::at(error.path().display(), error.reason()),
-    }
-}
-
-/// The failure to say about the folder of a file with this name.
-pub(crate) fn folder_failure(name: &str, error: &StoreError) -> Failure {
-    Failure::at(name, words(error))
-}
-
-/// What is wrong, in the operating system's words where they are its.
-fn words(error: &StoreError) -> String {
-    let text = error.reason().to_string();
-    match error {
-        StoreError::Folder { source, .. } | StoreError::Unsynced { source, .. } => {
-            message::ending_with(source, text)
-        }
-        StoreError::Io { source, .. } => message::reason(source),
-        _ => text,
     }
 }
 

@@ -1,63 +1,73 @@
-//! The filter of a run: in a file, or in memory alone.
+//! A filter in memory alone, which is forgotten at the end: as a whole.
 
 use crate::clock::Now;
-use crate::target::file::{self, Kept};
-use coua::window::{Generations, When};
-use coua::{BatchFull, Insertion, KeyHash};
+use crate::input::Survey;
+use crate::key::answers::{Answers, Found};
+use crate::key::keyed::Keyed;
+use crate::target::collisions::{self, Answered};
+use crate::target::estimate::Forecast;
+use crate::target::spec::FilterSpec;
+use crate::target::{Stop, file};
+use crate::terminal::message::Failure;
+use coua::window::Generations;
+use coua::{BatchFull, CuckooFilter, Insertion};
 
-/// A filter that is kept in a file, or forgotten at the end.
+/// The filter, and how many items it is expected to get.
 #[derive(Debug)]
-pub(crate) enum Memory {
-    Kept(Box<Kept>),
-    Temporary(Box<Generations>),
+pub(crate) struct Memory {
+    filter: Generations,
+    forecast: Option<Forecast>,
+    records: u64,
+    outcomes: Vec<Insertion>,
 }
 
 impl Memory {
-    /// The filter that is kept in a file, if it is.
-    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
-        match self {
-            Self::Kept(kept) => Some(kept),
-            Self::Temporary(_) => None,
-        }
+    /// A new filter. Its items are foreseen where that may decide how much room there is.
+    pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self, Failure> {
+        let filter = spec.build()?;
+        let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
+        let is_open = is_resizable && spec.leaves_capacity_open();
+        let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
+        Ok(Self { filter, forecast, records: 0, outcomes: Vec::new() })
     }
 
-    /// What messages call it.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Kept(kept) => kept.name(),
-            Self::Temporary(_) => "filter".to_owned(),
-        }
+    pub(super) fn filter(&self) -> &Generations {
+        &self.filter
     }
 
-    pub(crate) fn filter(&self) -> &Generations {
-        match self {
-            Self::Kept(kept) => kept.filter(),
-            Self::Temporary(filter) => filter,
-        }
-    }
-
-    /// Tells the filter what time it is: what its window has left goes.
-    pub(crate) fn tell(&mut self, now: Now) {
-        match self {
-            Self::Kept(kept) => kept.tell(now),
-            Self::Temporary(filter) => file::tell(now, filter),
-        }
-    }
-
-    /// Answers for the hashes up to the one for which there was no room.
-    pub(crate) fn insert_unique_batch(
+    pub(super) fn insert_unique(
         &mut self,
-        hashes: &[KeyHash],
-        when: When<'_>,
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        let result = match self {
-            Self::Kept(kept) => kept.store.insert_unique_batch_at(hashes, when, outcomes),
-            Self::Temporary(filter) => {
-                filter.logged(&mut ()).insert_unique_batch_into(hashes, when, outcomes)
-            }
-        };
-        outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| hashes.len()));
-        result
+        keyed: &Keyed,
+        consumed: u64,
+        now: Now,
+        answers: &mut Answers,
+    ) -> Result<(), Stop> {
+        file::tell(now, &mut self.filter);
+        let before = self.filter.len();
+        let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
+        let result =
+            self.filter.logged(&mut ()).insert_unique_batch_into(hashes, when, &mut self.outcomes);
+        let filter = &self.filter;
+        note_outcomes(&mut self.outcomes, result, (before, filter), answers);
+        self.records += hashes.len() as u64;
+        if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {
+            forecast.make_room(consumed, self.records, filter);
+        }
+        result.map_err(Stop::full)
     }
+}
+
+/// Notes what a filter, which had so many items before, says of the hashes up to the one for which there was no
+/// room.
+pub(super) fn note_outcomes(
+    outcomes: &mut Vec<Insertion>,
+    result: Result<(), BatchFull>,
+    (before, filter): (u64, &Generations),
+    answers: &mut Answers,
+) {
+    let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
+    outcomes.truncate(done);
+    answers.found.extend(outcomes.iter().copied().map(Found::from));
+    let (items, bits) = ([before, filter.len()], filter.hash_bits());
+    answers.wrongly_found = collisions::among_repeats(Answered::of(outcomes), items, bits);
 }

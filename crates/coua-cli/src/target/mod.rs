@@ -1,6 +1,379 @@
-//! Where the filter of a run lives: in memory, in a file, on a server.
+//! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
 
 pub(crate) mod collisions;
-pub(crate) mod estimate;
+mod estimate;
 pub(crate) mod file;
-pub(crate) mod memory;
+mod lookup;
+mod memory;
+pub(crate) mod parts;
+pub(crate) mod secret;
+mod server;
+pub(crate) mod spec;
+pub(crate) mod window;
+
+use crate::clock::{Now, Present};
+use crate::input::Survey;
+use crate::key::answers::{Answers, Found};
+use crate::key::keyed::Keyed;
+use crate::pipeline::Early;
+use crate::remote::{self, Address};
+use crate::terminal::figures::{FilterFigures, Format};
+use crate::terminal::message::Failure;
+use crate::terminal::signals;
+use collisions::Answered;
+use coua::window::{Generations, Window};
+use coua::{BatchFull, Full, Insertion, KeyHasher};
+use file::{FilterFile, Kept, Manners};
+use lookup::{Asked, Lookup};
+use memory::{Memory, note_outcomes};
+use parts::Parts;
+use server::Server;
+use spec::FilterSpec;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a run does with keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Insert what is not there, and tell which.
+    Dedup,
+    /// Insert one more copy.
+    Add,
+    /// Insert what is not there.
+    AddNew,
+    Remove,
+    Check,
+    Count,
+}
+
+impl Op {
+    /// Whether a filter is made that is not there.
+    pub(crate) fn creates(self) -> bool {
+        self.inserts()
+    }
+
+    pub(crate) fn inserts(self) -> bool {
+        matches!(self, Self::Dedup | Self::Add | Self::AddNew)
+    }
+
+    /// Whether the filter changes.
+    pub(crate) fn changes(self) -> bool {
+        self.inserts() || self == Self::Remove
+    }
+}
+
+/// Where a filter is.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    /// Nowhere: it is made, and forgotten at the end.
+    Memory,
+    File(PathBuf),
+    Server(Address),
+}
+
+impl Location {
+    /// As the command line says it.
+    pub(crate) fn of(argument: &Path) -> Result<Self, Failure> {
+        Ok(match Address::of(argument)? {
+            Some(address) => Self::Server(address),
+            None => Self::File(argument.to_owned()),
+        })
+    }
+
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory | Self::Server(_) => None,
+        }
+    }
+}
+
+/// Why not all keys were answered for.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// There was no room for the `nth` key (from 0).
+    Full { nth: usize, why: String },
+    /// A server has left some open.
+    Lost { failure: Failure, unanswered: u64 },
+}
+
+impl Stop {
+    fn full(stopped: BatchFull) -> Self {
+        let BatchFull { done: nth, full, .. } = stopped;
+        Self::Full { nth, why: Full::to_string(&full) }
+    }
+}
+
+/// What there is to say of a filter on a server.
+pub(crate) fn server_description(address: &Address, format: Format) -> Result<String, Failure> {
+    remote::info::describe(address, format)
+}
+
+/// The filter of a run.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Memory(Box<Memory>),
+    /// In memory, asked by several threads.
+    Parts(Arc<Parts>),
+    /// In a file, to be changed.
+    File(Box<Kept>),
+    /// In a file, only asked.
+    Read(Arc<Lookup>),
+    Server(Box<Server>),
+    /// Of a file whose changes are all kept.
+    Done(Box<Generations>),
+}
+
+/// How to open a filter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) op: Op,
+    pub(crate) spec: &'a FilterSpec,
+    pub(crate) present: Present,
+    pub(crate) inputs: &'a Survey,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) manners: Manners,
+}
+
+impl Target {
+    pub(crate) fn open(location: &Location, opening: Opening<'_>) -> Result<Self, Failure> {
+        let Opening { op, spec, present, inputs, threads, manners } = opening;
+        let is_divided = threads.get() > 1 && spec.leaves_all_open();
+        match location {
+            Location::Memory if is_divided => {
+                Ok(Self::Parts(Arc::new(Parts::new(spec, inputs, threads)?)))
+            }
+            Location::Memory => Ok(Self::Memory(Box::new(Memory::new(spec, inputs)?))),
+            Location::Server(address) => {
+                Ok(Self::Server(Box::new(Server::open(address, op, spec, manners.notes)?)))
+            }
+            Location::File(path) if op.creates() => {
+                let file = FilterFile::lock(path, manners)?;
+                Ok(Self::File(Box::new(file.open_or_build(spec, inputs, present)?)))
+            }
+            Location::File(path) if op.changes() => {
+                let file = FilterFile::lock_existing(path, manners)?;
+                Ok(Self::File(Box::new(file.open(&spec.secret, inputs, present)?)))
+            }
+            Location::File(path) => {
+                let view = file::open(path, &spec.secret, inputs)?;
+                let now = present.for_window(view.filter.window())?;
+                let asked = if op == Op::Count { Asked::HowMany } else { Asked::WhetherThere };
+                Ok(Self::Read(Arc::new(Lookup::new(view, now, asked))))
+            }
+        }
+    }
+
+    /// What may be asked of it before a block's turn.
+    pub(crate) fn early(&self) -> Arc<dyn Early> {
+        match self {
+            Self::Parts(parts) => parts.clone(),
+            Self::Read(lookup) => lookup.clone(),
+            _ => Arc::new(()),
+        }
+    }
+
+    /// Stops being patient when the program is to stop.
+    pub(crate) fn heed(&mut self, stop: Arc<signals::Stop>) {
+        if let Self::Server(server) = self {
+            server.heed(stop);
+        }
+    }
+
+    /// Complains if the file of a filter that was asked is not what it was.
+    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
+        match self {
+            Self::Read(lookup) => file::check_origin(&lookup.view()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what a server has recorded is to be brought into the output.
+    pub(crate) fn settlement_is_due(&self) -> bool {
+        matches!(self, Self::Server(server) if server.settlement_is_due())
+    }
+
+    /// All that was answered is in the output.
+    pub(crate) fn note_settled(&mut self) {
+        if let Self::Server(server) = self {
+            server.note_settled();
+        }
+    }
+
+    /// Takes back what a server has recorded and the run cannot bring into the output.
+    pub(crate) fn take_back(&mut self) {
+        if let Self::Server(server) = self {
+            server.take_back();
+        }
+    }
+
+    /// Takes back what a server has recorded after the record for which there was no room.
+    pub(crate) fn take_back_after_full(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Server(server) => server.finish(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells of lost connections, and what they may have done.
+    pub(crate) fn tell_doubts(&self) {
+        if let Self::Server(server) = self {
+            server.tell_doubts();
+        }
+    }
+
+    /// What a message that says what is in the filter has to add; none if it is forgotten.
+    pub(crate) fn exceptions(&self) -> Option<&'static str> {
+        match self {
+            Self::Server(server) => Some(server.exceptions()),
+            _ => self.is_lasting().then_some(""),
+        }
+    }
+
+    /// The filter in a file that is changed.
+    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
+        match self {
+            Self::File(kept) => Some(kept),
+            _ => None,
+        }
+    }
+
+    /// Whether it outlives the run: then what it remembers must be in the output first.
+    pub(crate) fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Memory(_) | Self::Parts(_))
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(kept) => kept.name(),
+            Self::Server(server) => server.name(),
+            _ => "filter".to_owned(),
+        }
+    }
+
+    /// How keys are hashed: a server does it by itself, and its shards go by the default.
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        match self {
+            Self::Parts(parts) => parts.hasher(),
+            _ => self.with_filter(Generations::hasher).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn window(&self) -> Option<Window> {
+        self.with_filter(Generations::window).flatten()
+    }
+
+    /// Whether a server gets the keys themselves.
+    pub(crate) fn wants_keys(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
+    /// How full it is, if that is known.
+    pub(crate) fn load(&self) -> Option<f64> {
+        match self {
+            Self::Parts(parts) => Some(parts.load()),
+            // It is not asked for its load all the time.
+            _ => self.with_filter(Generations::load),
+        }
+    }
+
+    /// Records that came too late to be remembered.
+    pub(crate) fn outdated(&self) -> u64 {
+        self.with_filter(Generations::outdated).unwrap_or(0)
+    }
+
+    fn with_filter<T>(&self, look: impl FnOnce(&Generations) -> T) -> Option<T> {
+        match self {
+            Self::Memory(memory) => Some(look(memory.filter())),
+            Self::File(kept) => Some(look(kept.filter())),
+            Self::Read(lookup) => Some(look(&lookup.view().filter)),
+            Self::Done(filter) => Some(look(filter)),
+            Self::Parts(_) | Self::Server(_) => None,
+        }
+    }
+
+    /// Asks about a block, if answers take their time.
+    pub(crate) fn ask(&mut self, keyed: &Keyed) {
+        if let Self::Server(server) = self {
+            server.ask(keyed);
+        }
+    }
+
+    /// Bytes of input about which may have been asked and not answered yet.
+    pub(crate) fn most_asked(&self) -> usize {
+        if let Self::Server(_) = self { server::MOST_ASKED } else { 0 }
+    }
+
+    /// Does with the keys of a block what is to be done, apart from the first `known` of them, which were done
+    /// before. `consumed` raw bytes were read up to its end.
+    pub(crate) fn answer(
+        &mut self,
+        op: Op,
+        (keyed, known): (&Keyed, usize),
+        (now, consumed): (Now, u64),
+        answers: &mut Answers,
+    ) -> Result<(), Stop> {
+        match self {
+            Self::Memory(memory) => memory.insert_unique(keyed, consumed, now, answers),
+            Self::Parts(parts) => parts.answer(keyed, answers),
+            Self::File(kept) => change(kept, op, (keyed, known), now, answers),
+            Self::Read(lookup) => {
+                lookup.answer(keyed, answers);
+                Ok(())
+            }
+            Self::Server(server) => server.answer(keyed, answers),
+            Self::Done(_) => Ok(()),
+        }
+    }
+
+    /// What there is to say of it at the end, and how many of the repeats are expected to be new records, if
+    /// that is known here and not block by block.
+    pub(crate) fn describe(
+        &mut self,
+        answered: Answered,
+    ) -> Result<(FilterFigures, Option<Option<f64>>), Failure> {
+        match self {
+            Self::Parts(parts) => Ok((parts.figures(), None)),
+            Self::Server(server) => {
+                let (found, expected) = server.describe(answered)?;
+                Ok((FilterFigures::from(&found), Some(expected)))
+            }
+            _ => Ok((
+                self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),
+                None,
+            )),
+        }
+    }
+}
+
+/// Changes a filter in a file.
+fn change(
+    kept: &mut Kept,
+    op: Op,
+    (keyed, known): (&Keyed, usize),
+    now: Now,
+    answers: &mut Answers,
+) -> Result<(), Stop> {
+    kept.tell(now);
+    let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
+    let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
+    let (items, held) = (kept.filter().len(), ever_held(kept.filter()));
+    let mut outcomes: Vec<Insertion> = Vec::new();
+    let result = match op {
+        Op::Add => kept.store.insert_batch_at(hashes, when),
+        Op::Remove => {
+            let removed = kept.store.remove_batch(hashes);
+            answers.found.extend(removed.into_iter().map(Found::from));
+            return Ok(());
+        }
+        _ => kept.store.insert_unique_batch_at(hashes, when, &mut outcomes),
+    };
+    answers.added = ever_held(kept.filter()) - held;
+    note_outcomes(&mut outcomes, result, (items, kept.filter()), answers);
+    result.map_err(|mut stopped| {
+        stopped.done += known;
+        Stop::full(stopped)
+    })
+}

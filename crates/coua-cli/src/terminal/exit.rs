@@ -1,6 +1,21 @@
 //! Exit codes as a type.
 
+use crate::platform;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The first signal that has asked the program to end; signals are the process's.
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+/// Notes that a signal has asked the program to end.
+pub(crate) fn catch(signal: i32) {
+    CAUGHT.store(signal, Ordering::Relaxed);
+}
+
+/// The signal that has asked the program to end, if one has.
+pub(crate) fn caught() -> Option<i32> {
+    Some(CAUGHT.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+}
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +46,7 @@ impl Exit {
             Self::Unsynced => 4,
             Self::Signal(signal) => {
                 // Returns only if the signal's default is not to end the process.
-                signal_hook::low_level::emulate_default_handler(signal).ok();
+                platform::die_by(signal);
                 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
             }
         })

@@ -1,15 +1,22 @@
 //! Figures about a run, on standard error: `--stats`.
 
-use crate::cli::run::StatsFormat;
 use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
 use crate::terminal::text::{grouped, known, percent, significant, size};
-use coua::CuckooFilter;
 use coua::window::Generations;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Figures about a run. The names of the fields are part of the program's interface; `--help`
+/// How to print figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// A table for people.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// Figures about a run. The names of the fields are part of the program's interface; `docs/json.md`
 /// documents them.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
@@ -89,31 +96,12 @@ impl From<&Generations> for FilterFigures {
     }
 }
 
-/// Of a filter in two halves, each of which is asked about every second key.
-impl From<[&CuckooFilter; 2]> for FilterFigures {
-    fn from(halves: [&CuckooFilter; 2]) -> Self {
-        let sum = |figure: fn(&CuckooFilter) -> u64| halves.map(figure).iter().sum::<u64>();
-        let mean = |figure: fn(&CuckooFilter) -> f64| halves.map(figure).iter().sum::<f64>() / 2.0;
-        let (items, memory_bytes) =
-            (sum(CuckooFilter::len), sum(|half| half.memory_bytes() as u64));
-        Self {
-            items,
-            load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
-            bits_per_item: 8.0 * memory_bytes as f64 / items.max(1) as f64,
-            memory_bytes,
-            hash_bits: Some(1.0 + mean(CuckooFilter::hash_bits)),
-            false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
-            window: None,
-        }
-    }
-}
-
 impl Figures {
     /// Prints the figures. They were asked for: that they cannot be written is an error.
-    pub(crate) fn print(&self, format: StatsFormat) -> Result<(), Failure> {
+    pub(crate) fn print(&self, format: Format) -> Result<(), Failure> {
         let text = match format {
-            StatsFormat::Text => self.table(),
-            StatsFormat::Json => serde_json::to_string(self).unwrap_or_default() + "\n",
+            Format::Text => self.table(),
+            Format::Json => serde_json::to_string(self).unwrap_or_default() + "\n",
         };
         let written = io::stderr().lock().write_all(text.as_bytes());
         written.map_err(|error| Failure::write(Stream::Error.name(), &error))

@@ -1,7 +1,7 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::terminal::exit::Exit;
-use crate::terminal::signals;
+use crate::terminal::exit::{self, Exit};
+use coua_store::StoreError;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -85,10 +85,10 @@ impl Failure {
             }
             Self::Unsynced { name, reason } => {
                 say(format_args!("{name}: {reason}"));
-                signals::caught().map_or(Exit::Unsynced, Exit::Signal)
+                exit::caught().map_or(Exit::Unsynced, Exit::Signal)
             }
             // To whoever has sent a signal it matters more that this was obeyed.
-            Self::OutputClosed => signals::caught().map_or(Exit::Success, Exit::Signal),
+            Self::OutputClosed => exit::caught().map_or(Exit::Success, Exit::Signal),
         }
     }
 }
@@ -98,7 +98,36 @@ pub(crate) fn say(text: impl Display) {
     writeln!(io::stderr().lock(), "coua: {text}").ok();
 }
 
-/// The operating system's words, without Rust's "(os error 2)" behind them.
+/// Whether people are told what they have not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notes {
+    Told,
+    /// `--quiet`: only errors.
+    Silenced,
+}
+
+impl Notes {
+    /// Prints one line, unless notes are silenced.
+    pub(crate) fn say(self, text: impl Display) {
+        if self == Self::Told {
+            say(text);
+        }
+    }
+}
+
+/// What is wrong with a filter file, in the operating system's words where they are its.
+pub(crate) fn words(error: &StoreError) -> String {
+    let text = error.reason().to_string();
+    match error {
+        StoreError::Folder { source, .. } | StoreError::Unsynced { source, .. } => {
+            ending_with(source, text)
+        }
+        StoreError::Io { source, .. } => reason(source),
+        _ => text,
+    }
+}
+
+/// The operating system's words, without Rust's "(os error 2)" after them.
 pub(crate) fn reason(error: &io::Error) -> String {
     ending_with(error, error.to_string())
 }

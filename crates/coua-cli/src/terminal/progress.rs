@@ -1,16 +1,21 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::cli::run::Quiet;
+use crate::terminal::message::{self, Notes};
 use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Shorter work needs no progress display.
 const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
+/// Where every drawing is a line.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// What a command counts, beside the records.
 #[derive(Clone, Copy, Debug)]
@@ -105,43 +110,152 @@ impl Counters {
     }
 }
 
+/// When progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// On a terminal, where it does not mix with records.
+    OnTerminal,
+    /// `--progress`: in any case; a line now and then where there is no terminal.
+    Always,
+    Never,
+}
+
+impl Shown {
+    /// If nothing is said about progress.
+    pub(crate) fn by_default(notes: Notes) -> Self {
+        if notes == Notes::Told { Self::OnTerminal } else { Self::Never }
+    }
+}
+
 /// The line on a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     counters: Arc<Counters>,
-    wanted: bool,
-    drawn: Option<(ProgressBar, Instant)>,
+    place: Place,
+    last: Option<Instant>,
+}
+
+/// Where progress is shown.
+#[derive(Debug)]
+enum Place {
+    Nowhere,
+    /// In one line, which is drawn anew.
+    Terminal(Option<ProgressBar>),
+    /// Line after line.
+    Lines,
 }
 
 impl Progress {
-    /// Nothing is shown unless standard error is a terminal, nor where it would mix with records.
-    pub(crate) fn new(counters: Arc<Counters>, quiet: Quiet) -> Self {
-        let wanted = !quiet.quiet && io::stderr().is_terminal() && !io::stdout().is_terminal();
-        Self { counters, wanted, drawn: None }
+    pub(crate) fn new(counters: Arc<Counters>, shown: Shown) -> Self {
+        Self { counters, place: Place::of(shown), last: None }
     }
 
-    /// Redraws, if it is time.
+    /// Shows how far the work is, if it is time for that.
     pub(crate) fn tick(&mut self) {
-        if !self.wanted {
+        if matches!(self.place, Place::Nowhere) {
             return;
         }
-        match &mut self.drawn {
-            None if self.counters.started.elapsed() < PATIENCE => {}
-            None => self.drawn = Some((line_on_terminal(), Instant::now())),
-            Some((_, last)) if last.elapsed() < BETWEEN_DRAWINGS => {}
-            Some((line, last)) => {
-                *last = Instant::now();
-                line.set_message(self.counters.line());
-            }
+        let (since, between) = self
+            .last
+            .map_or((self.counters.started, PATIENCE), |last| (last, self.place.between()));
+        if since.elapsed() >= between {
+            self.last = Some(Instant::now());
+            self.place.show(|| self.counters.line());
         }
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        if let Some((line, _)) = self.drawn.take() {
+        self.place.clear();
+    }
+}
+
+impl Place {
+    fn of(shown: Shown) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        match shown {
+            Shown::Never => Self::Nowhere,
+            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => Self::Nowhere,
+            Shown::Always if !is_terminal => Self::Lines,
+            Shown::OnTerminal | Shown::Always => Self::Terminal(None),
+        }
+    }
+
+    /// The time between two drawings.
+    fn between(&self) -> Duration {
+        if let Self::Lines = self { BETWEEN_LINES } else { BETWEEN_DRAWINGS }
+    }
+
+    fn show(&mut self, line: impl FnOnce() -> String) {
+        match self {
+            Self::Nowhere => {}
+            Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line()),
+            Self::Lines => message::say(line()),
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Self::Terminal(drawn) = self
+            && let Some(line) = drawn.take()
+        {
             line.finish_and_clear();
         }
     }
+}
+
+/// A line about work on whole filters, whose end cannot be foreseen: what is done, and for how long.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Dropped, it ends the thread that shows the line.
+    work: Option<(Sender<String>, JoinHandle<()>)>,
+}
+
+impl Watch {
+    /// Shows what is [next](Self::next) from now on.
+    pub(crate) fn start(shown: Shown) -> Self {
+        let place = Place::of(shown);
+        if matches!(place, Place::Nowhere) {
+            return Self { work: None };
+        }
+        let (sender, steps) = mpsc::channel();
+        let show = move || show_steps(place, &steps);
+        let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
+        // Without a thread the work is done all the same.
+        Self { work: thread.ok().map(|thread| (sender, thread)) }
+    }
+
+    /// What is done from now on, such as `reading seen.coua`.
+    pub(crate) fn next(&self, step: impl Display) {
+        if let Some((steps, _)) = &self.work {
+            steps.send(step.to_string()).ok();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some((steps, thread)) = self.work.take() {
+            drop(steps);
+            thread.join().ok();
+        }
+    }
+}
+
+/// Shows the last step and its seconds, until there are no more.
+fn show_steps(mut place: Place, steps: &Receiver<String>) {
+    let (mut step, mut since) = (String::new(), Instant::now());
+    let mut wait = PATIENCE;
+    loop {
+        match steps.recv_timeout(wait) {
+            Ok(next) => (step, since) = (next, Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                place.show(|| format!("{step}, {} s", since.elapsed().as_secs()));
+                wait = place.between();
+            }
+        }
+    }
+    place.clear();
 }
 
 fn line_on_terminal() -> ProgressBar {

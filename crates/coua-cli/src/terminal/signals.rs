@@ -1,43 +1,27 @@
 //! SIGINT and SIGTERM: finish the block, save, die by the signal; a second one ends the program at
 //! once. SIGUSR1: one line about the progress.
 
+use crate::platform::{self, Bell, Signal};
+use crate::terminal::exit;
 use crate::terminal::message::{self, Failure};
 use crate::terminal::progress::Counters;
-use crate::terminal::stream::is_ignored;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::thread;
-
-/// The first signal that has asked the program to end; signals are the process's.
-static CAUGHT: AtomicI32 = AtomicI32::new(0);
-
-/// The signal that has asked the program to end, if one has.
-pub(crate) fn caught() -> Option<i32> {
-    Some(CAUGHT.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
-}
 
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct Stop {
     signal: AtomicI32,
     cancelled: AtomicBool,
-    /// Readable from the moment of the wish on.
-    bell: UnixStream,
-    rope: UnixStream,
+    bell: Bell,
 }
 
 impl Stop {
-    pub(crate) fn new() -> io::Result<Self> {
-        let (bell, rope) = UnixStream::pair()?;
-        Ok(Self { signal: AtomicI32::new(0), cancelled: AtomicBool::new(false), bell, rope })
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
+        Ok(Self { signal: AtomicI32::new(0), cancelled: AtomicBool::new(false), bell })
     }
 
     /// Whether to read no further.
@@ -53,8 +37,7 @@ impl Stop {
     /// No more input is needed.
     pub(crate) fn cancel(&self) {
         if !self.cancelled.swap(true, Ordering::Relaxed) {
-            // Cannot fail: both ends live, and one byte fits.
-            (&self.rope).write_all(&[1]).ok();
+            self.bell.ring();
         }
     }
 
@@ -68,81 +51,59 @@ impl Stop {
     /// # Errors
     ///
     /// If the program is to stop.
-    pub(crate) fn wait_readable(&self, file: &impl AsFd) -> io::Result<()> {
-        loop {
-            let mut both =
-                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
-            match poll(&mut both, None) {
-                Err(Errno::INTR) => continue,
-                result => result?,
-            };
-            if self.requested() {
-                return Err(io::Error::other("stopped"));
-            }
-            if !both[0].revents().is_empty() {
-                return Ok(());
-            }
-        }
+    pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
+        self.bell.wait_readable(file)?;
+        if self.requested() { Err(io::Error::other("stopped")) } else { Ok(()) }
     }
 
     /// Whether reading from `file` would wait.
-    pub(crate) fn would_wait(&self, file: &impl AsFd) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut one = [PollFd::new(file, PollFlags::IN)];
-        // If it cannot be told, the read will tell.
-        !self.requested() && poll(&mut one, Some(&at_once)) == Ok(0)
+    pub(crate) fn would_wait(&self, file: &File) -> bool {
+        !self.requested() && Bell::would_wait(file)
     }
 }
 
 /// From now on signals are answered by a thread of their own.
 pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<(), Failure> {
-    // What was to be ignored stays ignored.
-    let wanted = [SIGINT, SIGTERM, SIGUSR1].into_iter().filter(|signal| !is_ignored(*signal));
-    let mut signals =
-        Signals::new(wanted).map_err(|error| Failure::io("signal handlers", &error))?;
-    let answer = move || {
-        for signal in signals.forever() {
-            match signal {
-                SIGUSR1 => message::say(counters.line()),
-                _ if stop.signal().is_some() => {
-                    // The second one: the user does not want to wait.
-                    emulate_default_handler(signal).ok();
-                }
-                _ => {
-                    CAUGHT.store(signal, Ordering::Relaxed);
-                    stop.by_signal(signal);
-                }
-            }
+    let answer = move |signal| match signal {
+        Signal::Report => message::say(counters.line()),
+        // The second one: the user does not want to wait.
+        Signal::End(signal) if stop.signal().is_some() => platform::die_by(signal),
+        Signal::End(signal) => {
+            exit::catch(signal);
+            stop.by_signal(signal);
         }
     };
-    thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(answer)
-        .map(drop)
-        .map_err(|error| Failure::io("signal thread", &error))
+    platform::listen(answer).map_err(|error| Failure::io("signals", &error))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::thread;
 
     #[test]
     fn a_waiting_reader_is_woken() {
         let stop = Arc::new(Stop::new().unwrap());
-        let (input, mut writer) = UnixStream::pair().unwrap();
+        let pipe = || {
+            let (reader, writer) = io::pipe().unwrap();
+            (File::from(OwnedFd::from(reader)), writer)
+        };
+        let (input, mut writer) = pipe();
         assert!(stop.would_wait(&input));
         writer.write_all(b"x").unwrap();
         assert!(!stop.would_wait(&input));
         stop.wait_readable(&input).unwrap();
 
-        let (silent, _open) = UnixStream::pair().unwrap();
+        let (silent, _open) = pipe();
         let waiting = thread::spawn({
             let stop = stop.clone();
             move || stop.wait_readable(&silent).is_err()
         });
-        stop.by_signal(SIGTERM);
+        stop.by_signal(15);
         assert!(waiting.join().unwrap());
         assert!(stop.requested());
-        assert_eq!(stop.signal(), Some(SIGTERM));
+        assert_eq!(stop.signal(), Some(15));
     }
 }

@@ -1,11 +1,9 @@
-//! What the program was started with, asked before Rust's runtime changes it: a standard stream that
-//! was closed (`>&-`) is opened on /dev/null by the runtime, and everything written to it would be
-//! lost without a word.
+//! The standard streams. One that was closed at the start (`>&-`) leads to /dev/null, by Rust's runtime, and
+//! everything written to it would be lost without a word.
 
+use crate::platform;
 use crate::terminal::message::Failure;
-use rustix::io::fcntl_getfd;
-use rustix::stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, Write};
 
 /// A standard stream.
 #[derive(Clone, Copy, Debug)]
@@ -13,18 +11,6 @@ pub(crate) enum Stream {
     Input,
     Output,
     Error,
-}
-
-static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-
-/// Runs before `main`, hence before the runtime; it asks the system three questions and stores the
-/// answers, which needs nothing of the runtime.
-#[ctor::ctor(unsafe)]
-fn look_at_streams() {
-    let streams = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
-    for (closed, stream) in CLOSED.iter().zip(streams) {
-        closed.store(fcntl_getfd(stream).is_err(), Ordering::Relaxed);
-    }
 }
 
 impl Stream {
@@ -38,25 +24,17 @@ impl Stream {
 
     /// Complains if the stream was closed when the program was started.
     pub(crate) fn check_open(self) -> Result<(), Failure> {
-        if CLOSED[self as usize].load(Ordering::Relaxed) {
+        if platform::closed_at_start(self as usize) {
             return Err(Failure::at(self.name(), "is closed"));
         }
         Ok(())
     }
 }
 
-/// Whether whoever started the program wants a signal to be ignored: `nohup` and `trap '' INT` do, and
-/// shells without job control do for what they start in the background.
-#[cfg(target_os = "linux")]
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
-}
-
-/// Elsewhere there is no way to ask that needs no `unsafe`; the signal is answered.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn is_ignored(_signal: i32) -> bool {
-    false
+/// Prints a report on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    Stream::Output.check_open()?;
+    let mut stdout = io::stdout().lock();
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    printed.map_err(|error| Failure::write(Stream::Output.name(), &error))
 }

@@ -19,6 +19,11 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{ending}", grouped(number))
 }
 
+/// A secret key in hexadecimal digits.
+pub(crate) fn hexadecimal(key: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
+}
+
 /// Bytes with a decimal unit: `1.3 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];

@@ -323,7 +323,7 @@ fn a_key_for_a_filter_without_one_is_refused() {
         run([command, &filter, "--key-file", &key]).failed(
             2,
             &format!(
-                "coua: {filter}: the filter has no secret key, and gets none by --key-file: leave it out, or \
+                "coua: {filter}: the filter has no secret key, and gets none by --secret: leave it out, or \
                  name another file\n"
             ),
         );
@@ -331,7 +331,7 @@ fn a_key_for_a_filter_without_one_is_refused() {
     assert_eq!(folder.read("seen"), before);
 }
 
-/// As in `--key-file <(pass show key)`: what was read once is gone.
+/// As in `--secret <(pass show key)`: what was read once is gone.
 #[test]
 fn a_secret_key_may_come_from_a_pipe() {
     let folder = Folder::new();
@@ -341,7 +341,7 @@ fn a_secret_key_may_come_from_a_pipe() {
         folder.join("added"),
         folder.join("both"),
     ];
-    let piped = |args: &[&str]| run_with(&[7; 16], [args, &["--key-file", "/dev/stdin"]].concat());
+    let piped = |args: &[&str]| run_with(&[7; 16], [args, &["--secret", "/dev/stdin"]].concat());
     assert_eq!(piped(&["dedup", &input]).good(), b"a\nb\n");
     assert_eq!(piped(&["dedup", "--filter", &new, &input]).good(), b"a\nb\n");
     assert_eq!(piped(&["dedup", "--filter", &new, &input]).good(), b"");
@@ -359,16 +359,16 @@ fn secret_keys() {
     let key = folder.file("key", "000102030405060708090a0b0c0d0e0f\n");
     let raw = folder.file("raw", (0..16).collect::<Vec<u8>>());
     let other = folder.file("other", [7; 16]);
-    let with = |key: &str| run_with(b"a\n", ["dedup", "--filter", &filter, "--key-file", key]);
+    let with = |key: &str| run_with(b"a\n", ["dedup", "--filter", &filter, "--secret", key]);
     assert_eq!(with(&key).good(), b"a\n");
     assert_eq!(with(&raw).good(), b"", "the same key in other letters");
     let message = format!("coua: {filter}: the secret hash key is not the one of this filter\n");
     with(&other).failed(2, &message);
     let message =
-        format!("coua: {filter}: filter needs its secret hash key to be read (--key-file)\n");
+        format!("coua: {filter}: filter needs its secret hash key to be read (--secret)\n");
     run(["info", &filter]).failed(2, &message);
     run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
-    assert!(run(["info", &filter, "--key-file", &key]).text().contains("siphash13"));
+    assert!(run(["info", &filter, "--secret", &key]).text().contains("siphash13"));
     let bad = folder.file("bad", "too short");
     let message = format!(
         "coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits, found 9 bytes\n"

@@ -230,7 +230,7 @@ fn a_giant_record_without_memory_for_its_key_is_told() {
     }
 }
 
-/// The memory is that of the giant, whatever comes behind it.
+/// The memory is that of the giant, whatever comes after it.
 #[cfg(target_os = "linux")]
 #[test]
 fn short_records_behind_a_giant_take_no_memory() {
@@ -240,7 +240,7 @@ fn short_records_behind_a_giant_take_no_memory() {
     assert_eq!(found.trim(), "33600002");
 }
 
-/// Fields behind the last one that is wanted take none either.
+/// Fields after the last one that is wanted take none either.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_record_of_commas_takes_no_memory_for_its_columns() {

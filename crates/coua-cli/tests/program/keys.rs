@@ -1,4 +1,4 @@
-//! Keys: parts of records, normalised; records without one.
+//! Keys: parts of records, normalized; records without one.
 
 use crate::support::{Folder, json, run, run_with};
 

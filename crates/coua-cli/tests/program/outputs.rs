@@ -243,15 +243,15 @@ fn the_key_is_not_written_over() {
     folder.file("lines", "a\n");
     folder.file("k", "0123456789abcdef");
     let script = |script: &str| shell(folder.path(), script);
-    script("$COUA add f --key-file k lines; ln k link").good();
+    script("$COUA add f --secret k lines; ln k link").good();
     for (command, name) in [
-        ("dedup --filter f --key-file k -o k lines", "k"),
-        ("dedup --filter f --key-file k --tee-dups ./link lines", "./link"),
-        ("dedup --key-file k -o k lines", "k"),
-        ("remove f --key-file k --report found -o k lines", "k"),
-        ("check f --key-file k lines >> k", "standard output"),
-        ("merge -o k --key-file k f", "k"),
-        ("convert f -o k --key-file k --hash-bits 40", "k"),
+        ("dedup --filter f --secret k -o k lines", "k"),
+        ("dedup --filter f --secret k --tee-dups ./link lines", "./link"),
+        ("dedup --secret k -o k lines", "k"),
+        ("remove f --secret k --report found -o k lines", "k"),
+        ("check f --secret k lines >> k", "standard output"),
+        ("merge -o k --secret k f", "k"),
+        ("convert f -o k --secret k --hash-bits 40", "k"),
     ] {
         let message =
             format!("coua: {name}: is the file of the secret key as well: name another output\n");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What comes behind the bytes with which it answers.
+/// What comes after the bytes with which it answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     /// It waits for the next command.

@@ -81,7 +81,7 @@ fn what_only_files_have_is_told(kind: Kind) {
         "--time-field=2",
         "--slots-per-bucket=2",
         "--checkpoint-every=1",
-        "--key-file=none",
+        "--secret=none",
         "--seed=1",
         "--layout=buckets",
         "--no-wait",
@@ -98,7 +98,7 @@ fn what_only_files_have_is_told(kind: Kind) {
         );
     }
     for command in ["check", "count", "remove", "info"] {
-        for option in ["--key-file", "--now"] {
+        for option in ["--secret", "--now"] {
             run([command, &at, &format!("{option}=2026-01-01")]).failed(
                 2,
                 &format!(

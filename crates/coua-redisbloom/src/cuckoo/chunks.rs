@@ -89,7 +89,7 @@ impl PeerCuckoo {
         header
     }
 
-    /// The piece of the slots at `position`, which is 1 for the first one; none behind the last.
+    /// The piece of the slots at `position`, which is 1 for the first one; none after the last.
     ///
     /// # Errors
     /// Not a position.

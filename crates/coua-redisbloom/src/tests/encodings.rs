@@ -217,7 +217,7 @@ fn headers_with_entries_of_32_bits() {
     let mut filter = PeerBloom::with_capacity(10, 0.02, Some(2), limits).unwrap();
     filter.insert(b"seen", limits).unwrap();
     let wide = filter.header();
-    // The entries lie at 44 of the 53 bytes of a filter, behind the 20 of the chain.
+    // The entries lie at 44 of the 53 bytes of a filter, after the 20 of the chain.
     let narrow = [&wide[..20 + 48], &wide[20 + 52..]].concat();
     let mut read = PeerBloom::from_header(&narrow, limits).unwrap();
     let chunk = filter.chunk(1).unwrap().unwrap();

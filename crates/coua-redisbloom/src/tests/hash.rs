@@ -2,7 +2,7 @@
 
 use super::super::hash::{murmur32, murmur64};
 
-/// Bytes of which no two neighbours and no two lengths are alike.
+/// Bytes of which no two neighbors and no two lengths are alike.
 fn item(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 37 + len) as u8).collect()
 }

@@ -32,7 +32,7 @@ mod stall;
 
 use std::path::PathBuf;
 
-/// What the command line says behind the name of the job.
+/// What the command line says after the name of the job.
 struct Settings {
     items: u64,
     rounds: usize,

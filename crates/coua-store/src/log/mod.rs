@@ -1,4 +1,4 @@
-//! The log: what was committed since the snapshot, in frames that are there whole or not at all.
+//! The log: what was committed since the snapshot, in frames that exist completely or not at all.
 //!
 //! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and the one
 //! that commits them.
@@ -8,6 +8,8 @@ mod scan;
 mod source;
 mod torn;
 mod write;
+
+use std::fs::File;
 
 pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
 pub(crate) use scan::{Checked, Contents, Frame, Scan};
@@ -33,7 +35,14 @@ impl Base {
         Self { bytes, checksum: u64::from_le_bytes(checksum) }
     }
 
-    /// Where the first frame stands.
+    /// Whether a file still begins with the snapshot.
+    pub(crate) fn is_in(self, file: &File) -> bool {
+        let mut end = [0; Self::END];
+        let read = file.read_at(self.bytes.saturating_sub(Self::END as u64), &mut end);
+        read.is_ok_and(|read| read == end.len()) && Self::of(&end, self.bytes) == self
+    }
+
+    /// The offset of the first frame.
     pub(crate) fn first(self) -> Mark {
         Mark { at: self.bytes, sequence: 0 }
     }

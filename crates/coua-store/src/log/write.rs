@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use super::frame::{Head, Members};
-use super::{Base, Contents, Kind, Mark, Scan};
+use super::{Base, Contents, Kind, Mark, Scan, Source};
 use crate::disk::Disk;
 use crate::error::StoreError;
 
@@ -33,7 +33,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) runs: &'a [Vec<u8>],
 }
 
-/// The file of a log, and what its steps go through.
+/// The file of a log, and the disk that its steps go through.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) disk: &'a dyn Disk,
@@ -60,7 +60,7 @@ impl Log {
         Self { base, committed: first, written: first, members, is_ahead: false }
     }
 
-    /// After the last commit that was found; what follows it goes with the next commit, or before.
+    /// After the last commit that was found. Bytes after it are removed with the next commit, or before.
     pub(crate) fn resume(base: Base, contents: &Contents) -> Self {
         let committed = contents.committed;
         let is_ahead = contents.uncommitted > 0;
@@ -125,7 +125,7 @@ impl Log {
         Ok(read)
     }
 
-    /// Appends a transaction, without waiting for the disk.
+    /// Appends a transaction, without a sync.
     pub(crate) fn put(&mut self, to: Target<'_>, what: Transaction<'_>) -> Result<(), StoreError> {
         let (mut bytes, mut end) = (Vec::new(), self.written);
         if !what.changes.is_empty() {
@@ -138,12 +138,21 @@ impl Log {
         self.write(to, &bytes, end)
     }
 
-    /// All that was written is on the disk: it is committed.
+    /// Everything written was synced: it is committed.
     pub(crate) fn settle(&mut self) {
         (self.committed, self.is_ahead) = (self.written, false);
     }
 
-    /// Whether a commit is there that this log does not know of: one that was said to have failed.
+    /// Whether the file still begins with the snapshot, if this log follows one, and ends where the log ended:
+    /// nobody has overwritten it in place, as `cp` does.
+    pub(crate) fn is_in(&self, file: &File) -> bool {
+        let ends_here =
+            |found| found == self.written.at || self.is_ahead && found >= self.committed.at;
+        let is_first = self.base.bytes == 0;
+        is_first || self.base.is_in(file) && file.length().is_ok_and(ends_here)
+    }
+
+    /// Whether the file has a commit that was reported as failed.
     pub(crate) fn has_another_commit(&self, to: Target<'_>) -> bool {
         let scan = Scan::new(to.file, to.path, self.base);
         let contents = scan.and_then(|scan| scan.contents(|_| Ok(())));

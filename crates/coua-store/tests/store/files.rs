@@ -1,6 +1,7 @@
 //! Files, folders and what may be wrong with them.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -306,11 +307,15 @@ fn a_folder_without_the_right_to_write_is_an_error() {
 /// By something that does not heed the lock: nothing is said to be kept that is nowhere.
 #[cfg(unix)]
 #[test]
-fn files_that_are_removed_or_replaced_are_noticed() {
-    let spoils: [fn(&Path); 3] = [
+fn files_that_are_removed_replaced_or_overwritten_are_noticed() {
+    let spoils: [fn(&Path); 6] = [
         |path| fs::rename(path.with_extension("other"), path).unwrap(),
         |path| fs::remove_file(path).unwrap(),
         |path| fs::remove_dir_all(path.parent().unwrap()).unwrap(),
+        // In place, as `cp` and `truncate` do.
+        |path| assert!(fs::copy(path.with_extension("other"), path).is_ok()),
+        |path| File::options().write(true).open(path).unwrap().set_len(0).unwrap(),
+        |path| File::options().append(true).open(path).unwrap().write_all(&[0]).unwrap(),
     ];
     for (at, spoil) in spoils.iter().enumerate() {
         for max_log in [0, 1 << 30] {

@@ -18,8 +18,8 @@ const EACH: u64 = 200_000;
 /// The window is four generations long, and a fifth is being filled.
 fn large() -> Generations {
     let window = Window::new(Clock::Arrival, 4 * STEP, 4).unwrap();
-    let mould = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
-    let mut filter = Generations::new(window, mould.unwrap());
+    let template = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
+    let mut filter = Generations::new(window, template.unwrap());
     for number in 0..5 {
         filter.advance(STEP * number);
         filter.insert_batch(&hashes(number, EACH)).unwrap();

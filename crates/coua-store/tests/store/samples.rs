@@ -60,9 +60,9 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
 
 /// A filter that forgets in the course of six rounds.
 pub(crate) fn forgetful() -> Generations {
-    let mould = CuckooFilter::builder().capacity(300).hash_bits(50).build();
+    let template = CuckooFilter::builder().capacity(300).hash_bits(50).build();
     let window = Window::new(Clock::Arrival, 40, 2).expect("a window");
-    Generations::new(window, mould.expect("it fits"))
+    Generations::new(window, template.expect("it fits"))
 }
 
 /// The same as [`change`] in memory.

@@ -92,9 +92,9 @@ fn too_few_times_change_nothing() {
 
 /// A filter of a window of ten in two generations, with a commit at time 20.
 fn write(path: &Path) -> Store {
-    let mould = CuckooFilter::with_capacity(100, 0.01).unwrap();
+    let template = CuckooFilter::with_capacity(100, 0.01).unwrap();
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
-    let mut store = Store::create(path, || Generations::new(window, mould)).unwrap();
+    let mut store = Store::create(path, || Generations::new(window, template)).unwrap();
     store.advance(20);
     store.commit().unwrap();
     store

@@ -1,15 +1,15 @@
-//! The yardstick: a cuckoo table with nothing that Coua adds to it.
+//! The reference: a cuckoo table with nothing that Coua adds to it.
 //!
-//! One power of two of 4 x 16-bit buckets, the partner by XOR, no growth, no counting of copies, no
-//! bookkeeping, keys that find no place are lost. Batches work as in Coua: keys are located a ring of
-//! 64 ahead, relocations take turns. What a filter costs above this table is the price of its promises.
+//! A power of two of 4 x 16-bit buckets, the alternate bucket by XOR, no growth, no counting of copies, no
+//! bookkeeping; keys without a slot are lost. Batches work as in Coua: keys are located 64 keys early, and
+//! eviction chains are interleaved. What a filter costs above this table is the price of its promises.
 
 use std::collections::VecDeque;
 
 use coua::KeyHash;
 use memmap2::{Advice, MmapMut};
 
-const AHEAD: usize = 64;
+const PREFETCH_DISTANCE: usize = 64;
 const PENDING: usize = 64;
 const ONES: u64 = 0x0001_0001_0001_0001;
 const HIGH: u64 = ONES << 15;
@@ -56,7 +56,7 @@ impl Bare {
         Place { bucket: (hash >> 32) & self.mask, fingerprint: (hash & 0xffff).max(1) }
     }
 
-    fn partner(&self, place: Place) -> Place {
+    fn alternate(&self, place: Place) -> Place {
         let turned = place.fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         Place { bucket: (place.bucket ^ turned) & self.mask, ..place }
     }
@@ -81,26 +81,27 @@ impl Bare {
         let word = self.word(place.bucket);
         let victim = word >> lane & 0xffff;
         self.set_word(place.bucket, word ^ (victim ^ place.fingerprint) << lane);
-        let place = self.partner(Place { fingerprint: victim, ..place });
+        let place = self.alternate(Place { fingerprint: victim, ..place });
         self.prefetch(place.bucket);
         place
     }
 
     pub(crate) fn insert(&mut self, hashes: &[KeyHash]) {
-        let mut ring = [Place::default(); AHEAD];
+        let mut ring = [Place::default(); PREFETCH_DISTANCE];
         let mut pending: VecDeque<Place> = VecDeque::with_capacity(PENDING + 1);
-        for at in 0..hashes.len() + AHEAD {
-            if let Some(place) = at.checked_sub(AHEAD).map(|at| ring[at % AHEAD])
+        for at in 0..hashes.len() + PREFETCH_DISTANCE {
+            if let Some(place) =
+                at.checked_sub(PREFETCH_DISTANCE).map(|at| ring[at % PREFETCH_DISTANCE])
                 && !self.put(place)
-                && !self.put(self.partner(place))
+                && !self.put(self.alternate(place))
             {
                 pending.push_back(self.displace(place, at as u64));
             }
             if let Some(&hash) = hashes.get(at) {
                 let place = self.locate(hash);
                 self.prefetch(place.bucket);
-                self.prefetch(self.partner(place).bucket);
-                ring[at % AHEAD] = place;
+                self.prefetch(self.alternate(place).bucket);
+                ring[at % PREFETCH_DISTANCE] = place;
             }
             self.step(&mut pending, at as u64);
             while pending.len() > PENDING {
@@ -126,13 +127,13 @@ impl Bare {
 
     /// The number of keys that are there.
     pub(crate) fn look(&self, hashes: &[KeyHash]) -> usize {
-        let mut ring = [Place::default(); AHEAD];
+        let mut ring = [Place::default(); PREFETCH_DISTANCE];
         let mut found = 0;
-        for at in 0..hashes.len() + AHEAD {
-            if at >= AHEAD {
-                let place = ring[at % AHEAD];
+        for at in 0..hashes.len() + PREFETCH_DISTANCE {
+            if at >= PREFETCH_DISTANCE {
+                let place = ring[at % PREFETCH_DISTANCE];
                 let wanted = place.fingerprint * ONES;
-                let there = self.partner(place).bucket;
+                let there = self.alternate(place).bucket;
                 let both = zero_lanes(self.word(place.bucket) ^ wanted)
                     | zero_lanes(self.word(there) ^ wanted);
                 found += usize::from(both != 0);
@@ -140,8 +141,8 @@ impl Bare {
             if let Some(&hash) = hashes.get(at) {
                 let place = self.locate(hash);
                 self.prefetch(place.bucket);
-                self.prefetch(self.partner(place).bucket);
-                ring[at % AHEAD] = place;
+                self.prefetch(self.alternate(place).bucket);
+                ring[at % PREFETCH_DISTANCE] = place;
             }
         }
         found

@@ -1,51 +1,45 @@
-//! Inserting many keys, with eviction chains interleaved.
+//! Inserting many keys, a chunk at a time, in two passes.
 //!
-//! The order of all work *within a segment* is that of single calls ([`ActiveChains`]). Segments are
-//! independent, so the bytes are the same. Growth and refusal depend on more than a segment and follow key
-//! order, with no chain active; such a key and the rest of its group are deferred.
+//! The first pass puts keys into free slots, in their order. A key that finds none *blocks* its segment, and is
+//! deferred; so are all later keys of that segment. The second pass takes the deferred keys segment by segment, with
+//! many eviction chains active ([`chains`](super::chains)). So the order within a segment is that of single calls, and
+//! because segments are independent, so are the bytes.
+//!
+//! Growth and refusal depend on more than a segment. Keys that make a segment split come last, in the order of
+//! the keys. Near a limit of the filter all keys are inserted in order, one by one.
 
-use std::ops::Range;
-
-use super::active::ActiveChains;
-use crate::cuckoo::{CuckooFilter, Placement, Prefetcher, WhenBlocked};
-use crate::error::{BatchFull, Full, Insertion};
+use super::active::{Chains, MOST_CHAINS};
+use super::deferred::Deferred;
+use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
+use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    IfPresent, InsertProbes, KeyGroup, Levels, Probe, Task, WIDTH, dispatch, uniform,
+    AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Task, WIDTH, dispatch, uniform,
 };
 
-/// In a filter of fewer segments nearly every key would meet a busy one: there each chain is finished at
-/// once.
-const FEW_SEGMENTS: usize = 4;
-/// Keys of a batch that are taken together: none of them is deferred for longer.
+/// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
+/// The same, near a limit.
+const SHORT_CHUNK: usize = 256;
+/// Segments for each one that is blocked when the first pass ends: the more, the fewer keys are deferred, and
+/// the fewer chains there are to interleave.
+const SEGMENTS_PER_RUN: usize = 4;
+/// Keys that are deferred at least, for each chain that can be active: in a full filter nearly all segments are
+/// blocked soon, and fewer keys would keep few chains active.
+const KEYS_PER_CHAIN: usize = 4;
 
 /// A batch of keys on its way into a filter.
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
-    pub(super) hashes: &'a [KeyHash],
+    hashes: &'a [KeyHash],
     done: usize,
     pub(super) if_present: IfPresent,
     /// One for each key, or none where nobody asks.
     outcomes: &'a mut [Insertion],
-    pub(super) active: ActiveChains,
-    /// Keys may go in before earlier ones of other segments: no limit is near that depends on the order.
-    may_reorder: bool,
-    /// Each key must see whether the filter takes one more item.
-    is_near_max_items: bool,
-    /// A key needs the filter to grow, which must wait for all keys before it.
-    pub(super) is_blocked: bool,
-    /// That key and the rest of its group.
-    pub(super) deferred: Vec<usize>,
-}
-
-/// A group of keys that is being inserted.
-#[derive(Clone, Copy)]
-struct Group<'a> {
-    keys: &'a KeyGroup,
-    probes: &'a InsertProbes,
-    /// The number in the batch of the key that would be the group's first.
-    start: usize,
+    pub(super) deferred: Deferred,
+    pub(super) chains: Chains,
+    /// Space for answers.
+    present: Vec<bool>,
 }
 
 impl<'a> InsertBatch<'a> {
@@ -62,204 +56,110 @@ impl<'a> InsertBatch<'a> {
             done: 0,
             if_present,
             outcomes,
-            active: ActiveChains::default(),
-            may_reorder: false,
-            is_near_max_items: true,
-            is_blocked: false,
-            deferred: Vec::new(),
+            deferred: Deferred::default(),
+            chains: Chains::default(),
+            present: Vec::new(),
         }
     }
 
     pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
-        let mut outcome = Ok(());
-        while outcome.is_ok() && self.done < self.hashes.len() {
-            let uniform = self.filter.uniform();
-            outcome = dispatch(&mut self, uniform);
+        while self.done < self.hashes.len() {
+            let left = self.hashes.len() - self.done;
+            let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
+            match chunks.find(|&keys| self.filter.is_far_from_limits(keys)) {
+                Some(keys) => self.insert_in_passes(self.done + keys),
+                None => self.insert_in_order(left.min(SHORT_CHUNK))?,
+            }
         }
-        outcome
+        Ok(())
     }
 
-    /// Inserts a chunk of keys, or fewer if a segment splits; none is deferred beyond it.
-    #[inline(always)]
-    fn insert_chunk(&mut self, levels: impl Levels) -> Result<(), BatchFull> {
-        let end = self.hashes.len().min(self.done + CHUNK);
-        self.may_reorder = self.filter.is_far_from_limits(end - self.done);
-        let mut prefetcher = Prefetcher::new(self.filter, levels, &self.hashes[..end], self.done);
-        let policy = self.filter.policy();
-        self.is_near_max_items = !policy.allows(self.filter.stored(), (end - self.done) as u64);
-        let mut probes = InsertProbes::default();
-        let mut outcome = Ok(());
-        let splits = self.filter.splits();
-        while outcome.is_ok()
-            && self.done < end
-            && !self.is_blocked
-            && self.filter.splits() == splits
-        {
-            outcome = self.insert_group(levels, &prefetcher, &mut probes);
-            prefetcher.next_group(self.filter, levels);
+    /// Inserts so many keys, one after the other, of which each may be refused.
+    fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
+        // Inserts take no key away. Keys that are to be added are looked up all the same: that fetches their
+        // buckets.
+        self.filter.contains_hashes(&self.hashes[self.done..self.done + keys], &mut self.present);
+        for place in 0..keys {
+            let number = self.done;
+            if self.if_present == IfPresent::AddCopy || !self.present[place] {
+                let insertion = self.filter.insert_one(self.hashes[number], self.if_present);
+                self.note(number, insertion.map_err(|full| BatchFull { done: number, full })?);
+            }
+            self.done += 1;
         }
-        self.finish_all(levels);
-        outcome
+        Ok(())
     }
 
-    /// Inserts the keys of a group, or those up to the first that makes a segment split.
+    /// Inserts keys, none of which can be refused, up to the one of number `end` or until a segment is to split.
+    fn insert_in_passes(&mut self, end: usize) {
+        self.deferred.reserve(self.filter.segments());
+        let uniform = self.filter.uniform();
+        for number in dispatch(Passes { batch: self, end }, uniform) {
+            let insertion = self.insert_accepted(self.hashes[number]);
+            self.note(number, insertion);
+        }
+    }
+
+    /// Inserts a key that later ones have gone in before, so that it cannot be refused any more: without
+    /// memory to grow, it goes in by eviction.
+    fn insert_accepted(&mut self, hash: KeyHash) -> Insertion {
+        if let Ok(insertion) = self.filter.insert_one(hash, self.if_present) {
+            return insertion;
+        }
+        let chain = self.filter.start_chain(&self.filter.locate(hash));
+        self.filter.finish_chain(AnyLevel, chain);
+        Insertion::Inserted
+    }
+
+    /// Inserts the keys of a group, or defers them.
     #[inline(always)]
-    fn insert_group(
+    fn place_group(
         &mut self,
         levels: impl Levels,
         prefetcher: &Prefetcher,
         probes: &mut InsertProbes,
-    ) -> Result<(), BatchFull> {
+    ) {
         let (keys, numbers) = prefetcher.group();
-        let splits = self.filter.splits();
-        let mut left = self.probe_group(keys, &numbers, probes);
-        let start = self.done - numbers.start;
-        let group = Group { keys, probes, start };
-        let mut due = Due { keys: prefetcher.due(), prefetched: 0 };
-        let mut next = if self.may_reorder { probes.ready(left) } else { probes.leading(left) };
-        loop {
-            left &= !self.place_or_defer(levels, group, next, &mut due);
-            if left == 0 {
-                break;
-            }
-            let number = left.trailing_zeros() as usize;
-            left &= left - 1;
-            due.prefetch_next(self.filter, levels);
-            if let Err(full) = self.insert_next(levels, group, number) {
-                if !self.may_reorder {
-                    self.done = start + number;
-                    return Err(BatchFull { done: self.done, full });
-                }
-                self.block(start + number);
-            }
-            if self.filter.splits() != splits {
-                self.done = start + number + 1;
-                return Ok(());
-            }
-            if self.is_blocked {
-                let rest = numbers.clone().filter(|it| left >> it & 1 == 1);
-                self.deferred.extend(rest.map(|it| start + it));
-                break;
-            }
-            next = probes.leading(left);
-        }
-        due.prefetch_rest(self.filter, levels);
-        self.done = start + numbers.end;
-        if self.active.len() > 0 {
-            self.step_group(levels);
-        }
-        Ok(())
-    }
-
-    /// Inserts a key for which no free slot was found beforehand, or defers it if its segment is busy.
-    #[inline(always)]
-    fn insert_next(
-        &mut self,
-        levels: impl Levels,
-        group: Group<'_>,
-        number: usize,
-    ) -> Result<(), Full> {
-        let probe = group.keys.probe(number);
-        if self.active.is_busy(probe.segment) {
-            if self.may_reorder {
-                self.active.defer(group.start + number, &probe);
-                return Ok(());
-            }
-            self.finish_segment(levels, probe.segment);
-        }
-        let active = self.active.len();
-        if !self.may_reorder && active > 0 && !self.filter.has_memory_for_overflow(active) {
-            // Each chain may fail, and take the memory that a copy of this key would take.
-            self.finish_all(levels);
-        }
-        let placement = if self.filter.is_still_full(group.keys, number, group.probes) {
-            Placement::BucketsFull
-        } else {
-            self.filter.try_place(levels, &probe, self.if_present)?
-        };
-        match placement {
-            Placement::Done(insertion) => self.note(group.start + number, insertion),
-            Placement::BucketsFull => self.evict(levels, group.start + number, &probe)?,
-        }
-        Ok(())
-    }
-
-    /// Probes the buckets of a group as they are now. A bit for each key that is to be inserted.
-    #[inline(always)]
-    fn probe_group(
-        &self,
-        keys: &KeyGroup,
-        numbers: &Range<usize>,
-        probes: &mut InsertProbes,
-    ) -> u32 {
+        let due = prefetcher.due();
         let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        let if_present = self.if_present;
         if !table.is_some_and(|table| uniform::probe_inserts(table, keys, probes)) {
             probes.forget();
         }
-        let mut left = ((1u32 << numbers.len()) - 1) << numbers.start;
-        if if_present == IfPresent::Skip {
-            // Inserts take no key away: those are still there.
-            left &= !probes.held();
+        // Inserts take no key away: those are still there.
+        let held = if self.if_present == IfPresent::Skip { probes.held() } else { 0 };
+        let first = self.done - numbers.start;
+        self.done = first + numbers.end;
+        for number in numbers {
+            if let Some(due) = due {
+                self.filter.prefetch_key(levels, due, number);
+            }
+            if held >> number & 1 == 1 {
+                continue;
+            }
+            if self.deferred.is_blocked(keys.segment(number)) || probes.is_full(number) {
+                self.deferred.push(first + number, &keys.probe(number));
+            } else if self.filter.insert_probed(levels, keys, number, probes) {
+                self.note(first + number, Insertion::Inserted);
+            } else {
+                self.place_or_defer(levels, keys, number, first + number);
+            }
         }
-        if self.is_near_max_items {
-            probes.forget();
-        }
-        left
     }
 
-    /// Puts some keys of a group into the free slots that were found for them, and defers those of busy
-    /// segments, up to the first whose probe is stale. A bit for each key that is served.
+    /// Inserts one key of a group, or defers it, whatever its probe was.
     #[inline(always)]
     fn place_or_defer(
         &mut self,
         levels: impl Levels,
-        group: Group<'_>,
-        some: u32,
-        due: &mut Due,
-    ) -> u32 {
-        let mut left = some;
-        while left != 0 {
-            left = self.place_probed(&levels, group, left, due);
-            if left == 0 {
-                break;
-            }
-            let number = left.trailing_zeros() as usize;
-            if !(self.may_reorder && self.active.is_busy(group.keys.segment(number))) {
-                break;
-            }
-            self.active.defer(group.start + number, &group.keys.probe(number));
-            left &= left - 1;
+        keys: &KeyGroup,
+        in_group: usize,
+        number: usize,
+    ) {
+        let probe = keys.probe(in_group);
+        match self.filter.try_place(levels, &probe, self.if_present) {
+            Ok(Placement::Done(insertion)) => self.note(number, insertion),
+            _ => self.deferred.push(number, &probe),
         }
-        some & !left
-    }
-
-    /// [`place_or_defer`](Self::place_or_defer) up to the first key that cannot go in at once. A bit for each
-    /// key that is left.
-    ///
-    /// A function of its own that calls no other: inlined, its loop would not fit into the processor's
-    /// registers.
-    #[inline(never)]
-    fn place_probed(
-        &mut self,
-        levels: &impl Levels,
-        group: Group<'_>,
-        mut left: u32,
-        due: &mut Due,
-    ) -> u32 {
-        let Group { keys, probes, start } = group;
-        while left != 0 {
-            let number = left.trailing_zeros() as usize;
-            if self.active.is_busy(keys.segment(number))
-                || !self.filter.insert_probed(*levels, keys, number, probes)
-            {
-                break;
-            }
-            due.prefetch_next(self.filter, *levels);
-            self.note(start + number, Insertion::Inserted);
-            left &= left - 1;
-        }
-        left
     }
 
     #[inline(always)]
@@ -270,70 +170,38 @@ impl<'a> InsertBatch<'a> {
             *outcome = insertion;
         }
     }
+}
 
-    /// Defers a key until all that came before it are in: later ones of other segments are in already.
-    fn block(&mut self, number: usize) {
-        self.deferred.push(number);
-        self.is_blocked = true;
-    }
+/// Rounds of both passes, up to the key of number `end` or to the first round whose keys make a segment split. The
+/// numbers of those keys and of all after them in their segments, in order.
+struct Passes<'a, 'b> {
+    batch: &'a mut InsertBatch<'b>,
+    end: usize,
+}
 
-    /// Starts an eviction chain for a key whose buckets are full.
+impl Task for Passes<'_, '_> {
+    type Output = Vec<usize>;
+
     #[inline(always)]
-    fn evict(&mut self, levels: impl Levels, number: usize, probe: &Probe) -> Result<(), Full> {
-        if self.filter.when_blocked(probe.segment, self.active.len()) != WhenBlocked::Evict {
-            if self.may_reorder {
-                self.block(number);
-                return Ok(());
+    fn run(self, levels: impl Levels) -> Vec<usize> {
+        let Self { batch, end } = self;
+        let hashes = &batch.hashes[..end];
+        let mut prefetcher = Prefetcher::new(batch.filter, levels, hashes, batch.done);
+        let mut probes = InsertProbes::default();
+        let segments = batch.filter.segments();
+        let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
+        let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
+        let mut left = Vec::new();
+        while left.is_empty() && batch.done < end {
+            while batch.done < end
+                && (batch.deferred.runs() < most_runs || batch.deferred.len() < least_keys)
+            {
+                batch.place_group(levels, &prefetcher, &mut probes);
+                prefetcher.next_group(batch.filter, levels);
             }
-            // Splits and refusals depend on the whole filter: first all that came before.
-            self.finish_all(levels);
-            let insertion = self.filter.insert_one(self.hashes[number], self.if_present)?;
-            self.note(number, insertion);
-            return Ok(());
+            batch.insert_runs(levels);
+            left = batch.deferred.drain();
         }
-        self.note(number, Insertion::Inserted);
-        let chain = self.filter.start_chain(probe);
-        let segments = self.filter.segments();
-        if segments < FEW_SEGMENTS {
-            self.filter.finish_chain(levels, chain);
-            return Ok(());
-        }
-        self.active.start(chain, segments);
-        while self.active.len() >= self.most_active() && !self.is_blocked {
-            self.step_group(levels);
-        }
-        Ok(())
-    }
-}
-
-/// The last group in flight, and how many of its keys were prefetched.
-struct Due<'a> {
-    keys: Option<&'a KeyGroup>,
-    prefetched: usize,
-}
-
-impl Due<'_> {
-    #[inline(always)]
-    fn prefetch_next(&mut self, filter: &CuckooFilter, levels: impl Levels) {
-        if let Some(keys) = self.keys {
-            filter.prefetch_key(levels, keys, self.prefetched);
-            self.prefetched += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_rest(&self, filter: &CuckooFilter, levels: impl Levels) {
-        if let Some(keys) = self.keys {
-            filter.prefetch_from(levels, keys, self.prefetched);
-        }
-    }
-}
-
-impl Task for &mut InsertBatch<'_> {
-    type Output = Result<(), BatchFull>;
-
-    #[inline(always)]
-    fn run(self, levels: impl Levels) -> Self::Output {
-        self.insert_chunk(levels)
+        left
     }
 }

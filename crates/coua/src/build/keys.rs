@@ -1,4 +1,4 @@
-//! Where the hashes come from.
+//! Sources of hashes.
 
 use std::ops::Range;
 

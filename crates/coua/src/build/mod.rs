@@ -1,13 +1,12 @@
 //! Building a filter from all its keys at once.
 //!
-//! One key after the other, inserts go all over the table, and each waits for memory. Here the keys are
-//! first sorted by shard (`sort`), and then each shard, a segment or a few that lie in a cache together, is
+//! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard (`sort`), and then each shard, a segment or a few that lie in a cache together, is
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
-//! What depends on more than a shard (the limits of items, of overflowed and of depth) is not looked at on
-//! the way but afterwards: if the limits are still far, they never mattered, whatever the order. If not,
-//! which is rare, all of it is thrown away, and the keys are inserted one batch after the other.
+//! What depends on more than a shard (the limits of items, of overflowed and of depth) is checked
+//! afterwards. If the limits are still far, they never mattered, whatever the order. If not, which is rare, the
+//! result is thrown away, and the keys are inserted one batch after the other.
 
 mod keys;
 mod shards;
@@ -34,12 +33,12 @@ impl CuckooFilterBuilder {
     /// [`build`](Self::build) and then [`insert`](CuckooFilter::insert) for one key after the other, but
     /// several times faster, with any number of [`threads`](Self::threads).
     ///
-    /// Where nothing is said of the capacity, it is the number of keys: a `rate` is enough to describe a
+    /// The default capacity is the number of keys: a `rate` is enough to describe a
     /// filter of fixed size for them. A filter that starts much smaller and grows is filled by one
     /// thread, and so is one of less than about 65,000 items, or 15,000 if it can grow: it has a single
     /// segment.
     ///
-    /// O(keys). Takes, beside the filter, about 1 byte a key (512 KiB at least, 128 MiB at most) and
+    /// O(keys). Takes, in addition to the filter, about 1 byte a key (512 KiB at least, 128 MiB at most) and
     /// 1 MiB a thread until it is built.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Shards that threads fill side by side.
+//! Shards that threads fill in parallel.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 17;
 /// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
 /// second cache while they are filled.
 const MOST_BITS: u32 = 10;
-/// Groups of shards for each thread: the last one of them is not waited for long.
+/// Groups of shards for each thread: small, so that nobody waits long for the last one.
 const GROUPS: usize = 8;
 /// One segment of so many may split.
 const FEW_SPLITS: u64 = 16;
@@ -28,11 +28,11 @@ const FEW_SPLITS: u64 = 16;
 /// for. Beyond it the result is discarded. Bounds work on adversarial keys.
 const SPARE_OVERFLOW: u64 = 1 << 13;
 
-/// A limit may have mattered: what was built is perhaps not what single inserts would have built.
+/// A limit may have been met: single inserts might have built another filter.
 #[derive(Debug)]
 pub(super) struct Unfit;
 
-/// A filter, empty at first, cut into shards to be filled. They know no limits that matter.
+/// A filter, empty at first, split into shards to be filled. Their limits are never reached.
 pub(super) struct Shards {
     plan: ShardPlan,
     all: Vec<CuckooFilter>,
@@ -104,11 +104,11 @@ impl Shards {
         });
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);
-        // What neighbours count shares cache lines: no two threads shall fill them at the same time.
-        let neighbours = self.all.len().div_ceil(threads.saturating_mul(GROUPS));
-        let groups = self.all.chunks_mut(neighbours).enumerate();
+        // Counters of neighbors share cache lines, so one thread fills a whole group.
+        let neighbors = self.all.len().div_ceil(threads.saturating_mul(GROUPS));
+        let groups = self.all.chunks_mut(neighbors).enumerate();
         side_by_side(threads, groups, |space, (group, shards)| {
-            for (number, shard) in (group * neighbours..).zip(shards) {
+            for (number, shard) in (group * neighbors..).zip(shards) {
                 space.clear();
                 for block in blocks {
                     space.extend_from_slice(block.of_shard(number));
@@ -148,8 +148,8 @@ impl Shards {
     }
 }
 
-/// Does work on all items, by several threads, of which this is one; each takes the next when it has
-/// done one, and has space for hashes that it need not take anew.
+/// Does work on all items, by this thread and others. Each takes the next item when it has done one, and keeps
+/// its space for hashes.
 fn side_by_side<T: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,

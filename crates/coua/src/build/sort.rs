@@ -12,7 +12,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Takes other keys, which are cut into 2^`bits` shards. Counting sort: two passes, no comparison.
+    /// Takes other keys, and sorts them into 2^`bits` shards. Counting sort: two passes, no comparison.
     pub(super) fn fill(&mut self, hashes: &[KeyHash], bits: u32) {
         self.ends.clear();
         self.ends.resize(1 << bits, 0);

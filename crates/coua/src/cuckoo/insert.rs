@@ -5,7 +5,8 @@ use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Pair, Probe, Task, dispatch_inline,
+    AnyLevel, Encoding, IfPresent, InsertProbes, KeyGroup, LevelGeometry, Levels, Pair, Probe,
+    Task, dispatch_inline,
 };
 
 /// How far an insert came without moving anything.
@@ -17,13 +18,38 @@ pub(crate) enum Placement {
 }
 
 impl CuckooFilter {
+    /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline]
     pub(crate) fn insert_one(
         &mut self,
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        let level = *self.level_for(hash);
+        match &self.uniform {
+            Some(level) if level.codec().encoding() == Encoding::Narrow => {
+                let level = level.with_encoding(Encoding::Narrow);
+                self.insert_at_level(level, hash, if_present)
+            }
+            Some(level) if level.codec().encoding() == Encoding::Wide => {
+                let level = level.with_encoding(Encoding::Wide);
+                self.insert_at_level(level, hash, if_present)
+            }
+            _ => self.insert_in_any(hash, if_present),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_in_any(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
+        self.insert_at_level(*self.level_for(hash), hash, if_present)
+    }
+
+    #[inline(always)]
+    fn insert_at_level(
+        &mut self,
+        level: LevelGeometry,
+        hash: KeyHash,
+        if_present: IfPresent,
+    ) -> Result<Insertion, Full> {
         let probe = &self.locate_in(&level, hash);
         match dispatch_inline(Insert { filter: self, probe, if_present }, Some(level))? {
             Placement::Done(insertion) => Ok(insertion),
@@ -140,8 +166,8 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Puts a key into the free slot that its probe found; false if the probe is stale, or items of its segment
-    /// are in no slot.
+    /// Puts a key into the free slot that its probe found; false if it found none or is stale, or items of its
+    /// segment are in no slot.
     #[inline(always)]
     pub(crate) fn insert_probed(
         &mut self,
@@ -150,6 +176,9 @@ impl CuckooFilter {
         number: usize,
         probes: &InsertProbes,
     ) -> bool {
+        if !probes.is_placeable(number) {
+            return false;
+        }
         let index = keys.segment(number);
         let level = self.level_in(levels, index);
         let segment = &mut self.table.segment_mut(index);
@@ -160,22 +189,6 @@ impl CuckooFilter {
             self.stored += 1;
         }
         is_current
-    }
-
-    /// Whether a key is in no slot and its buckets are still full, as its probe found.
-    #[inline(always)]
-    pub(crate) fn is_still_full(
-        &self,
-        keys: &KeyGroup,
-        number: usize,
-        probes: &InsertProbes,
-    ) -> bool {
-        if !probes.is_full(number) {
-            return false;
-        }
-        let segment = self.table.segment(keys.segment(number));
-        let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
-        !may_overflow && probes.is_current(keys, number, segment)
     }
 }
 

@@ -3,11 +3,24 @@
 use super::CuckooFilter;
 use super::overflow::Taken;
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, Pair, Probe, RemoveProbes, Task, dispatch_inline};
+use crate::kernel::{Encoding, Levels, Pair, Probe, RemoveProbes, Task, dispatch_inline};
 
 impl CuckooFilter {
+    /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     pub(super) fn remove_one(&mut self, hash: KeyHash) -> bool {
+        match &self.uniform {
+            Some(level) if level.codec().encoding() == Encoding::Narrow => {
+                let level = level.with_encoding(Encoding::Narrow);
+                let probe = &self.locate_in(&level, hash);
+                dispatch_inline(Remove { filter: self, probe }, Some(level))
+            }
+            _ => self.remove_in_any(hash),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_in_any(&mut self, hash: KeyHash) -> bool {
         let level = *self.level_for(hash);
         let probe = &self.locate_in(&level, hash);
         dispatch_inline(Remove { filter: self, probe }, Some(level))
@@ -16,8 +29,8 @@ impl CuckooFilter {
     /// Takes one copy away, from the overflow table first: slots are the cheaper place.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, levels: impl Levels, probe: &Probe) -> bool {
-        if self.table.segment(probe.segment).has_overflow() && self.take_from_overflow(*probe) {
-            return true;
+        if self.table.segment(probe.segment).has_overflow() {
+            return self.remove_beside_overflow(*probe);
         }
         let level = self.level_in(levels, probe.segment);
         let segment = &mut self.table.segment_mut(probe.segment);
@@ -70,6 +83,15 @@ impl CuckooFilter {
     }
 
     #[cold]
+    fn remove_beside_overflow(&mut self, probe: Probe) -> bool {
+        if self.take_from_overflow(probe) {
+            return true;
+        }
+        let is_taken = self.remove_any(probe);
+        self.count_removed(u64::from(is_taken));
+        is_taken
+    }
+
     fn take_from_overflow(&mut self, probe: Probe) -> bool {
         let Some(taken) = self.overflow.take(self.representative(&probe)) else {
             return false;

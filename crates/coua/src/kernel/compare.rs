@@ -5,7 +5,7 @@
 
 use super::codec::{Bucket, Encoding, SlotCodec};
 use super::probe::{ALTERNATE, Probe};
-use crate::table::Segment;
+use crate::table::{Segment, SegmentMut};
 
 /// Some of a bucket's positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,13 @@ impl Marks {
     #[inline(always)]
     pub(crate) fn any(self) -> bool {
         self.0 != 0
+    }
+
+    /// All bits of the lowest marked lane, of which the mark is the highest; not without a mark.
+    #[inline(always)]
+    pub(super) fn lowest_lane(self, lane_bits: u32) -> u64 {
+        let highest = self.0 & self.0.wrapping_neg();
+        (highest << 1).wrapping_sub(highest >> (lane_bits - 1))
     }
 }
 
@@ -49,7 +56,8 @@ impl SlotCodec {
         self.lanes_like(bucket, self.repeated(value))
     }
 
-    /// [`candidates`](Self::candidates) in both buckets of a key.
+    /// [`candidates`](Self::candidates) in both buckets of a key, of which only the lowest of each bucket is
+    /// certain: a carry leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
     #[inline(always)]
     pub(crate) fn candidates_of_pair(
         &self,
@@ -65,8 +73,8 @@ impl SlotCodec {
         let wanted = self.repeated(probe.value);
         // The choice bit is the lowest of a lane.
         (
-            self.lanes_like(primary, wanted),
-            self.lanes_like(alternate, wanted | (self.ones * ALTERNATE)),
+            Marks(self.lowest_zero_lane(primary.lanes() ^ wanted)),
+            Marks(self.lowest_zero_lane(alternate.lanes() ^ (wanted | (self.ones * ALTERNATE)))),
         )
     }
 
@@ -137,15 +145,31 @@ impl SlotCodec {
         let wanted = self.repeated(value);
         let here = primary.lanes() ^ wanted;
         let there = alternate.lanes() ^ (wanted | (self.ones * ALTERNATE));
-        // A carry only leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
-        let zero = |word: u64| word.wrapping_sub(self.ones) & !word;
-        (zero(here) | zero(there)) & self.high != 0
+        (self.below_zero_lanes(here) | self.below_zero_lanes(there)) & self.high != 0
     }
 
     /// The positions whose lanes are those of `wanted`.
     #[inline(always)]
     fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {
         Marks(self.zero_lanes(bucket.lanes() ^ wanted))
+    }
+
+    /// Frees the lowest marked slot of a narrow bucket that was just read.
+    #[inline(always)]
+    pub(super) fn clear_first(&self, segment: &mut SegmentMut<'_>, bucket: &Bucket, marks: Marks) {
+        let lane = marks.lowest_lane(self.lane_bits);
+        segment.set_word(bucket.bit, bucket.word & !(lane << (bucket.bit & 7)));
+    }
+
+    /// High bit of the lowest lane that is zero, if there is one; higher bits may be wrong.
+    #[inline(always)]
+    fn lowest_zero_lane(&self, word: u64) -> u64 {
+        self.below_zero_lanes(word) & self.high
+    }
+
+    #[inline(always)]
+    fn below_zero_lanes(&self, word: u64) -> u64 {
+        word.wrapping_sub(self.ones) & !word
     }
 
     /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.

@@ -114,6 +114,9 @@ impl Pair {
     /// Takes one copy out of its slot; `None` where [`remove_any`](Self::remove_any) must look.
     #[inline(always)]
     pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> Option<bool> {
+        if self.codec.encoding == Encoding::Narrow {
+            return Some(self.remove_lane(segment, probe));
+        }
         match self.find(segment, probe) {
             Found::Nowhere => Some(false),
             Found::At(slot) => {
@@ -122,6 +125,22 @@ impl Pair {
             }
             Found::Unclear => None,
         }
+    }
+
+    /// [`remove`](Self::remove) for narrow buckets, in fewer instructions: the slot's position is not needed.
+    #[inline(always)]
+    fn remove_lane(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> bool {
+        let (primary, alternate) = self.candidates(segment, probe);
+        // The bucket is unpredictable: no branch on it.
+        let in_alternate = !primary.any();
+        let marks = select_unpredictable(in_alternate, alternate, primary);
+        if !marks.any() {
+            return false;
+        }
+        let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
+        self.codec.clear_first(segment, &bucket, marks);
+        segment.count_cleared();
+        true
     }
 
     /// [`remove`](Self::remove) that looks at every candidate.

@@ -134,15 +134,13 @@ pub(crate) struct InsertProbes {
     pub(super) full: u16,
     /// The key is in no slot, and one of its buckets has a free one.
     pub(super) placeable: u16,
-    /// The placeable keys that go in first: every earlier key of their segments is placeable too.
-    pub(super) ready: u16,
 }
 
 impl InsertProbes {
     /// Nothing is known any more.
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
-        (self.held, self.full, self.placeable, self.ready) = (0, 0, 0, 0);
+        (self.held, self.full, self.placeable) = (0, 0, 0);
     }
 
     /// The keys that are in slots.
@@ -151,18 +149,9 @@ impl InsertProbes {
         self.held.into()
     }
 
-    /// Those of the keys left that may go in before all others.
     #[inline(always)]
-    pub(crate) fn ready(&self, left: u32) -> u32 {
-        left & u32::from(self.ready)
-    }
-
-    /// The first of the keys left, up to one that is not placeable.
-    #[inline(always)]
-    pub(crate) fn leading(&self, left: u32) -> u32 {
-        let others = left & !u32::from(self.placeable);
-        // The bits below the lowest, or all.
-        left & !others & (others ^ others.wrapping_sub(1))
+    pub(crate) fn is_placeable(&self, number: usize) -> bool {
+        self.placeable >> number & 1 == 1
     }
 
     #[inline(always)]

@@ -1,10 +1,10 @@
 //! How many items all shards together may still take.
 //!
-//! Shards are changed side by side, so none of them can know whether `max_items` is reached. A writer
-//! takes leave for as many items as it may store before it begins, and gives back what it did not
-//! need. While plenty is left, writers do so side by side. Where less is left than one asks for, the
-//! reason may be another's leave that will not be used; so it waits until it is alone and nothing is
-//! on loan. A refusal is therefore always true: `max_items` items were stored at that moment.
+//! Shards are changed concurrently, so none of them can know whether `max_items` is reached. Before a writer
+//! begins it takes a permit for as many items as it may store, and it gives back what it did not use. While
+//! enough is left, writers do this concurrently. If less is left than a writer wants, another permit may be
+//! the reason that will not be used. So the writer waits until it is alone and no permit is held. A refusal is
+//! therefore always true: `max_items` items were stored at that moment.
 
 #[cfg(all(loom, test))]
 use loom::sync::{
@@ -17,7 +17,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// The count of items stored or on loan, with its limit.
+/// The count of items that are stored or permitted, with its limit.
 pub(super) struct Allowance {
     /// `u64::MAX`: no limit, and nothing is counted.
     max_items: u64,
@@ -25,19 +25,19 @@ pub(super) struct Allowance {
     gate: RwLock<()>,
 }
 
-/// Leave to store some items; what is not spent goes back when it is dropped.
-pub(super) struct Grant<'a> {
+/// A permit to store some items; what is not used goes back when it is dropped.
+pub(super) struct Permit<'a> {
     allowance: &'a Allowance,
     items: u64,
     spent: u64,
     _gate: Gate<'a>,
 }
 
-/// Held as long as the grant. Declared last: what is left goes back before others may look.
+/// Held as long as the permit. Declared last: what is left goes back before others may look.
 #[expect(dead_code, reason = "held, not read")]
 enum Gate<'a> {
     Unguarded,
-    BesideOthers(RwLockReadGuard<'a, ()>),
+    Shared(RwLockReadGuard<'a, ()>),
     Alone(RwLockWriteGuard<'a, ()>),
 }
 
@@ -48,19 +48,14 @@ impl Allowance {
         Self { max_items, taken: AtomicU64::new(stored), gate: RwLock::new(()) }
     }
 
-    /// Leave for `wanted` items, or for all that are left if they are fewer.
-    pub(super) fn grant(&self, wanted: u64) -> Grant<'_> {
+    /// A permit for `wanted` items, or for all that are left if they are fewer.
+    pub(super) fn permit(&self, wanted: u64) -> Permit<'_> {
         if self.max_items == u64::MAX {
-            return Grant { allowance: self, items: u64::MAX, spent: 0, _gate: Gate::Unguarded };
+            return Permit { allowance: self, items: u64::MAX, spent: 0, _gate: Gate::Unguarded };
         }
         let gate = self.gate.read().expect(UNPOISONED);
         if self.take(wanted) {
-            return Grant {
-                allowance: self,
-                items: wanted,
-                spent: 0,
-                _gate: Gate::BesideOthers(gate),
-            };
+            return Permit { allowance: self, items: wanted, spent: 0, _gate: Gate::Shared(gate) };
         }
         drop(gate);
         let gate = self.gate.write().expect(UNPOISONED);
@@ -68,7 +63,7 @@ impl Allowance {
         // Alone: the count can only fall meanwhile, by removals.
         let items = wanted.min(left);
         self.taken.fetch_add(items, Ordering::Relaxed);
-        Grant { allowance: self, items, spent: 0, _gate: Gate::Alone(gate) }
+        Permit { allowance: self, items, spent: 0, _gate: Gate::Alone(gate) }
     }
 
     fn take(&self, wanted: u64) -> bool {
@@ -76,7 +71,7 @@ impl Allowance {
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
 
-    /// Items were removed, or leave was not used.
+    /// Items were removed, or a permit was not used.
     pub(super) fn give_back(&self, items: u64) {
         if self.max_items != u64::MAX && items > 0 {
             self.taken.fetch_sub(items, Ordering::Relaxed);
@@ -84,18 +79,18 @@ impl Allowance {
     }
 }
 
-impl Grant<'_> {
+impl Permit<'_> {
     pub(super) fn items(&self) -> u64 {
         self.items
     }
 
-    /// So many items were stored, no more than were granted.
+    /// So many items were stored, no more than were permitted.
     pub(super) fn spend(&mut self, items: u64) {
         self.spent += items;
     }
 }
 
-impl Drop for Grant<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.allowance.give_back(self.items - self.spent);
     }
@@ -108,15 +103,15 @@ mod tests {
     #[test]
     fn what_is_not_spent_goes_back() {
         let allowance = Allowance::new(10, 4);
-        let mut grant = allowance.grant(5);
-        assert_eq!(grant.items(), 5);
-        grant.spend(2);
-        drop(grant);
-        assert_eq!(allowance.grant(100).items(), 4);
+        let mut permit = allowance.permit(5);
+        assert_eq!(permit.items(), 5);
+        permit.spend(2);
+        drop(permit);
+        assert_eq!(allowance.permit(100).items(), 4);
         allowance.give_back(3);
-        assert_eq!(allowance.grant(7).items(), 7);
-        assert_eq!(Allowance::new(3, 9).grant(1).items(), 0);
-        assert_eq!(Allowance::new(u64::MAX, 9).grant(1).items(), u64::MAX);
+        assert_eq!(allowance.permit(7).items(), 7);
+        assert_eq!(Allowance::new(3, 9).permit(1).items(), 0);
+        assert_eq!(Allowance::new(u64::MAX, 9).permit(1).items(), u64::MAX);
     }
 
     #[test]
@@ -125,17 +120,17 @@ mod tests {
         let allowance = Allowance::new(100, 0);
         let refused = std::thread::scope(|scope| {
             let ask = || {
-                let mut grant = allowance.grant(60);
-                let refused = grant.items() < 10;
+                let mut permit = allowance.permit(60);
+                let refused = permit.items() < 10;
                 std::thread::yield_now();
-                grant.spend(grant.items().min(10));
+                permit.spend(permit.items().min(10));
                 refused
             };
             let threads: Vec<_> = (0..9).map(|_| scope.spawn(ask)).collect();
             threads.into_iter().any(|thread| thread.join().unwrap())
         });
         assert!(!refused);
-        assert_eq!(allowance.grant(100).items(), 10);
+        assert_eq!(allowance.permit(100).items(), 10);
     }
 }
 
@@ -146,15 +141,15 @@ mod orders {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// What threads store that ask for leave for `wanted` items each, and store no more than `used`.
+    /// What threads store that want permits for `wanted` items each, and store no more than `used`.
     fn stored(max_items: u64, wanted: u64, used: u64, threads: usize) -> Vec<u64> {
         let allowance = Arc::new(Allowance::new(max_items, 0));
         let store = || {
             let allowance = Arc::clone(&allowance);
             move || {
-                let mut grant = allowance.grant(wanted);
-                let items = used.min(grant.items());
-                grant.spend(items);
+                let mut permit = allowance.permit(wanted);
+                let items = used.min(permit.items());
+                permit.spend(items);
                 items
             }
         };

@@ -16,7 +16,7 @@ const BLOCK_PER_SHARD: usize = 1 << 11;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchRefused {
-    /// Where in the batch the refused keys stand, ascending. Never empty.
+    /// The places of the refused keys in the batch, ascending. Never empty.
     pub refused: Vec<usize>,
     /// Why one of them was refused.
     pub full: Full,
@@ -38,7 +38,7 @@ impl Error for BatchRefused {
 #[derive(Default)]
 struct Block {
     hashes: Vec<KeyHash>,
-    /// Where each stood in the block.
+    /// The place of each in the block.
     origins: Vec<u32>,
     /// Where each shard's keys end.
     ends: Vec<usize>,
@@ -114,7 +114,7 @@ struct Refusals {
 
 impl SharedCuckooFilter {
     /// Calls `work` for every group of keys. Groups whose shard is held by another thread come last,
-    /// and each block begins at another shard: threads do not queue up behind each other.
+    /// and each block begins at another shard: threads do not queue for the same shard.
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Visit) {
         let mut block = Block::default();
         let mut later = Vec::new();
@@ -136,8 +136,8 @@ impl SharedCuckooFilter {
         }
     }
 
-    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); 8 bytes a key
-    /// are taken for their hashes, unless they are hashes already. So it is with all batches.
+    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8
+    /// bytes a key for their hashes, unless they are hashes already, as all batches do.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.ask(keys, CuckooFilter::contains_hashes)
     }
@@ -189,7 +189,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which keys found no room; all others are in.
+    /// [`BatchRefused`] tells which keys were refused; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
         let mut space = Vec::new();
         let mut refusals = Refusals::default();
@@ -207,7 +207,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which absent keys found no room; all others were processed. To learn their
+    /// [`BatchRefused`] tells which absent keys were refused; all others were processed. To learn their
     /// answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
     ///
     /// ```
@@ -227,7 +227,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which absent keys found no room: their answer is [`Insertion::Refused`].
+    /// [`BatchRefused`] tells which absent keys were refused: their answer is [`Insertion::Refused`].
     pub fn insert_unique_batch_into<K: Key>(
         &self,
         keys: &[K],
@@ -255,11 +255,11 @@ impl SharedCuckooFilter {
         refusals: &mut Refusals,
         mut insert: impl FnMut(&mut CuckooFilter, usize) -> Result<(), BatchFull>,
     ) -> Visit {
-        let mut grant = self.allowance.grant(group.hashes.len() as u64);
+        let mut permit = self.allowance.permit(group.hashes.len() as u64);
         let Some(mut shard) = self.write_unless(group.shard, busy) else {
             return Visit::Busy;
         };
-        self.with_leave(&mut shard, &mut grant, |shard| {
+        self.with_permit(&mut shard, &mut permit, |shard| {
             let mut next = 0;
             while let Err(stopped) = insert(shard, next) {
                 next += stopped.done;

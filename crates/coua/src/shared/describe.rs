@@ -1,5 +1,5 @@
-//! What a shared filter tells about itself. Where other threads write meanwhile, the parts of a sum are
-//! from slightly different moments.
+//! Descriptions of a shared filter. While other threads write, the parts of a sum are from slightly different
+//! moments.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl SharedCuckooFilter {
 
     /// Items the memory taken so far is planned for. O(1), as [`len`](Self::len).
     pub fn capacity(&self) -> u64 {
-        // The shards' own limits are only what is on loan to them.
+        // The shards' own limits are only their permits.
         let slots = self.sum(CuckooFilter::slots);
         ((slots as f64 * design_load(&self.geometry)) as u64).min(self.policy.max_items)
     }

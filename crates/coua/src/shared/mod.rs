@@ -1,12 +1,12 @@
 //! A filter for many threads: `&self` everywhere.
 //!
-//! The hashes are cut by their top bits into *shards*, each a [`CuckooFilter`] of its own behind a
+//! The hashes are split by their top bits into *shards*, each a [`CuckooFilter`] of its own behind a
 //! reader-writer lock. A shard sees the hash without those bits (shifted out to the left), so that its
-//! segments are, bit for bit, those of one large filter that starts so many bits deeper: cutting and
+//! segments are, bit for bit, those of one large filter that starts so many bits deeper: splitting and
 //! joining move segments and never touch a fingerprint.
 //!
-//! * Both buckets of a key and its copies in the side table lie in one shard. A reader holds the lock
-//!   while it looks, so it never meets a fingerprint that is on its way between two buckets.
+//! * Both buckets of a key and its copies in the overflow table lie in one shard. A reader holds the lock
+//!   while it looks, so it never sees a filter without the fingerprint that an eviction moves.
 //! * Equal keys fall to one shard, where a lock puts them in order: of many threads that insert an
 //!   absent key with `insert_unique`, exactly one is told `Inserted`.
 //! * Locks are taken in one order: the allowance's gate, then a shard (or all shards, ascending, for a
@@ -36,18 +36,16 @@ use crate::kernel::Geometry;
 /// key happen one after the other; a batch is not one step but many, in the order of its keys where
 /// they are equal.
 ///
-/// The filter is cut into parts with a lock each, four for each processor and up to 64, and batches
+/// The filter is split into shards with a lock each, four for each processor and up to 64, and batches
 /// take a lock once for many keys: use batches of thousands of keys where speed matters. A filter that
-/// grows is made to be cut and has room for 240,000 items from the start; one of fixed size is cut
-/// along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
-/// depend on the number of parts, unless something is refused: which keys of a batch meet a limit first does.
-/// Parts grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter is full
+/// grows has room for 240,000 items from the start; one of fixed size is split along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
+/// depend on the number of shards, unless something is refused: which keys of a batch meet a limit first does.
+/// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter is full
 /// before `max_items`, unless it was made with the `capacity`.
 ///
 /// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
-/// thread changes the key's part; changes also wait while others ask there. Batches take as much for each
-/// key. Making a filter takes O(segments). What describes it takes O(1); where it is a sum, it looks at
-/// one part after the other, and waits while that is changed.
+/// thread changes the key's shard; changes also wait for lookups there. Making a filter takes O(segments). What
+/// describes it takes O(1); a sum visits one shard after the other, and waits while that is changed.
 ///
 /// ```
 /// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};
@@ -78,7 +76,7 @@ pub struct SharedCuckooFilter {
     segments: AtomicUsize,
 }
 
-/// A lock's words change all the time: no two of them on a cache line, nor on the neighbour that
+/// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
 /// processors fetch with it.
 #[repr(align(128))]
 struct Shard(RwLock<CuckooFilter>);
@@ -271,29 +269,29 @@ impl SharedCuckooFilter {
         index: usize,
         insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
     ) -> Result<T, Full> {
-        let mut grant = self.allowance.grant(1);
+        let mut permit = self.allowance.permit(1);
         let mut shard = self.write(index);
-        let done = self.with_leave(&mut shard, &mut grant, insert);
+        let done = self.with_permit(&mut shard, &mut permit, insert);
         drop(shard);
-        drop(grant);
+        drop(permit);
         done.map_err(|full| self.full(full.reason))
     }
 
-    /// Runs inserts in a locked shard: tells it what it may take and how large the others are, and
-    /// the others what it took.
-    fn with_leave<T>(
+    /// Runs inserts in a locked shard: tells it its limits and the size of the others, and the others what it
+    /// took.
+    fn with_permit<T>(
         &self,
         shard: &mut CuckooFilter,
-        grant: &mut allowance::Grant<'_>,
+        permit: &mut allowance::Permit<'_>,
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
         let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
         let other_segments = self.segments.load(Ordering::Relaxed) - segments;
         let limits = ShardLimits { shard_bits: self.bits, other_segments, spare_overflow: 0 };
-        shard.set_limits(limits, stored.saturating_add(grant.items()));
+        shard.set_limits(limits, stored.saturating_add(permit.items()));
         let done = insert(shard);
-        grant.spend(shard.stored() - stored);
+        permit.spend(shard.stored() - stored);
         self.segments.fetch_add(shard.segments() - segments, Ordering::Relaxed);
         done
     }

@@ -13,10 +13,10 @@ use std::thread::available_parallelism;
 
 /// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards.
 const MOST_BITS: u32 = 6;
-/// Shards for each processor: threads seldom meet, and find another shard to go on with where they do.
-/// More would cost speed: evictions of a batch run side by side only in different segments of a shard.
+/// Shards for each processor: threads seldom meet, and continue with another shard where they do.
+/// More would cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
-/// Items that a growing filter starts with room for: its segments keep their size for ever, and small
+/// Items that a growing filter starts with room for: its segments keep their size forever, and small
 /// ones cost more overhead and reach a lower load. This makes 4096 slots.
 const SMALLEST_GROWING: u64 = 240_000;
 
@@ -25,10 +25,10 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`ConvertError`] if memory is lacking.
+    /// [`ConvertError`] if there is not enough memory.
     pub fn from_filter(filter: &CuckooFilter) -> Result<Self, ConvertError> {
         match deeper(filter) {
-            None => Self::cut(filter, wished_bits()),
+            None => Self::split(filter, wished_bits()),
             Some(geometry) => {
                 let refused = |error: OutOfMemory| ConvertError::Build(error.into());
                 let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())
@@ -38,13 +38,13 @@ impl SharedCuckooFilter {
                     rebuilt = filter.try_clone().map_err(refused)?;
                     rebuilt.move_to(geometry).map_err(refused)?;
                 }
-                Self::cut(&rebuilt, wished_bits())
+                Self::split(&rebuilt, wished_bits())
             }
         }
     }
 
     /// A copy of the filter in 2^`bits` shards, or one for each segment that it began with.
-    fn cut(filter: &CuckooFilter, bits: u32) -> Result<Self, ConvertError> {
+    fn split(filter: &CuckooFilter, bits: u32) -> Result<Self, ConvertError> {
         let bits = filter.geometry().base_depth.min(bits);
         let plan = ShardPlan::of(filter, bits);
         let parts = (0..1 << bits).map(|number| plan.copy_shard(filter, number));
@@ -119,7 +119,7 @@ mod tests {
             let expected = alone.insert_unique_batch(&keys).unwrap();
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
-                let shared = SharedCuckooFilter::cut(&empty, bits).unwrap();
+                let shared = SharedCuckooFilter::split(&empty, bits).unwrap();
                 assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry().base_depth));
                 let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");

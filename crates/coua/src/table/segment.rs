@@ -106,6 +106,7 @@ impl Segment {
     }
 
     /// All of its bytes.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(crate) fn all_bytes(&self) -> &[u8] {
         self.bytes(self.len())
     }

@@ -10,8 +10,9 @@ impl Generations {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
 
-    /// Limits the [memory](Self::memory_bytes) as [`CuckooFilter::set_memory_limit`] does. A generation that
-    /// begins takes that of the template in any case. O(generations).
+    /// Limits the [memory](Self::memory_bytes) as
+    /// [`CuckooFilter::set_memory_limit`](crate::CuckooFilter::set_memory_limit) does. A new generation takes the memory
+    /// of the template in any case. O(generations).
     pub fn set_memory_limit(&mut self, limit: Option<u64>) {
         let all = self.memory_bytes() as u64;
         let beside = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));

@@ -1,6 +1,6 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
-use super::Args;
+use super::Job;
 use super::growing::Growing;
 use crate::terminal::message::Failure;
 use crate::terminal::text::{grouped, size};
@@ -10,15 +10,15 @@ use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
 
 /// How a filter lies in memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) layout: Layout,
-    pub(super) slots: u32,
-    pub(super) window: Option<Window>,
+pub(crate) struct Shape {
+    pub(crate) layout: Layout,
+    pub(crate) slots: u32,
+    pub(crate) window: Option<Window>,
 }
 
 /// How much of every key a filter remembers.
 #[derive(Clone, Copy, Debug)]
-enum Exactness {
+pub(crate) enum Exactness {
     Rate(f64),
     HashBits(u32),
 }
@@ -27,12 +27,11 @@ enum Exactness {
 const ALL_BITS: Exactness = Exactness::HashBits(64);
 
 impl Shape {
-    pub(super) fn plan(self, args: &Args) -> Result<Planned, Failure> {
-        let by_bits = args.hash_bits.map(Exactness::HashBits);
-        let exactness = args.rate.map(Exactness::Rate).or(by_bits);
+    pub(super) fn plan(self, job: &Job) -> Result<Planned, Failure> {
+        let exactness = job.exactness;
         let counted = self.window.filter(|window| window.clock() == Clock::Count);
-        let items = args.items.or(counted.map(|window| window.length() + window.step()));
-        match (items, exactness, args.memory) {
+        let items = job.items.or(counted.map(|window| window.length() + window.step()));
+        match (items, exactness, job.memory) {
             (Some(items), _, None) => self
                 .of(items, exactness.unwrap_or(ALL_BITS))
                 .map_err(|error| unplanned(items, error)),

@@ -1,6 +1,7 @@
 //! Interrupted runs that are resumed: output and filter are those of a run that was not interrupted.
 
 mod counts;
+mod full;
 mod grown;
 mod kills;
 mod lost;

@@ -12,7 +12,7 @@ fn windows_that_cannot_be() {
             &["--window", "5ms"],
             "--window: a window of length 5 cannot be divided into 8 generations",
         ),
-        (&["--window-items", "5"], "--window-items: a window of length 5 cannot be cut"),
+        (&["--window-items", "5"], "--window-items: a window of length 5 cannot be divided"),
         (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
         (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),
         (&["--window", "7d", "--window-items", "9"], "cannot be used with"),
@@ -90,12 +90,12 @@ fn a_secret_key_hides_in_every_generation() {
     folder.file("key", [7; 16]);
     folder.file("other", [8; 16]);
     let (key, other) = (folder.join("key"), folder.join("other"));
-    dedup(&folder, "a\n", &["--window", "1h", "--now", "0", "--key-file", &key]).good();
-    assert_eq!(dedup(&folder, "a\n", &["--now", "1", "--key-file", &key]).text(), "");
+    dedup(&folder, "a\n", &["--window", "1h", "--now", "0", "--secret", &key]).good();
+    assert_eq!(dedup(&folder, "a\n", &["--now", "1", "--secret", &key]).text(), "");
     assert!(
-        dedup(&folder, "a\n", &["--now", "1", "--key-file", &other]).stderr.contains("not the one")
+        dedup(&folder, "a\n", &["--now", "1", "--secret", &other]).stderr.contains("not the one")
     );
-    assert!(dedup(&folder, "a\n", &["--now", "1"]).stderr.contains("--key-file"));
+    assert!(dedup(&folder, "a\n", &["--now", "1"]).stderr.contains("--secret"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_records_own_times() {
         by(&each(EVENTS, json), &["--json", "/id", "--time-field", "/at/t"]),
         each(FRESH, json)
     );
-    // Date and time as two fields; a format with names; the key behind a regular expression.
+    // Date and time as two fields; a format with names; the key after a regular expression.
     let two = |time: &str, key: &str| format!("{key} {}\n", time.replace(['T', 'Z'], " "));
     assert_eq!(by(&each(EVENTS, two), &["-k1", "--time-field", "2,3"]), each(FRESH, two));
     let named = |time: &str, key: &str| format!("[{} Jan 26 +0100] {key}\n", &time[11..19]);

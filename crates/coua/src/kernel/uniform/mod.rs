@@ -18,7 +18,9 @@ use crate::hash::KeyHash;
 use crate::table::{Addresses, Directory};
 
 pub(crate) use lookup::contains;
-pub(super) use moves::{Items, alternates, overlapping_items};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use moves::overlapping_items;
+pub(super) use moves::{Items, alternates};
 pub(crate) use moves::{find_moves, test_moves};
 pub(crate) use probes::{probe_inserts, probe_removals};
 

@@ -1,0 +1,68 @@
+//! `coua add`.
+
+use super::Line;
+use super::checkpoint::WorkArgs;
+use super::filter::FilterArgs;
+use super::target::TargetArgs;
+use super::window::NowArgs;
+use crate::commands;
+use crate::output::Destinations;
+use crate::resume::{Command, JobSpec};
+use crate::run::{Job, Until};
+use crate::target::Op;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+
+/// Put records into a filter file
+///
+/// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
+/// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
+/// exit code 2 it is as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has
+/// not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present
+/// block, save, and end the program by the signal.
+///
+/// A run whose inputs are files can be interrupted at any moment, also by a crash, and resumed by the same
+/// command with --resume: every record is then added exactly once. (Starting it again would add the first
+/// ones twice, and is refused.) If the filter is full (exit code 3), make room and resume.
+///
+/// On a server, what was added stays at exit code 2, and options that only filter files have are refused
+/// (see `coua dedup --help`, --filter). After a lost connection, the records whose answer was lost are
+/// added again, and may have a copy too many (not with --unique).
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Add only records that are not there yet
+    #[arg(long, help_heading = "Output")]
+    unique: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+impl Args {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+        let (target, window) = (&self.target, &self.filter.window);
+        let spec = window.describe(JobSpec::new(Command::Add).with("unique", self.unique));
+        commands::work(Job {
+            op: if self.unique { Op::AddNew } else { Op::Add },
+            reading: target.input.reading(window.time_source())?,
+            location: line.location(&target.filter_file)?,
+            filter: self.filter.spec(),
+            present: self.now.present(),
+            to: Destinations::default(),
+            printed: None,
+            until: Until::End,
+            spec: Some(target.input.describe(spec)),
+            checkpoints: self.work.checkpoints.checkpoints(),
+            manner: self.work.manner(),
+        })
+    }
+}

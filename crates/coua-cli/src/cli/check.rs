@@ -1,0 +1,79 @@
+//! `coua check`.
+
+use super::Line;
+use super::run::RunArgs;
+use super::secret::SecretArgs;
+use super::target::TargetArgs;
+use super::window::NowArgs;
+use crate::commands::check::{self, Report};
+use crate::input::Faults;
+use crate::key::answers::Found;
+use crate::output::Destinations;
+use crate::resume::Checkpoints;
+use crate::run::{Job, Until};
+use crate::target::Op;
+use crate::target::spec::FilterSpec;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::{Failure, Notes};
+
+/// Print the records that are in a filter file
+///
+/// A record that was never added is printed with the filter's false-positive rate as probability.
+/// Exit code 0 if records were printed (or counted), 1 if none, 2 after an error: as grep's.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    printing: PrintArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What to print.
+#[derive(clap::Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+struct PrintArgs {
+    /// Print the records that are not in the filter
+    #[arg(short = 'v', long)]
+    invert: bool,
+
+    /// Print only how many records there are
+    #[arg(short = 'c', long)]
+    count: bool,
+
+    /// Print nothing: stop with exit code 0 at the first record that would be printed
+    #[arg(short = 'q', long, conflicts_with = "count")]
+    quiet: bool,
+}
+
+impl Args {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+        let PrintArgs { invert, count, quiet } = self.printing;
+        let mut reading = self.target.input.reading(None)?;
+        // With -q a record that is there ends the run before the inputs after it are opened.
+        reading.faults = if quiet { Faults::InTurn } else { Faults::AtOnce };
+        let job = Job {
+            op: Op::Check,
+            reading,
+            location: line.location(&self.target.filter_file)?,
+            filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
+            present: self.now.present(),
+            to: Destinations::standard(!count && !quiet),
+            printed: Some(Found::from(!invert)),
+            until: if quiet { Until::FirstPrinted } else { Until::End },
+            spec: None,
+            checkpoints: Checkpoints::default(),
+            manner: self.run.manner(if quiet { Notes::Silenced } else { Notes::Told }),
+        };
+        check::run(job, if count { Report::Number } else { Report::Records })
+    }
+}

@@ -1,0 +1,56 @@
+//! `coua count`.
+
+use super::Line;
+use super::run::{Quiet, RunArgs};
+use super::secret::SecretArgs;
+use super::target::TargetArgs;
+use super::window::NowArgs;
+use crate::commands;
+use crate::output::Destinations;
+use crate::resume::Checkpoints;
+use crate::run::{Job, Until};
+use crate::target::Op;
+use crate::target::spec::FilterSpec;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+
+/// Prefix each record with its number of copies in a filter
+///
+/// Number, tab, record. The number is never below the truth, and above it only by the copies of a
+/// false positive. CSV headers are left out; a record without a key has 0 copies, or is left out
+/// with --on-missing=drop.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
+    quiet: Quiet,
+}
+
+impl Args {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+        commands::work(Job {
+            op: Op::Count,
+            reading: self.target.input.reading(None)?,
+            location: line.location(&self.target.filter_file)?,
+            filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
+            present: self.now.present(),
+            to: Destinations::standard(true),
+            printed: None,
+            until: Until::End,
+            spec: None,
+            checkpoints: Checkpoints::default(),
+            manner: self.run.manner(self.quiet.notes()),
+        })
+    }
+}

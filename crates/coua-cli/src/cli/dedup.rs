@@ -1,0 +1,123 @@
+//! `coua dedup`.
+
+use super::Line;
+use super::checkpoint::WorkArgs;
+use super::filter::FilterArgs;
+use super::input::InputArgs;
+use super::window::NowArgs;
+use crate::commands;
+use crate::key::answers::Found;
+use crate::output::{Destination, Destinations};
+use crate::resume::{Command, JobSpec};
+use crate::run::{Job, Until};
+use crate::target::{Location, Op};
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use clap::ArgGroup;
+use std::path::PathBuf;
+
+/// Print each record the first time it is seen
+///
+/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's hash
+/// unless told otherwise, so the expected number of records wrongly taken for repeats stays far below
+/// one (0.03 for a billion records; --stats prints it). Without a filter file, and if all inputs are
+/// files, room is made for as many items as their sizes and first records foretell. Records are printed
+/// as they came; only between two files of which the first lacks its last newline one is added.
+///
+/// With --filter, records of earlier runs count as seen. The filter file is brought up to date
+/// at the end, after the output is complete (and on disk, if it is a file). At exit code 2, and when the reader of the output goes away (| head), it is as it was
+/// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but the
+/// disk has not confirmed it, and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
+/// end the program by the signal.
+///
+/// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a crash, and
+/// resumed: the same command with --resume then leaves the output and the filter that it would have left
+/// without the interruption. If the filter is full (exit code 3), make room and resume.
+#[derive(clap::Args, Debug)]
+#[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    /// Remember in FILE what was seen, for the next run
+    ///
+    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with it.
+    ///
+    /// Or remember it on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
+    /// or `redis://`; `valkeys://` and `rediss://` for TLS. Many processes may share such a filter: each
+    /// record is printed by the first that has it. A lost connection is tried again (&retry=SECONDS, 60);
+    /// records whose answer was lost with it, at most 1 MiB of them or one longer record, are printed
+    /// whether seen before or not, so that none is lost. What is printed is recorded before it is
+    /// written, and taken back if it cannot be written; only a process that is killed outright cannot
+    /// take back. The password may be in the environment as `COUA_SERVER_PASSWORD` instead. Options that
+    /// only filter files have (--time-field, seeds and secret keys, layouts, --resume and checkpoints) are
+    /// refused; of a new filter --capacity, --rate with --max-items, --hash-bits, --when-full, --window or
+    /// --window-items, and --generations say how it is to be, all shards together.
+    #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
+    filter_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+/// What to print where.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct OutputArgs {
+    /// Write to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print the repeats instead of the first occurrences
+    #[arg(short = 'd', long, conflicts_with = "tee_dups")]
+    repeats: bool,
+
+    /// Also write the repeats to FILE
+    ///
+    /// With -o that may be `-`, standard output.
+    #[arg(long, value_name = "FILE")]
+    tee_dups: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// Complains if both outputs are standard output.
+    fn destinations(&self) -> Result<Destinations, Failure> {
+        let main = Some(Destination::of(self.output.as_deref()));
+        let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
+        if tee == Some(Destination::Standard) && main == tee {
+            let reason = "standard output has the first occurrences: give -o as well";
+            return Err(Failure::at("--tee-dups -", reason));
+        }
+        Ok(Destinations { main, tee })
+    }
+}
+
+impl Args {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+        let (window, repeats) = (&self.filter.window, self.output.repeats);
+        let spec = window.describe(JobSpec::new(Command::Dedup).with("repeats", repeats));
+        let file = self.filter_file.as_deref();
+        commands::work(Job {
+            op: Op::Dedup,
+            to: self.output.destinations()?,
+            location: file.map_or(Ok(Location::Memory), |file| line.location(file))?,
+            reading: self.input.reading(window.time_source())?,
+            filter: self.filter.spec(),
+            present: self.now.present(),
+            printed: Some(Found::from(repeats)),
+            until: Until::End,
+            spec: Some(self.input.describe(spec)),
+            checkpoints: self.work.checkpoints.checkpoints(),
+            manner: self.work.manner(),
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! `coua explore`.
+
+use crate::commands::explore::{self, Browser};
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Show in the browser how a cuckoo filter works, and look into a filter
+///
+/// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
+/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
+/// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
+/// file only slices are read, and nothing is changed or sent anywhere.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Filter file to look into
+    #[arg(value_name = "FILTER")]
+    file: Option<PathBuf>,
+
+    /// Port to serve on [default: a free one]
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+
+    /// Write the page to FILE instead of serving it; any static host can serve it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "port"])]
+    write: Option<PathBuf>,
+
+    /// Print the address, and do not open the browser
+    #[arg(long)]
+    no_open: bool,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        if let Some(path) = &self.write {
+            return explore::write(path);
+        }
+        let browser = if self.no_open { Browser::Left } else { Browser::Opened };
+        explore::serve(self.file.as_deref(), self.port.unwrap_or(0), browser)
+    }
+}

@@ -1,0 +1,41 @@
+//! `coua info`.
+
+use super::Line;
+use super::secret::SecretArgs;
+use super::window::NowArgs;
+use crate::commands::info;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Format;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Describe a filter file
+///
+/// Takes the time of a moment whatever the size: of a large file little more than the header is read. `coua verify`
+/// reads and checks all of it.
+///
+/// docs/json.md describes the fields of the JSON object.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+}
+
+impl Args {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+        let location = line.location(&self.file)?;
+        let format = if self.json { Format::Json } else { Format::Text };
+        info::run(&location, &self.secret.secret(), self.now.present(), format)
+    }
+}

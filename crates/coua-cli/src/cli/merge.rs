@@ -1,0 +1,42 @@
+//! `coua merge`.
+
+use super::run::FileArgs;
+use super::secret::SecretArgs;
+use crate::commands::merge;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Write a filter file that holds what several hold together
+///
+/// Copies add up: a record that is in two of them is in the result twice. All must remember the same
+/// number of hash bits and use the same hash and seed. Filters with a window must have the same one
+/// (and no --window-items); each record keeps its age, and the latest clock counts.
+///
+/// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
+/// inputs, or else those of the only input; others are left out, which is said.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The file to write; it may be one of the inputs
+    ///
+    /// It is replaced in one step, if it is a filter or empty.
+    #[arg(short = 'o', long, value_name = "FILTER")]
+    output: PathBuf,
+
+    /// Filter files to merge
+    #[arg(value_name = "FILTER", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    work: FileArgs,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let secret = self.secret.secret();
+        merge::run(&self.files, &self.output, &secret, (self.work.manners(), &self.work.watch()))
+    }
+}

@@ -1,0 +1,118 @@
+//! `coua plan`.
+
+use super::filter::LayoutName;
+use super::value;
+use crate::clock;
+use crate::commands::plan::{self, Exactness, Shape};
+use crate::target::window::WindowSpec;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Format;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Tell how much memory a filter needs, and how others would compare
+///
+/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for
+/// all 64 bits of every hash: what `dedup` needs without options.
+///
+/// With a rate the filter has a fixed size; with whole hash bits it can grow, and the memory is what
+/// it takes at first for so many items. One that has grown to so many takes up to 2.1 times that, and 2 MiB, which
+/// --growing tells: all of its segments fill, and split in two, around the same number of items.
+/// `coua compact` gives back what is more.
+///
+/// With a window, the items are those of all generations together: of the window, and of the generation
+/// that is being filled. The plan is for a filter made with as many as its --capacity.
+///
+/// docs/json.md describes the fields of the JSON object.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Number of items, such as 14M or 1e9
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    items: Option<u64>,
+
+    /// False-positive rate with that many items, such as 0.001 or 0.1%
+    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
+    rate: Option<f64>,
+
+    /// Bits of every key's hash to remember, 8 to 64
+    ///
+    /// The rate is items / 2^BITS.
+    #[arg(long, value_name = "BITS")]
+    hash_bits: Option<u32>,
+
+    /// Memory that the filter may take, such as 512MiB
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
+    memory: Option<u64>,
+
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
+    #[arg(long, value_name = "N")]
+    slots_per_bucket: Option<u32>,
+
+    /// Disjoint buckets, or `overlapping` ones
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets")]
+    layout: LayoutName,
+
+    /// Plan a filter that forgets what is older than LENGTH, such as 7d
+    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
+          conflicts_with = "window_items")]
+    window: Option<u64>,
+
+    /// Plan a filter that remembers the last N items
+    #[arg(long, value_name = "N", value_parser = value::count, conflicts_with = "items")]
+    window_items: Option<u64>,
+
+    /// Generations of the window [default: 8]
+    #[arg(long, value_name = "N")]
+    generations: Option<u32>,
+
+    /// Also tell what a filter takes that has grown to so many items
+    #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
+    growing: bool,
+
+    /// Average length of a record, for sets that keep them
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
+    record_bytes: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a picture of the comparison over all rates to FILE (SVG)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        if self.growing && self.items.is_some() && self.memory.is_some() {
+            let reason =
+                "with --items and --memory the filter has a rate, and with that a fixed size";
+            return Err(Failure::at("--growing", reason));
+        }
+        let window = WindowSpec {
+            length: self.window,
+            items: self.window_items,
+            generations: self.generations,
+            clock: None,
+        };
+        let slots = match self.layout {
+            LayoutName::Buckets => 4,
+            LayoutName::Overlapping => 2,
+        };
+        let by_bits = self.hash_bits.map(Exactness::HashBits);
+        plan::run(&plan::Job {
+            items: self.items,
+            exactness: self.rate.map(Exactness::Rate).or(by_bits),
+            memory: self.memory,
+            shape: Shape {
+                layout: self.layout.into(),
+                slots: self.slots_per_bucket.unwrap_or(slots),
+                window: window.window()?,
+            },
+            growth: if self.growing { plan::Growth::Told } else { plan::Growth::Untold },
+            record_bytes: self.record_bytes,
+            format: if self.json { Format::Json } else { Format::Text },
+            plot: self.plot.clone(),
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! `coua pull`.
+
+use super::run::FileArgs;
+use crate::commands::pull;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Write a filter of a server to a file
+///
+/// The server goes on meanwhile. What the file holds of a shard is of one moment, when the server was asked for it;
+/// no two shards need be of the same moment: a record that was added before the pull began is in the file, one
+/// that was added meanwhile may be.
+///
+/// All shards go into one filter. They must have the same key of their hash, as those have that `coua` creates.
+/// A server takes as long to send a shard as for DUMP: ask a replica for what is large.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "ADDRESS")]
+    address: PathBuf,
+
+    /// The file to write, which must not be there
+    #[arg(value_name = "FILTER")]
+    output: PathBuf,
+
+    /// The file for the secret key of the filter's hash, as 32 hexadecimal digits
+    ///
+    /// Filters that were made on a server have one. If FILE is there, it must hold this key. Every command on
+    /// the filter file needs it.
+    #[arg(long, value_name = "FILE", help_heading = "Filter", alias = "key-file")]
+    secret: Option<PathBuf>,
+
+    #[command(flatten)]
+    work: FileArgs,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let work = (self.work.manners(), &self.work.watch());
+        pull::run(&self.address, &self.output, self.secret.as_deref(), work)
+    }
+}

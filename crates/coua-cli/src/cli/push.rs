@@ -1,0 +1,38 @@
+//! `coua push`.
+
+use super::run::Quiet;
+use super::secret::SecretArgs;
+use crate::commands::push;
+use crate::terminal::exit::Exit;
+use crate::terminal::message::Failure;
+use std::path::PathBuf;
+
+/// Create a filter on a server from a file
+///
+/// The server then answers as the file does. The filter is a single key, without shards, and must not be there
+/// yet; while it is being sent, the server answers questions about it with errors.
+///
+/// A filter without a secret key (--secret) has none on the server either: whoever may choose items there can
+/// choose such that collide.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    /// The address of the new filter: `valkey://HOST[:PORT]/NAME`
+    #[arg(value_name = "ADDRESS")]
+    address: PathBuf,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    quiet: Quiet,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        push::run(&self.file, &self.address, &self.secret.secret(), self.quiet.notes())
+    }
+}

@@ -1,0 +1,40 @@
+//! `coua verify`.
+
+use super::run::ProgressArgs;
+use super::secret::SecretArgs;
+use crate::commands::verify;
+use crate::terminal::exit::Exit;
+use crate::terminal::figures::Format;
+use crate::terminal::message::{Failure, Notes};
+use crate::terminal::progress::Watch;
+use std::path::PathBuf;
+
+/// Check every byte of filter files
+///
+/// Prints a line for each file. Exit code 2 if one of them is not intact.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Filter files
+    #[arg(value_name = "FILTER", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Print a JSON object for each file
+    ///
+    /// docs/json.md describes its fields.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+impl Args {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let format = if self.json { Format::Json } else { Format::Text };
+        let watch = Watch::start(self.progress.shown(Notes::Told));
+        verify::run(&self.files, &self.secret.secret(), format, &watch)
+    }
+}

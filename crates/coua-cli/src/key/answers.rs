@@ -1,0 +1,80 @@
+//! What a filter says about the keys of a block, and which records are to be written.
+
+use coua::{BatchFull, Insertion, KeyHash};
+
+/// What the filter says about one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    No,
+    /// It was there.
+    Yes,
+    /// Nobody has answered.
+    Unknown,
+}
+
+impl From<bool> for Found {
+    fn from(is_there: bool) -> Self {
+        if is_there { Self::Yes } else { Self::No }
+    }
+}
+
+impl From<Insertion> for Found {
+    fn from(insertion: Insertion) -> Self {
+        Self::from(insertion == Insertion::AlreadyPresent)
+    }
+}
+
+/// The answers to a block. They are recycled with it.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// What was found out before the block's turn came.
+    pub(crate) early: Early,
+    /// Of each key, in order; ends early where there was no room.
+    pub(crate) found: Vec<Found>,
+    /// Of each key, how many copies there are, where that is asked.
+    pub(crate) counts: Vec<u64>,
+    /// How many copies were added, where nothing is said about each key.
+    pub(crate) added: u64,
+    /// New records that are expected to be among those that were found.
+    pub(crate) wrongly_found: f64,
+    /// The records to write, by place; may end early.
+    pub(crate) selected: Vec<bool>,
+    /// The records to write to the second output.
+    pub(crate) also_selected: Vec<bool>,
+}
+
+/// What was found out before a block's turn came.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    /// All there is to ask has been asked.
+    pub(crate) is_answered: bool,
+    /// The keys by the part of the filter that each belongs to, if it has parts.
+    pub(crate) groups: Vec<Group>,
+}
+
+/// The keys of a block that belong to one part of a filter, with that part's answers.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) hashes: Vec<KeyHash>,
+    pub(crate) outcomes: Vec<Insertion>,
+    /// Where the part found no room.
+    pub(crate) stopped: Option<BatchFull>,
+    /// Items of the part before this block.
+    pub(crate) items_before: u64,
+}
+
+impl Answers {
+    pub(crate) fn clear(&mut self) {
+        self.early.is_answered = false;
+        self.found.clear();
+        self.counts.clear();
+        (self.added, self.wrongly_found) = (0, 0.0);
+        self.selected.clear();
+        self.also_selected.clear();
+    }
+
+    /// How many keys have this answer.
+    pub(crate) fn count(&self, wanted: Found) -> u64 {
+        self.found.iter().filter(|found| **found == wanted).count() as u64
+    }
+}

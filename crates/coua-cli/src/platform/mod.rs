@@ -1,0 +1,52 @@
+//! What differs between operating systems, behind one set of names: `unix`, and `portable` for the rest.
+
+#[cfg(not(unix))]
+mod portable;
+#[cfg(unix)]
+mod shortened;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(not(unix))]
+use portable as system;
+#[cfg(unix)]
+use unix as system;
+
+pub(crate) use system::{
+    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
+    is_fifo, listen, open_fifo, standard_input, standard_output, wait_writable,
+};
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Which regular file it is, whatever its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    /// Of the regular file at `path`, if there is one.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        system::identity_at(path, &metadata)
+    }
+
+    /// Of an open file, if it is a regular one.
+    pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        if metadata.is_file() { system::identity_of(file, &metadata) } else { Ok(None) }
+    }
+}
+
+/// Whether two paths name the same place in the same folder, also if nothing is there yet.
+pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        Some((fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned()))
+    };
+    place(left).is_some_and(|left| place(right) == Some(left))
+}

@@ -1,0 +1,132 @@
+//! The same where there is no Unix: without named pipes, and without looking whether a read would wait.
+//!
+//! Interrupts are noticed within a tenth of a second. A read from a pipe that waits is not woken: the next
+//! interrupt ends the program.
+
+use super::Identity;
+use same_file::Handle;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs::{File, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal {
+    /// To end, by this signal.
+    End(i32),
+    /// A line about the progress.
+    #[expect(dead_code, reason = "only Unix has a signal for it")]
+    Report,
+}
+
+/// Between two looks for an interrupt.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// Nothing here wakes a thread that waits for input.
+#[derive(Debug)]
+pub(crate) struct Bell;
+
+impl Bell {
+    #[expect(clippy::unnecessary_wraps, reason = "it may fail on Unix")]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(crate) fn ring(&self) {}
+
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Unix")]
+    pub(crate) fn wait_readable(&self, _file: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// It cannot be told; records are shown as soon as they are there.
+    pub(crate) fn would_wait(_file: &File) -> bool {
+        true
+    }
+}
+
+pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
+    thread::sleep(Duration::from_millis(1));
+    Ok(())
+}
+
+pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<Identity> {
+    Handle::from_path(path).ok().map(|handle| identity(&handle))
+}
+
+pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Option<Identity>> {
+    Ok(Some(identity(&Handle::from_file(file.try_clone()?)?)))
+}
+
+/// The library tells whether two files are one, and a hash of that.
+fn identity(handle: &Handle) -> Identity {
+    let mut hasher = DefaultHasher::new();
+    handle.hash(&mut hasher);
+    Identity { device: 0, number: hasher.finish() }
+}
+
+pub(crate) fn standard_input() -> io::Result<File> {
+    same_stream(Handle::stdin()?)
+}
+
+pub(crate) fn standard_output() -> io::Result<File> {
+    same_stream(Handle::stdout()?)
+}
+
+fn same_stream(handle: Handle) -> io::Result<File> {
+    handle.as_file().try_clone()
+}
+
+pub(crate) fn is_fifo(_metadata: &Metadata) -> bool {
+    false
+}
+
+pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Makes a file, which has the permissions of its folder.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
+/// Mapped files cannot be shortened here.
+pub(crate) fn explain_shortened(_path: &Path) {}
+
+pub(crate) fn enlarge_pipe(_pipe: &File) {}
+
+pub(crate) fn closed_at_start(_stream: usize) -> bool {
+    false
+}
+
+/// Calls `answer` for each interrupt from now on, in a thread of its own.
+pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+    let mut flags = Vec::new();
+    for signal in [SIGINT, SIGTERM] {
+        let flag = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal, flag.clone())?;
+        flags.push((signal, flag));
+    }
+    let work = move || {
+        loop {
+            thread::sleep(BETWEEN_LOOKS);
+            for (signal, flag) in &flags {
+                if flag.swap(false, Ordering::Relaxed) {
+                    answer(Signal::End(*signal));
+                }
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
+}
+
+/// Ends the process at once.
+pub(crate) fn die_by(signal: i32) {
+    std::process::exit(128 + signal);
+}

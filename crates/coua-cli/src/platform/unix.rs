@@ -1,0 +1,172 @@
+//! Files, pipes and signals of Unix-like systems.
+
+use super::Identity;
+pub(crate) use super::shortened::explain_shortened;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, fcntl_getfd};
+use rustix::stdio;
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal {
+    /// To end, by this signal.
+    End(i32),
+    /// A line about the progress.
+    Report,
+}
+
+/// Wakes a thread that waits for input.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    /// Readable as soon as the bell was rung.
+    bell: UnixStream,
+    rope: UnixStream,
+}
+
+impl Bell {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (bell, rope) = UnixStream::pair()?;
+        Ok(Self { bell, rope })
+    }
+
+    /// To be called once.
+    pub(crate) fn ring(&self) {
+        // Cannot fail: both ends live, and one byte fits.
+        (&self.rope).write_all(&[1]).ok();
+    }
+
+    /// Waits until `file` can be read, or the bell is rung.
+    pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
+        loop {
+            let mut both =
+                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+            match poll(&mut both, None) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result.map(drop)?),
+            }
+        }
+    }
+
+    /// Whether reading from `file` would wait.
+    pub(crate) fn would_wait(file: &File) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut one = [PollFd::new(file, PollFlags::IN)];
+        // If it cannot be told, the read will tell.
+        poll(&mut one, Some(&at_once)) == Ok(0)
+    }
+}
+
+/// Waits until a pipe or terminal takes more bytes.
+pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
+    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<Identity> {
+    Some(Identity { device: metadata.dev(), number: metadata.ino() })
+}
+
+pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<Identity>> {
+    Ok(Some(Identity { device: metadata.dev(), number: metadata.ino() }))
+}
+
+/// Standard input without the buffer and lock of [`io::Stdin`].
+pub(crate) fn standard_input() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Standard output without the buffer and lock of [`io::Stdout`].
+pub(crate) fn standard_output() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
+    metadata.file_type().is_fifo()
+}
+
+/// Opens a named pipe without waiting for a writer: that is done where a signal can end it.
+pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+/// Makes a file that nobody else may read.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Fewer changes between the writer and the reader of a pipe: a tenth of a second less a gigabyte. What is no
+/// pipe, or may not be larger, stays as it is.
+#[cfg(target_os = "linux")]
+pub(crate) fn enlarge_pipe(pipe: &File) {
+    /// Bytes that a pipe should hold.
+    const PIPE: usize = 1 << 20;
+    rustix::pipe::fcntl_setpipe_size(pipe, PIPE).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn enlarge_pipe(_pipe: &File) {}
+
+static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// Runs before `main`, hence before the runtime, which opens a standard stream that was closed (`>&-`) on
+/// /dev/null. It asks the system three questions and stores the answers, which needs nothing of the runtime.
+#[ctor::ctor(unsafe)]
+fn look_at_streams() {
+    let streams = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
+    for (closed, stream) in CLOSED.iter().zip(streams) {
+        closed.store(fcntl_getfd(stream).is_err(), Ordering::Relaxed);
+    }
+}
+
+/// Whether standard input (0), output (1) or error (2) was closed when the program was started.
+pub(crate) fn closed_at_start(stream: usize) -> bool {
+    CLOSED[stream].load(Ordering::Relaxed)
+}
+
+/// Calls `answer` for each signal from now on, in a thread of its own. What was to be ignored stays ignored.
+pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+    let wanted = [SIGINT, SIGTERM, SIGUSR1].into_iter().filter(|signal| !is_ignored(*signal));
+    let mut signals = Signals::new(wanted)?;
+    let work = move || {
+        for signal in signals.forever() {
+            answer(if signal == SIGUSR1 { Signal::Report } else { Signal::End(signal) });
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
+}
+
+/// Ends the process as the signal does by itself; returns if the signal's default is not to end it.
+pub(crate) fn die_by(signal: i32) {
+    emulate_default_handler(signal).ok();
+}
+
+/// Whether whoever started the program wants a signal to be ignored: `nohup` and `trap '' INT` do, and shells
+/// without job control do for what they start in the background.
+#[cfg(target_os = "linux")]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
+}
+
+/// Elsewhere there is no way to ask that needs no `unsafe`; the signal is answered.
+#[cfg(not(target_os = "linux"))]
+fn is_ignored(_signal: i32) -> bool {
+    false
+}

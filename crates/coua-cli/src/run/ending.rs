@@ -1,0 +1,122 @@
+//! How a run ends before its time.
+
+use crate::record::block::Block;
+use crate::target::Op;
+use crate::terminal::message::Failure;
+use crate::terminal::text::grouped;
+
+/// Whether all records were dealt with.
+#[derive(Debug, Default)]
+pub(super) enum Ending {
+    #[default]
+    Whole,
+    /// Not this record, for which there was no room, nor those after it.
+    Full { record: String, why: String },
+    /// The server cannot be reached, or does not do what it is asked.
+    GaveUp(GaveUp),
+}
+
+/// What the server has left open.
+#[derive(Debug)]
+pub(super) struct GaveUp {
+    reason: String,
+    unanswered: u64,
+    /// A record before which all were answered.
+    first: String,
+    /// The last record about which was asked.
+    last: String,
+}
+
+impl Ending {
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+
+    /// The server has not answered for all records of a block. Of several blocks the first tells why.
+    pub(super) fn give_up(&mut self, failure: &Failure, unanswered: u64, block: &Block) {
+        if !matches!(self, Self::GaveUp(_)) {
+            let first = block.record_name(0);
+            let reason = failure.reason().to_owned();
+            *self = Self::GaveUp(GaveUp { reason, unanswered: 0, first, last: String::new() });
+        }
+        self.note(unanswered, block);
+    }
+
+    /// Notes what has become of a block, if some are open.
+    pub(super) fn note(&mut self, unanswered: u64, block: &Block) {
+        // A block that only says that there is no more for now has no last record.
+        if let (Self::GaveUp(left), Some(last)) = (self, block.len().checked_sub(1)) {
+            left.unanswered += unanswered;
+            left.last = block.record_name(last);
+        }
+    }
+
+    /// What there is to say if there was no room for a record. `exceptions` are those of what is said about the
+    /// filter, none if it is forgotten; `remedy` is what to do.
+    pub(super) fn refusal(
+        &self,
+        op: Op,
+        name: &str,
+        (exceptions, remedy): (Option<&str>, &str),
+    ) -> Option<Failure> {
+        let Self::Full { record, why } = self else { return None };
+        let state = match (op, exceptions) {
+            (Op::Dedup, None) => "in the output, it and those after it are neither".to_owned(),
+            (Op::Dedup, Some(exceptions)) => format!(
+                "recorded in the filter{exceptions} and in the output, it and those after it are neither"
+            ),
+            (_, exceptions) => {
+                let exceptions = exceptions.unwrap_or_default();
+                format!("in the filter, it and those after it are not{exceptions}")
+            }
+        };
+        let reason =
+            format!("{why}; stopped before {record}: all records before it are {state}{remedy}");
+        Some(Failure::Full { name: name.to_owned(), reason })
+    }
+}
+
+impl GaveUp {
+    /// What became of the records that were not answered.
+    pub(super) fn words(&self, op: Op) -> String {
+        let Self { reason, first, last, .. } = self;
+        let rest = match op {
+            Op::Dedup => format!(
+                "they are in the output whether seen before or not, and may not be recorded; stopped \
+                 after {last}"
+            ),
+            Op::Add | Op::AddNew => {
+                format!("they may be in the filter or not; all before {first} are")
+            }
+            Op::Remove => "they may have been removed or not, and are in no report".to_owned(),
+            Op::Check | Op::Count => return reason.clone(),
+        };
+        let unanswered = grouped(self.unanswered);
+        format!("{reason}; {unanswered} records were not answered: {rest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_is_told_and_all_that_is_open() {
+        let block = |before, ends: &[usize]| Block {
+            name: "in".into(),
+            records_before: before,
+            ends: ends.to_vec(),
+            ..Block::default()
+        };
+        let mut ending = Ending::Whole;
+        ending.note(0, &block(0, &[2]));
+        assert!(matches!(ending, Ending::Whole));
+        ending.give_up(&Failure::at("server", "gone"), 1, &block(1, &[2, 4]));
+        ending.give_up(&Failure::at("server", "still gone"), 2, &block(3, &[2, 4]));
+        ending.note(0, &block(0, &[]));
+        let Ending::GaveUp(left) = ending else { panic!("another ending") };
+        assert_eq!((left.first.as_str(), left.last.as_str()), ("in: record 2", "in: record 5"));
+        let words = left.words(Op::Remove);
+        assert!(words.starts_with("gone; 3 records were not answered: they may"), "{words}");
+    }
+}

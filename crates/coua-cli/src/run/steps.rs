@@ -1,0 +1,107 @@
+//! How long each step of `dedup` takes by itself: `cargo test --release -p coua-cli --bin coua steps_alone --
+//! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
+
+use crate::input::reader::BlockReader;
+use crate::input::{Coding, Faults, Inputs};
+use crate::key::answers::Found;
+use crate::key::hashing::{Hashing, Wanted};
+use crate::key::{Finder, Keys, Normalize};
+use crate::output::own_files::OwnFiles;
+use crate::output::{Destination, Destinations, Opening, Outputs};
+use crate::pipeline::{Batch, Early};
+use crate::record::{Format, Separator};
+use crate::target::parts::Parts;
+use crate::target::spec::FilterSpec;
+use crate::terminal::signals::Stop;
+use coua::KeyHasher;
+use std::fmt::Write as _;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Lines, of which a third repeats another.
+const LINES: u64 = 10_000_000;
+
+#[derive(Default)]
+struct Times([Duration; 6]);
+
+impl Times {
+    fn add<T>(&mut self, step: usize, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = work();
+        self.0[step] += begin.elapsed();
+        result
+    }
+}
+
+fn lines(prefix: &str) -> String {
+    let mut text = String::new();
+    for line in 0..LINES {
+        let number = if line % 3 == 0 { line / 2 } else { line };
+        writeln!(text, "{prefix}{:x}", number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff).unwrap();
+    }
+    text
+}
+
+fn measure(prefix: &str, threads: usize) -> Times {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("lines"), folder.path().join("out"));
+    fs::write(&path, lines(prefix)).unwrap();
+    let inputs = Inputs::new(&[path], Coding::Decompress);
+    let survey = inputs.survey(Faults::AtOnce).unwrap();
+    let format = Format { separator: Separator::Byte(b'\n'), crlf: false };
+    let stop = Arc::new(Stop::new().unwrap());
+    let mut reader = BlockReader::new(inputs, format.clone(), None, stop, Arc::default());
+    let mut hashing = Hashing {
+        format: format.clone(),
+        keys: Keys::new(Finder::Record, Normalize::default(), None),
+        hasher: KeyHasher::default(),
+        on_missing: None,
+        shard: None,
+        wanted: Wanted::Hash,
+    };
+    let threads = NonZeroUsize::new(threads).unwrap();
+    let parts = Parts::new(&FilterSpec::default(), &survey, threads).unwrap();
+    let to = Destinations { main: Some(Destination::File(out)), tee: None };
+    let own = OwnFiles::default();
+    let opening = Opening { separator: &format.separator, inputs: &survey, own: &own };
+    let mut outputs = Outputs::open(&to, opening).unwrap();
+    let (mut times, mut batch) = (Times::default(), Batch::default());
+    while times.add(0, || reader.next_block(&mut batch.block)).unwrap() {
+        let Batch { block, keyed, answers } = &mut batch;
+        times.add(1, || hashing.hash(block, keyed));
+        answers.clear();
+        times.add(2, || parts.look(keyed, answers));
+        times.add(3, || {
+            for (part, group) in answers.early.groups.iter_mut().enumerate() {
+                parts.ask_part(part, group, block.consumed);
+            }
+        });
+        times.add(4, || {
+            parts.answer(keyed, answers).unwrap();
+            let found = answers.found.iter().map(|found| *found == Found::No);
+            keyed.spread(found, |_| true, &mut answers.selected);
+        });
+        times.add(5, || outputs.write(block, keyed, answers)).unwrap();
+    }
+    times
+}
+
+#[test]
+#[ignore = "takes a minute, and prints a table"]
+#[expect(clippy::print_stdout, reason = "that is what it is for")]
+fn steps_alone() {
+    println!("ns a record: read, hash, group, parts, answer, write");
+    for prefix in ["", "https://site.example/a/path/of/some/length/page/"] {
+        for threads in [2, 4, 16] {
+            let Times(times) = measure(prefix, threads);
+            let each = times.map(|time| format!("{:6.1}", time.as_nanos() as f64 / LINES as f64));
+            println!(
+                "{:2} bytes, parts for {threads:2} threads: {}",
+                prefix.len() + 9,
+                each.join(" ")
+            );
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A filter in memory alone, in as many parts as are useful: several threads can ask it.
+//!
+//! The first bits of a key's hash name the part, which is a filter of the other bits. Each part is asked about
+//! the blocks in their order, whichever thread does it. So it answers as it would if one thread asked all.
+
+use crate::input::Survey;
+use crate::key::answers::{Answers, Found, Group};
+use crate::key::keyed::Keyed;
+use crate::pipeline::Early;
+use crate::target::Stop;
+use crate::target::collisions::{self, Answered};
+use crate::target::estimate::Forecast;
+use crate::target::spec::FilterSpec;
+use crate::terminal::figures::FilterFigures;
+use crate::terminal::message::Failure;
+use coua::{BatchFull, CuckooFilter, KeyHash};
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// More parts take more memory than they save time: each has segments that are not full.
+const MOST_BITS: u32 = 6;
+
+/// Parts for each thread: while one part is late with a block, others are not.
+const PARTS_PER_THREAD: usize = 2;
+
+/// Bits of a hash.
+const HASH_BITS: u32 = 64;
+
+/// The parts, by the first bits of their keys.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    parts: Vec<Mutex<Part>>,
+    bits: u32,
+}
+
+#[derive(Debug)]
+struct Part {
+    filter: CuckooFilter,
+    forecast: Option<Forecast>,
+    records: u64,
+}
+
+impl Parts {
+    /// As many parts as so many threads can use.
+    pub(crate) fn new(
+        spec: &FilterSpec,
+        inputs: &Survey,
+        threads: NonZeroUsize,
+    ) -> Result<Self, Failure> {
+        let bits = bits_for(threads);
+        let part = |_| {
+            let filter = spec.build_with_hash_bits(HASH_BITS - bits)?;
+            Ok(Mutex::new(Part::new(filter, Forecast::new(inputs.total_bytes))))
+        };
+        Ok(Self { parts: (0..1 << bits).map(part).collect::<Result<_, Failure>>()?, bits })
+    }
+
+    fn part(&self, number: usize) -> MutexGuard<'_, Part> {
+        self.parts[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn hasher(&self) -> coua::KeyHasher {
+        self.part(0).filter.hasher()
+    }
+
+    /// Of one part; all are alike.
+    pub(super) fn load(&self) -> f64 {
+        self.part(0).filter.load()
+    }
+
+    /// The part that a key belongs to.
+    fn part_of(&self, hash: KeyHash) -> usize {
+        // In two steps: all bits are too many for one.
+        (hash.to_u64() >> 1 >> (HASH_BITS - 1 - self.bits)) as usize
+    }
+
+    /// The answers for all keys, from those of the parts: up to the first key for which there was no room.
+    pub(crate) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
+        let Answers { early, found, .. } = answers;
+        let groups = &early.groups;
+        let mut next = [0; 1 << MOST_BITS];
+        let mut refused_by = None;
+        for hash in &keyed.hashes {
+            let part = self.part_of(*hash);
+            let Some(outcome) = groups[part].outcomes.get(next[part]) else {
+                refused_by = Some(part);
+                break;
+            };
+            found.push(Found::from(*outcome));
+            next[part] += 1;
+        }
+        // To the user the parts are one filter.
+        let before = groups.iter().map(|group| group.items_before).sum::<u64>();
+        let new = answers.count(Found::No);
+        let answered = Answered { new, repeats: answers.found.len() as u64 - new };
+        let items = [before, before + new];
+        answers.wrongly_found = collisions::among_repeats(answered, items, f64::from(HASH_BITS));
+        refused_by.map_or(Ok(()), |part| Err(stopped(part, before + new, answers)))
+    }
+
+    /// What there is to say of all parts together.
+    pub(super) fn figures(&self) -> FilterFigures {
+        let parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
+            parts.iter().map(|part| figure(&part.filter)).sum()
+        };
+        let mean = |figure: fn(&CuckooFilter) -> f64| {
+            parts.iter().map(|part| figure(&part.filter)).sum::<f64>() / parts.len() as f64
+        };
+        let items = sum(CuckooFilter::len);
+        let memory_bytes = sum(|part| part.memory_bytes() as u64);
+        FilterFigures {
+            items,
+            load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
+            bits_per_item: 8.0 * memory_bytes as f64 / items.max(1) as f64,
+            memory_bytes,
+            hash_bits: Some(f64::from(self.bits) + mean(CuckooFilter::hash_bits)),
+            false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
+            window: None,
+        }
+    }
+}
+
+/// A part had no room for the key after those in `answers`; all parts have so many items.
+fn stopped(part: usize, items: u64, answers: &Answers) -> Stop {
+    let (nth, stopped) = (answers.found.len(), answers.early.groups[part].stopped);
+    let why = match stopped {
+        Some(BatchFull { mut full, .. }) => {
+            full.items = items;
+            full.to_string()
+        }
+        None => "the filter is full".to_owned(),
+    };
+    Stop::Full { nth, why }
+}
+
+/// Bits that tell the parts of a filter apart which so many threads ask.
+fn bits_for(threads: NonZeroUsize) -> u32 {
+    match threads.get() {
+        1 => 0,
+        threads => (threads * PARTS_PER_THREAD).next_power_of_two().ilog2().min(MOST_BITS),
+    }
+}
+
+impl Early for Parts {
+    /// Groups the keys by their parts.
+    fn look(&self, keyed: &Keyed, answers: &mut Answers) {
+        let groups = &mut answers.early.groups;
+        groups.resize_with(self.parts.len(), Group::default);
+        groups.iter_mut().for_each(|group| group.hashes.clear());
+        for hash in &keyed.hashes {
+            let own = hash.to_u64() << self.bits;
+            groups[self.part_of(*hash)].hashes.push(KeyHash::from_u64(own));
+        }
+    }
+
+    fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn ask_part(&self, part: usize, group: &mut Group, consumed: u64) {
+        self.part(part).ask(group, consumed);
+    }
+}
+
+impl Part {
+    fn new(filter: CuckooFilter, forecast: Option<Forecast>) -> Self {
+        Self { filter, forecast, records: 0 }
+    }
+
+    /// Inserts the keys of a group, and answers for them up to the first for which there is no room.
+    fn ask(&mut self, group: &mut Group, consumed: u64) {
+        group.items_before = self.filter.len();
+        let result = self.filter.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        group.stopped = result.err();
+        let done = group.stopped.map_or(group.hashes.len(), |stopped| stopped.done);
+        group.outcomes.truncate(done);
+        self.records += group.hashes.len() as u64;
+        if let Some(forecast) = &mut self.forecast {
+            forecast.make_room(consumed, self.records, &mut self.filter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Hashes of which about half are repeats.
+    fn hashes(number: u64) -> Vec<KeyHash> {
+        let mix = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
+        (0..number).map(|key| KeyHash::from_u64(mix(mix(key) % (number / 2)))).collect()
+    }
+
+    fn answered(parts: &Parts, hashes: &[KeyHash]) -> (Vec<Found>, Result<(), Stop>) {
+        let keyed = Keyed { hashes: hashes.to_vec(), ..Keyed::default() };
+        let mut answers = Answers::default();
+        parts.look(&keyed, &mut answers);
+        let groups = &mut answers.early.groups;
+        groups.iter_mut().enumerate().for_each(|(part, group)| parts.ask_part(part, group, 0));
+        let result = parts.answer(&keyed, &mut answers);
+        (answers.found, result)
+    }
+
+    /// Parts that take so many items.
+    fn parts(most: &[u64]) -> Parts {
+        let bits = most.len().ilog2();
+        let part = |most: &u64| {
+            let builder = CuckooFilter::builder().hash_bits(HASH_BITS - bits).max_items(*most);
+            Mutex::new(Part::new(builder.build().unwrap(), None))
+        };
+        Parts { parts: most.iter().map(part).collect(), bits }
+    }
+
+    #[test]
+    fn all_together_answer_as_one() {
+        for bits in 0..=MOST_BITS {
+            let parts = parts(&vec![u64::MAX; 1 << bits]);
+            let mut seen = HashSet::new();
+            for block in hashes(50_000).chunks(777) {
+                let (found, answer) = answered(&parts, block);
+                assert!(answer.is_ok() && found.len() == block.len());
+                for (hash, found) in block.iter().zip(found) {
+                    assert_eq!(!seen.insert(hash.to_u64()), found == Found::Yes);
+                }
+            }
+            assert_eq!(parts.figures().items, seen.len() as u64);
+            let mean = seen.len() as u64 >> bits;
+            let alike = |part: usize| parts.part(part).filter.len().abs_diff(mean) < 1_000;
+            assert!((0..1 << bits).all(alike), "{bits} bits");
+        }
+    }
+
+    #[test]
+    fn the_first_record_without_room_ends_it() {
+        let hashes = hashes(400);
+        for most in [[11, 11], [11, 21], [21, 11], [2, 61], [61, 2], [1, 1]] {
+            let parts = parts(&most);
+            let (mut seen, mut items) = (HashSet::new(), [0; 2]);
+            let fits = |hash: &&KeyHash| {
+                let part = parts.part_of(**hash);
+                items[part] += u64::from(seen.insert(hash.to_u64()));
+                items[part] <= most[part]
+            };
+            let expected = hashes.iter().take_while(fits).count();
+            let (found, answer) = answered(&parts, &hashes);
+            let Err(Stop::Full { nth, why }) = answer else { panic!("{answer:?}") };
+            assert_eq!((nth, found.len()), (expected, expected), "{most:?}");
+            let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
+            let new = found.iter().filter(|found| **found == Found::No).count();
+            assert_eq!(new, different.len());
+            assert!(why.contains(&format!("{new} items")), "of both parts: {why}");
+        }
+    }
+
+    #[test]
+    fn parts_follow_the_threads() {
+        let bits =
+            [1, 2, 3, 4, 16, 256].map(|threads| bits_for(NonZeroUsize::new(threads).unwrap()));
+        assert_eq!(bits, [0, 2, 3, 3, 5, MOST_BITS]);
+    }
+}

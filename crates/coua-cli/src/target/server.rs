@@ -1,0 +1,293 @@
+//! A filter on a server.
+//!
+//! What is inserted must not be lost from the output, whatever happens in between. The server notes a
+//! record as seen before its line is written, because only so can several processes share a filter.
+//! Therefore what was noted and could not be written is taken back; and a record whose answer was
+//! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
+
+use crate::key::answers::{Answers, Found};
+use crate::key::keyed::Keyed;
+use crate::remote::{
+    ALREADY_THERE, Address, Answer, Asked, ChangeLog, Description, FULL, Filter, Keys, Precision,
+    Question, Request,
+};
+use crate::target::collisions::{self, Answered};
+use crate::target::spec::FilterSpec;
+use crate::target::{Op, Stop};
+use crate::terminal::message::{self, Failure, Notes};
+use crate::terminal::signals;
+use crate::terminal::text::grouped;
+use coua::WhenFull;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
+/// promises about lost connections name them.
+pub(super) const MOST_ASKED: usize = 1 << 20;
+/// How long what was recorded may wait to be surely in the output, and how many bytes of it.
+const BETWEEN_SETTLEMENTS: Duration = Duration::from_secs(5);
+const MOST_UNSETTLED: usize = 32 << 20;
+
+/// The filter, and the questions on their way to it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    filter: Filter,
+    op: Op,
+    notes: Notes,
+    items_before: u64,
+    /// The questions that are open, in their order.
+    asked: VecDeque<Asked>,
+    /// Whether there was no room for a record, or the server has left some open: whatever comes first.
+    ended: Option<Ended>,
+    /// What was recorded after the record for which there was no room.
+    after_full: ChangeLog,
+    /// Keys that passed because nobody knows whether they were seen, since the last block of which, and
+    /// after which, all was known.
+    passed: HashSet<Vec<u8>>,
+    /// What is recorded, but perhaps not in the output.
+    unsettled: ChangeLog,
+    settled: Instant,
+}
+
+/// Why the rest is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Full,
+    Lost,
+}
+
+impl Server {
+    pub(super) fn open(
+        address: &Address,
+        op: Op,
+        spec: &FilterSpec,
+        notes: Notes,
+    ) -> Result<Self, Failure> {
+        let (filter, found) = if op.creates() {
+            Filter::open_or_create(address, &request(spec)?, notes)?
+        } else {
+            Filter::open(address, notes)?
+        };
+        Ok(Self {
+            filter,
+            op,
+            notes,
+            items_before: found.items,
+            asked: VecDeque::new(),
+            ended: None,
+            after_full: ChangeLog::default(),
+            passed: HashSet::new(),
+            unsettled: ChangeLog::default(),
+            settled: Instant::now(),
+        })
+    }
+
+    /// Stops being patient when the program is to stop.
+    pub(super) fn heed(&mut self, stop: Arc<signals::Stop>) {
+        self.filter.heed(stop);
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.filter.name()
+    }
+
+    /// Asks about the keys of a block.
+    pub(super) fn ask(&mut self, keyed: &Keyed) {
+        let question = match self.op {
+            Op::Dedup | Op::AddNew => Question::InsertNew,
+            Op::Add => Question::Insert,
+            Op::Remove => Question::Remove,
+            Op::Check => Question::Contains,
+            Op::Count => Question::Count,
+        };
+        self.asked.push_back(self.filter.ask(question, keys(keyed)));
+    }
+
+    /// The answers to the first block that was asked about and not answered for.
+    pub(super) fn answer(&mut self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
+        let (given, asked) = match self.asked.pop_front() {
+            Some(asked) => self.filter.answers(asked),
+            None => (Vec::new(), Ok(())),
+        };
+        if self.ended == Some(Ended::Full) {
+            self.note_after_full(keyed, &given, 0);
+            return Err(Stop::Full { nth: 0, why: String::new() });
+        }
+        // Once some are open, all others that were not taken are open as well.
+        let is_full = |answer: &Answer| self.op.inserts() && answer.number == Some(FULL);
+        let full = given.iter().position(is_full).filter(|_| asked.is_ok() && self.ended.is_none());
+        self.note(keyed, &given[..full.unwrap_or(given.len())], answers);
+        if let Err(failure) = asked {
+            self.ended = Some(Ended::Lost);
+            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
+            return Err(Stop::Lost { failure, unanswered: unanswered as u64 });
+        }
+        let Some(nth) = full else { return Ok(()) };
+        self.ended = Some(Ended::Full);
+        self.note_after_full(keyed, &given, nth);
+        Err(Stop::Full { nth, why: "the filter is full".to_owned() })
+    }
+
+    /// Notes what the server says of the keys.
+    fn note(&mut self, keyed: &Keyed, given: &[Answer], answers: &mut Answers) {
+        let is = |wanted: i64| move |answer: &&Answer| answer.number == Some(wanted);
+        match self.op {
+            Op::Dedup => self.judge(keyed, given, answers),
+            Op::Add | Op::AddNew => answers.added = given.iter().filter(is(1)).count() as u64,
+            Op::Remove | Op::Check => {
+                let found = |answer: &Answer| match answer.number {
+                    Some(number) => Found::from(number == 1),
+                    None => Found::Unknown,
+                };
+                answers.found.extend(given.iter().map(found));
+            }
+            Op::Count => {
+                let copies = |answer: &Answer| answer.number.unwrap_or(0).max(0).unsigned_abs();
+                answers.counts.extend(given.iter().map(copies));
+            }
+        }
+    }
+
+    /// Decides which keys count as never seen.
+    ///
+    /// One that was there at the second asking may have been put there by the first, whose answer was
+    /// lost: it counts as new, once as long as answers are in doubt. So does what was not answered at all.
+    fn judge(&mut self, keyed: &Keyed, given: &[Answer], answers: &mut Answers) {
+        let mut all_is_known = true;
+        for (answer, (key, hash)) in given.iter().zip(keyed.keys.iter().zip(&keyed.hashes)) {
+            let is_new = if let Answer { number: Some(number @ 0..), in_doubt: false } = answer {
+                *number > 0 && !self.passed.contains(key)
+            } else {
+                all_is_known = false;
+                self.passed.insert(key.to_vec())
+            };
+            if is_new {
+                self.unsettled.note(key, *hash);
+            }
+            answers.found.push(Found::from(!is_new));
+        }
+        if all_is_known && !self.filter.has_doubts() {
+            self.passed.clear();
+        }
+    }
+
+    /// Notes what may be recorded from the `first` key on, to be taken back.
+    fn note_after_full(&mut self, keyed: &Keyed, given: &[Answer], first: usize) {
+        let may_be_in = |answer: &Answer| match self.op {
+            Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
+            _ => answer.number == Some(1),
+        };
+        self.after_full.note_some(keys(keyed), given, first, may_be_in);
+    }
+
+    /// Whether what is recorded is to be brought into the output.
+    pub(super) fn settlement_is_due(&self) -> bool {
+        let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
+        (is_late && !self.unsettled.is_empty()) || self.unsettled.size() > MOST_UNSETTLED
+    }
+
+    /// All that is recorded is in the output.
+    pub(super) fn note_settled(&mut self) {
+        self.unsettled.clear();
+        self.settled = Instant::now();
+    }
+
+    /// Takes back what was recorded after the record for which there was no room.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        let asked = self.filter.ask(Question::Remove, self.after_full.keys());
+        self.filter.answers(asked).1
+    }
+
+    /// Takes back what is recorded and perhaps not in the output, and what was recorded after it.
+    pub(super) fn take_back(&mut self) {
+        if self.ended == Some(Ended::Lost) {
+            // There is nobody to take anything back from.
+            return;
+        }
+        self.unsettled.append(&self.after_full);
+        let asked = self.filter.ask(Question::Remove, self.unsettled.keys());
+        if let (answers, Err(failure)) = self.filter.answers(asked) {
+            let left = answers.iter().filter(|answer| answer.number.is_none()).count();
+            let (name, left) = (self.name(), grouped(left as u64));
+            let reason = failure.reason();
+            message::say(format_args!(
+                "{name}: {left} records remain recorded that may not be in the output: {reason}"
+            ));
+        }
+    }
+
+    /// Tells of lost connections, and what they may have done.
+    pub(super) fn tell_doubts(&self) {
+        let consequence = match self.op {
+            Op::Dedup => "and printed whether seen before or not",
+            Op::Add => "each of which may have got a copy more than it should",
+            Op::AddNew => "which are in the filter",
+            Op::Remove => "each of which may have lost two copies; they count as answered last",
+            Op::Check | Op::Count => return,
+        };
+        if self.filter.in_doubt() > 0 {
+            let (name, losses) = (self.name(), grouped(self.filter.losses()));
+            let records = grouped(self.filter.in_doubt());
+            self.notes.say(format_args!(
+                "{name}: connections lost: {losses}; records sent again because the answer was lost: \
+                 {records}, {consequence}"
+            ));
+        }
+    }
+
+    /// What a message that says where records are has to add.
+    pub(super) fn exceptions(&self) -> &'static str {
+        if self.filter.in_doubt() > 0 { ", but for some whose answer was lost" } else { "" }
+    }
+
+    /// What there is to say of the filter now, and how many of the repeats are expected to be new records.
+    pub(super) fn describe(
+        &mut self,
+        answered: Answered,
+    ) -> Result<(Description, Option<f64>), Failure> {
+        let now = self.filter.describe()?.unwrap_or_default();
+        let expected = now.hash_bits.map(|bits| {
+            // Every new record met the items of its shard alone.
+            let shards = self.filter.shards() as u64;
+            let items = [self.items_before, now.items].map(|items| items / shards);
+            collisions::among_repeats(answered, items, bits)
+        });
+        Ok((now, expected))
+    }
+}
+
+fn keys(keyed: &Keyed) -> Keys<'_> {
+    Keys { bytes: &keyed.keys, hashes: &keyed.hashes }
+}
+
+/// What a server is asked for that lacks the filter.
+fn request(spec: &FilterSpec) -> Result<Request, Failure> {
+    let is_fixed = spec.when_full.map(|when_full| when_full == WhenFull::Refuse);
+    let items = spec.max_items.or(spec.capacity);
+    let precision = match (spec.rate, spec.hash_bits, items) {
+        (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
+        (Some(_), _, None) => {
+            let reason = "needs the number of items up to which it must hold: give --max-items \
+                          (or --capacity) as well";
+            return Err(Failure::at("--rate", reason));
+        }
+        (None, Some(bits), _) => Some(Precision::HashBits(bits)),
+        (None, None, _) => None,
+    };
+    if spec.when_full == Some(WhenFull::Grow) && items.is_some() {
+        let reason = "cannot be had on a server, where no filter stops at --max-items: say exceed \
+                      (which is what it does if nothing is said) or error";
+        return Err(Failure::at("--when-full=grow", reason));
+    }
+    let window = spec.window.window()?;
+    if window.is_some() && is_fixed == Some(true) {
+        let reason = "cannot be had with a window on a server: what forgets grows with what comes";
+        return Err(Failure::at("--when-full=error", reason));
+    }
+    if spec.max_items.is_some() && spec.rate.is_none() {
+        let reason = "has a meaning for a filter on a server only with --rate";
+        return Err(Failure::at("--max-items", reason));
+    }
+    Ok(Request { capacity: spec.capacity, precision, is_fixed, window })
+}

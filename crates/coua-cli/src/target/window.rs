@@ -1,0 +1,88 @@
+//! What a new filter forgets, and when that is.
+
+use crate::clock::window_text;
+use crate::terminal::message::Failure;
+use coua::window::{Clock, Generations, Window};
+
+/// Generations of a window if nothing is said: an item's age is told to 12.5 %.
+const GENERATIONS: u32 = 8;
+const NO_WINDOW: &str = "has a meaning only with --window";
+const NO_GENERATIONS: &str = "has a meaning only with --window or --window-items";
+
+/// What is said of a filter's window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowSpec {
+    /// In milliseconds.
+    pub(crate) length: Option<u64>,
+    pub(crate) items: Option<u64>,
+    pub(crate) generations: Option<u32>,
+    /// Records have times of their own, by which the filter goes; else by those of their arrival.
+    pub(crate) clock: Option<Clock>,
+}
+
+impl WindowSpec {
+    /// The window of a new filter.
+    pub(crate) fn window(&self) -> Result<Option<Window>, Failure> {
+        if self.items.is_some() && self.has_times() {
+            let reason = "has no meaning with --window-items, which counts";
+            return Err(Failure::at("--time-field", reason));
+        }
+        if self.length.is_none() && self.items.is_none() {
+            return self.no_window().map(|()| None);
+        }
+        let (option, clock, length) = match (self.length, self.items) {
+            (Some(millis), _) => ("--window", self.clock.unwrap_or(Clock::Arrival), millis),
+            (None, items) => ("--window-items", Clock::Count, items.unwrap_or_default()),
+        };
+        let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
+        window.map(Some).map_err(|error| Failure::at(option, error))
+    }
+
+    fn has_times(&self) -> bool {
+        self.clock == Some(Clock::Given)
+    }
+
+    /// Complains about options that need a window.
+    fn no_window(&self) -> Result<(), Failure> {
+        match (self.has_times(), self.generations) {
+            (true, _) => Err(Failure::at("--time-field", NO_WINDOW)),
+            (_, Some(_)) => Err(Failure::at("--generations", NO_GENERATIONS)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Complains if `filter`, which exists already, does not forget as described.
+    pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
+        let Some(window) = filter.window() else {
+            if self.length.is_none() && self.items.is_none() {
+                return self.no_window();
+            }
+            let reason = "the filter exists, and never forgets: leave the window out, or name another \
+                          file";
+            return Err(Failure::at(name, reason));
+        };
+        let has_times = window.clock() == Clock::Given;
+        if has_times != self.has_times() {
+            let reason = if has_times {
+                "the filter goes by the times of the records: say by --time-field where they are"
+            } else {
+                "the filter does not go by the times of the records: leave --time-field out"
+            };
+            return Err(Failure::at(name, reason));
+        }
+        let is_counted = window.clock() == Clock::Count;
+        let wanted = if is_counted { self.items } else { self.length };
+        let other = if is_counted { self.length } else { self.items };
+        let generations = self.generations.unwrap_or(window.generations());
+        let wanted = Window::new(window.clock(), wanted.unwrap_or(window.length()), generations);
+        if other.is_some() || wanted.ok() != Some(window) {
+            let found = window_text(window);
+            let reason = format!(
+                "the filter exists, and its window is {found}, not what the options say: leave them \
+                 out, or name another file"
+            );
+            return Err(Failure::at(name, reason));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Runs that found no room: exit code 3, make room, go on.
+
+use crate::support::{Folder, run_in, run_with};
+
+fn numbers(range: std::ops::Range<u32>) -> String {
+    range.map(|number| format!("{number}\n")).collect::<Vec<_>>().concat()
+}
+
+/// However often it stops, every record is answered for once: none is dropped, and none counts twice.
+#[test]
+fn a_full_run_goes_on_where_it_stopped() {
+    let dedup = &["dedup", "--filter", "seen", "-o", "out", "in"][..];
+    for command in [dedup, &["add", "seen", "in"]] {
+        for window in [&[][..], &["--window", "7d"]] {
+            let folder = Folder::new();
+            folder.file("in", numbers(0..100));
+            folder.file("old", numbers(1_000..1_040));
+            let limits = ["--rate=0.0001", "--max-items=60"];
+            run_in(&folder, &[&["add", "seen", "old"], &limits[..], window].concat()).good();
+            let first = run_in(&folder, command);
+            let remedy = "; make room (`coua remove`), then give the same command with --resume\n";
+            assert_eq!(first.code, Some(3), "{command:?} {window:?}: {}", first.stderr);
+            assert!(first.stderr.ends_with(remedy), "{}", first.stderr);
+            let resume = [command, &["--resume"]].concat();
+            for (some, code) in
+                [(1_000..1_013, 3), (1_013..1_040, 3), (0..1, 3), (1..30, 3), (30..40, 0)]
+            {
+                folder.file("some", numbers(some));
+                run_in(&folder, &["remove", "seen", "some"]).good();
+                assert_eq!(run_in(&folder, &resume).code, Some(code), "{command:?} {window:?}");
+            }
+            let counts = (0..100).map(|n| format!("{}\t{n}\n", u8::from(n >= 40)));
+            let counts = counts.collect::<Vec<_>>().concat();
+            assert_eq!(run_in(&folder, &["count", "seen", "in"]).text(), counts);
+            if command == dedup {
+                assert_eq!(folder.read("out"), numbers(0..100).as_bytes());
+            }
+            // It has ended.
+            run_in(&folder, &resume).good();
+            assert_eq!(run_in(&folder, &["count", "seen", "in"]).text(), counts);
+        }
+    }
+}
+
+#[test]
+fn a_full_run_that_cannot_be_resumed_says_how_to_go_on() {
+    let folder = Folder::new();
+    let (filter, limits) = (folder.join("seen"), ["--rate=0.0001", "--max-items=10"]);
+    let remedy = "; make room (`coua remove`), then give the records from that one on\n";
+    for command in [&["add", &filter][..], &["dedup", "--filter", &filter]] {
+        let run = run_with(numbers(0..1_000).as_bytes(), [command, &limits].concat());
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        assert!(run.stderr.ends_with(remedy), "{}", run.stderr);
+    }
+    let run = run_with(numbers(0..1_000).as_bytes(), [&["dedup"], &limits[..]].concat());
+    assert!(run.code == Some(3) && !run.stderr.contains("make room"), "{}", run.stderr);
+}
