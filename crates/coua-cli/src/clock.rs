@@ -174,6 +174,17 @@ pub(crate) fn duration_text(millis: u64) -> String {
     span.map_or_else(|| format!("{millis} ms"), |span| format!("{span:#}"))
 }
 
+/// A window for people.
+pub(crate) fn window_text(window: Window) -> String {
+    let (length, parts) = (window.length(), window.generations());
+    match window.clock() {
+        Clock::Count => format!("{length} items in {parts} generations"),
+        Clock::Arrival | Clock::Given => {
+            format!("{} in {parts} generations", duration_text(length))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

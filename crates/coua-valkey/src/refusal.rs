@@ -36,6 +36,14 @@ pub(crate) enum Refusal {
     OutOfRange(&'static str, &'static str),
     /// The key of a hash is not one.
     Seed,
+    /// The length of a window is not one.
+    Duration,
+    /// Generations of no window.
+    NoWindow,
+    /// The filters do not forget alike.
+    OtherWindow,
+    /// A time is told to a filter that does not forget by time.
+    NotTimed,
     /// Two options that contradict each other.
     Contradiction(&'static str, &'static str),
     /// An option stands there twice.
@@ -153,6 +161,10 @@ impl Refusal {
             Self::BadCapacity => "Bad capacity",
             Self::CapacityRange => "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
             Self::Seed => "ERR SEED must be 32 hexadecimal digits",
+            Self::Duration => "ERR WINDOW must be a number with a unit: ms, s, m, h, d or w",
+            Self::NoWindow => "ERR GENERATIONS needs WINDOW or WINDOWITEMS",
+            Self::OtherWindow => "ERR filters that do not forget alike cannot be merged",
+            Self::NotTimed => "ERR the filter does not forget by time",
             Self::Full => "Filter is full",
             Self::MaximumExpansions => "Maximum expansions reached",
             Self::NoMemoryToCreate => "ERR Insufficient memory to create filter",

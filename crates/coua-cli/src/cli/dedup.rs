@@ -53,9 +53,9 @@ pub(crate) struct Args {
     /// whether seen before or not, so that none is lost. What is printed is recorded before it is
     /// written, and taken back if it cannot be written; only a process that is killed outright cannot
     /// take back. The password may be in the environment as `COUA_SERVER_PASSWORD` instead. Options that
-    /// only filter files have (windows, seeds and secret keys, layouts, --resume and checkpoints) are
-    /// refused; of a new filter --capacity, --rate with --max-items, --hash-bits and --when-full say how
-    /// it is to be, all shards together.
+    /// only filter files have (--time-field, seeds and secret keys, layouts, --resume and checkpoints) are
+    /// refused; of a new filter --capacity, --rate with --max-items, --hash-bits, --when-full, --window or
+    /// --window-items, and --generations say how it is to be, all shards together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,
 

@@ -106,16 +106,13 @@ struct Line<'a> {
 }
 
 /// The options that only filter files have.
-const OF_FILES: [&str; 13] = [
+const OF_FILES: [&str; 10] = [
     "secret",
     "now",
     "resume",
     "checkpoint_every",
     "anew",
     "no_wait",
-    "window",
-    "window_items",
-    "generations",
     "time_field",
     "slots_per_bucket",
     "layout",

@@ -1,11 +1,11 @@
 //! `coua info`.
 
 use super::{Stdout, check_files};
+use crate::clock::window_text;
 use crate::clock::{Present, moment_text};
 use crate::resume::RunInfo;
 use crate::target::secret::Secret;
 use crate::target::spec::{hasher_name, layout_name, when_full_name};
-use crate::target::window::window_text;
 use crate::target::{Location, file, server_description};
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Format, Table};

@@ -1,6 +1,7 @@
 //! What the server tells of a filter: CF.INFO of all its shards, together.
 
 use crate::terminal::figures::FilterFigures;
+use coua::window::{Clock, Window};
 use redis::{FromRedisValue, Value};
 
 /// All shards of a filter together.
@@ -20,6 +21,8 @@ pub(crate) struct Description {
     pub(crate) is_fixed: bool,
     pub(crate) fewest_items: u64,
     pub(crate) most_items: u64,
+    /// Of each shard, if it forgets.
+    pub(crate) window: Option<Window>,
 }
 
 impl Description {
@@ -41,6 +44,7 @@ impl Description {
             all.is_fixed |= number("Expansion rate")? == 0;
             all.fewest_items = all.fewest_items.min(items);
             all.most_items = all.most_items.max(items);
+            all.window = window(number);
             used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);
             rates = rates.zip(real("Error rate")).map(|(rates, rate)| rates + rate);
             if let Some(bits) = real("Hash bits") {
@@ -75,6 +79,15 @@ impl From<&Description> for FilterFigures {
             window: None,
         }
     }
+}
+
+/// The window that these numbers describe.
+fn window(number: impl Fn(&'static str) -> Option<u64>) -> Option<Window> {
+    let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
+    let (clock, length) =
+        timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
+    let generations = u32::try_from(number("Generations")?).ok()?;
+    Window::new(clock, length, generations).ok()
 }
 
 fn field<'a>(fields: &'a Value, wanted: &str) -> Option<&'a Value> {

@@ -3,9 +3,11 @@
 use super::Address;
 use super::description::Description;
 use super::filter::Filter;
+use crate::clock::window_text;
 use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::{grouped, known, percent, significant, size};
+use coua::window::{Clock, Window};
 use serde::Serialize;
 
 /// What there is to say; the names of the fields are part of the interface.
@@ -24,6 +26,22 @@ struct Info {
     bits_per_item: f64,
     slots: u64,
     when_full: &'static str,
+    /// Of each shard; null for a filter that never forgets.
+    window: Option<WindowInfo>,
+}
+
+#[derive(Debug, Serialize)]
+struct WindowInfo {
+    clock: &'static str,
+    length: u64,
+    generations: u32,
+}
+
+impl WindowInfo {
+    fn of(window: Window) -> Self {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        Self { clock, length: window.length(), generations: window.generations() }
+    }
 }
 
 /// The description, to be printed.
@@ -32,7 +50,7 @@ pub(crate) fn describe(address: &Address, form: Format) -> Result<String, Failur
     let info = Info::of(filter.name(), &found);
     Ok(match form {
         Format::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
-        Format::Text => info.table(),
+        Format::Text => info.table(found.window),
     })
 }
 
@@ -52,10 +70,11 @@ impl Info {
             bits_per_item: found.bits_per_item(),
             slots: found.slots,
             when_full: found.when_full(),
+            window: found.window.map(WindowInfo::of),
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self, window: Option<Window>) -> String {
         let mut table = Table::default();
         table.row("server", &self.server);
         table.row("shards", grouped(self.shards));
@@ -72,6 +91,9 @@ impl Info {
         table.row("bits per item", format!("{:.1}", self.bits_per_item));
         table.row("slots", grouped(self.slots));
         table.row("when full", self.when_full);
+        if let Some(window) = window {
+            table.row("window of each shard", window_text(window));
+        }
         table.text()
     }
 }

@@ -2,8 +2,10 @@
 
 use super::address::Address;
 use super::description::Description;
+use crate::clock::window_text;
 use crate::terminal::message::Failure;
 use crate::terminal::text::significant;
+use coua::window::{Clock, Window};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
 const FEW: u64 = 1024;
@@ -21,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) precision: Option<Precision>,
     /// Whether it never grows; none if nothing is said.
     pub(crate) is_fixed: Option<bool>,
+    /// What it forgets.
+    pub(crate) window: Option<Window>,
 }
 
 /// How exact a filter on a server is.
@@ -73,6 +77,7 @@ impl Request {
             None => ("HASHBITS", MOST_BITS.to_string()),
         };
         words.extend([name.to_owned(), value]);
+        words.extend(self.window.iter().flat_map(|window| window_words(share_of(*window, shards))));
         Ok(words)
     }
 
@@ -87,6 +92,23 @@ impl Request {
         }
     }
 
+    /// Complains if the filter, which exists already, does not forget as wanted.
+    fn agree_with_window(&self, found: &Description, name: &Address) -> Result<(), Failure> {
+        let wanted = self.window.map(|window| share_of(window, found.shards));
+        if wanted.is_none() || wanted == found.window {
+            return Ok(());
+        }
+        let found = found.window.map_or_else(
+            || "never forgets".to_owned(),
+            |window| format!("has the window {}", window_text(window)),
+        );
+        let reason = format!(
+            "the filter exists, and {found}, not what the options say: leave them out, or name another \
+             filter"
+        );
+        Err(Failure::at(name, reason))
+    }
+
     /// Complains if the filter, which exists already, is not as wanted.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<(), Failure> {
         let differs = |option: &str, found: &str| {
@@ -99,6 +121,7 @@ impl Request {
         if self.is_fixed.is_some_and(|is_fixed| is_fixed != found.is_fixed) {
             return differs("--when-full", found.when_full());
         }
+        self.agree_with_window(found, name)?;
         let bits = found.hash_bits.unwrap_or_default();
         match self.precision {
             Some(Precision::HashBits(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
@@ -112,6 +135,25 @@ impl Request {
             _ => Ok(()),
         }
     }
+}
+
+/// The window of a shard: of a number of items each remembers its share.
+fn share_of(window: Window, shards: u64) -> Window {
+    if window.clock() != Clock::Count {
+        return window;
+    }
+    let share = window.length().div_ceil(shards.max(1)).max(window.generations().into());
+    Window::new(Clock::Count, share, window.generations()).unwrap_or(window)
+}
+
+/// The words of CF.RESERVE for a window.
+fn window_words(window: Window) -> [String; 4] {
+    let length = window.length();
+    let [option, length] = match window.clock() {
+        Clock::Count => ["WINDOWITEMS".to_owned(), length.to_string()],
+        Clock::Arrival | Clock::Given => ["WINDOW".to_owned(), format!("{length}ms")],
+    };
+    [option, length, "GENERATIONS".to_owned(), window.generations().to_string()]
 }
 
 #[cfg(test)]
@@ -137,6 +179,11 @@ mod tests {
         assert_eq!(words(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
         let precision = Some(Precision::HashBits(20));
         assert_eq!(words(Request { precision, ..all }, 4), "1024 HASHBITS 20");
+        let window = |clock, length| Window::new(clock, length, 4).ok();
+        let week = Request { window: window(Clock::Arrival, 604_800_000), ..all };
+        assert_eq!(words(week, 2), "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
+        let items = Request { window: window(Clock::Count, 1_000_000), ..all };
+        assert_eq!(words(items, 16), "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 4");
     }
 
     #[test]

@@ -280,9 +280,14 @@ fn request(spec: &FilterSpec) -> Result<Request, Failure> {
                       (which is what it does if nothing is said) or error";
         return Err(Failure::at("--when-full=grow", reason));
     }
+    let window = spec.window.window()?;
+    if window.is_some() && is_fixed == Some(true) {
+        let reason = "cannot be had with a window on a server: what forgets grows with what comes";
+        return Err(Failure::at("--when-full=error", reason));
+    }
     if spec.max_items.is_some() && spec.rate.is_none() {
         let reason = "has a meaning for a filter on a server only with --rate";
         return Err(Failure::at("--max-items", reason));
     }
-    Ok(Request { capacity: spec.capacity, precision, is_fixed })
+    Ok(Request { capacity: spec.capacity, precision, is_fixed, window })
 }

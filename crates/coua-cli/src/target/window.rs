@@ -1,6 +1,6 @@
 //! What a new filter forgets, and when that is.
 
-use crate::clock;
+use crate::clock::window_text;
 use crate::terminal::message::Failure;
 use coua::window::{Clock, Generations, Window};
 
@@ -84,16 +84,5 @@ impl WindowSpec {
             return Err(Failure::at(name, reason));
         }
         Ok(())
-    }
-}
-
-/// A window for people.
-pub(crate) fn window_text(window: Window) -> String {
-    let (length, parts) = (window.length(), window.generations());
-    match window.clock() {
-        Clock::Count => format!("{length} items in {parts} generations"),
-        Clock::Arrival | Clock::Given => {
-            format!("{} in {parts} generations", clock::duration_text(length))
-        }
     }
 }

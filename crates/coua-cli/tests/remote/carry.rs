@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write, stdout};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::address;
 use crate::cluster::{Cluster, PATIENT};
@@ -20,6 +21,7 @@ on_both!(
     what_cannot_be_pulled_is_refused,
     what_cannot_be_pushed_is_refused,
     shards_with_different_keys_are_refused,
+    windows_are_made_and_carried,
     processes_that_create_shards_at_once_agree_on_the_key,
 );
 
@@ -256,4 +258,43 @@ fn processes_that_create_shards_at_once_agree_on_the_key(kind: Kind) {
         let asked = ["check", &file, "--key-file", &key];
         assert_eq!(run_with(&text, asked).good(), text);
     }
+}
+
+fn windows_are_made_and_carried(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    let at = address(&server, "seen?shards=2");
+    let text = different(1_000);
+    let dedup = ["dedup", "--filter", &at, "--window", "4h", "--generations", "4"];
+    assert_eq!(run_with(&text, dedup).good(), text);
+    assert_eq!(run_with(&text, dedup).good(), b"");
+    let info = run(["info", "--json", &at]).json();
+    let window = &info["window"];
+    assert_eq!((&window["length"], &window["clock"]), (&14_400_000.into(), &"arrival".into()));
+    let said = refusal(&["add", &at, "--window", "5h"]);
+    assert!(said.contains("has the window 4h in 4 generations"), "{said}");
+    let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
+    run(["pull", &at, &file, "--key-file", &key]).good();
+    let asked = ["check", &file, "--key-file", &key];
+    assert_eq!(run_with(&text, asked).good(), text);
+    let day = ["info", "--json", &file, "--key-file", &key];
+    assert_eq!(run(day).json()["window"]["generations"], 4);
+    run(["push", &file, &address(&server, "copy"), "--key-file", &key]).good();
+    assert_eq!(run_with(&text, ["check", &address(&server, "copy")]).good(), text);
+    // A day later.
+    let later = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() + 86_400_000;
+    for key in ["{seen:0}", "{seen:1}", "copy"] {
+        client.good(&format!("CF.ADVANCE {key} {later}"));
+    }
+    assert_eq!(run_with(&text, dedup).good(), text, "all of it is new again");
+    assert_eq!(run_with(&text, ["check", &address(&server, "copy")]).stdout, b"");
+    let at = address(&server, "items?shards=4");
+    run_with(&text, ["dedup", "--filter", &at, "--window-items", "400"]).good();
+    assert!(client.call(&["CF.INFO", "{items:0}", "Window items"]).integer() >= 100);
+    let [file, key] = ["items.coua", "key2"].map(|name| folder.join(name));
+    let said = refusal(&["pull", &at, &file, "--key-file", &key]);
+    assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
+    let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=error"]);
+    assert!(said.contains("cannot be had with a window"), "{said}");
 }

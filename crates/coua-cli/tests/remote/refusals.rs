@@ -78,9 +78,6 @@ fn what_only_files_have_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
     for option in [
-        "--window=7d",
-        "--window-items=9",
-        "--generations=3",
         "--time-field=2",
         "--slots-per-bucket=2",
         "--checkpoint-every=1",

@@ -15,7 +15,7 @@ use super::request::Blueprint;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.

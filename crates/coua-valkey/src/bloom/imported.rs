@@ -1,7 +1,7 @@
 //! A Bloom filter of the other module, in its own layout: how it is filled.
 
 use crate::refusal::Refusal;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 use coua_redisbloom::{InsertError, Limits, PeerBloom};
 
 /// Inserts items that are absent, in order, and tells what became of each.

@@ -8,8 +8,8 @@ use super::request::Request;
 use crate::parse::Options;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::insertion::Outcome;
-use crate::value::{Creates, Kind, Value};
+use crate::value::outcome::Outcome;
+use crate::value::{Creates, Defaults, Kind, Value};
 use coua_redisbloom::{Limits, PeerBloom};
 
 /// Bloom filters.
@@ -50,6 +50,7 @@ impl Creates for Bloom {
     fn build(
         request: &Request,
         random: [u8; 16],
+        _defaults: Defaults,
         limit: Option<u64>,
     ) -> Result<(OwnBloom, Vec<String>), Refusal> {
         let blueprint = request.complete(random)?;

@@ -1,10 +1,16 @@
 //! A cuckoo filter, described to the last bit: for the library's builder, and as the words with which replicas
 //! build the same.
 
+use coua::window::Window;
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
+use super::window;
 use crate::parse::word_of_key;
 use crate::refusal::Refusal;
+use crate::settings;
+
+/// Items that a generation has room for at first: it grows with what comes.
+const GENERATION: u64 = 64;
 
 /// What was asked for at creation and only reported since: the geometry follows from capacity and
 /// rate.
@@ -34,6 +40,8 @@ pub(crate) struct Blueprint {
     pub(super) hints: Hints,
     pub(super) precision: Precision,
     pub(super) hash_key: [u8; 16],
+    /// If it forgets. Few do: it is not to make the others larger.
+    pub(super) window: Option<Box<Window>>,
 }
 
 impl Blueprint {
@@ -42,7 +50,9 @@ impl Blueprint {
     }
 
     fn builder(&self) -> CuckooFilterBuilder {
-        let builder = CuckooFilter::builder().capacity(self.capacity).hasher(self.hasher());
+        let most = if self.window.is_some() { GENERATION } else { u64::MAX };
+        let capacity = self.capacity.min(most);
+        let builder = CuckooFilter::builder().capacity(capacity).hasher(self.hasher());
         let builder = match self.precision {
             Precision::Rate(rate) => builder.rate(rate),
             Precision::HashBits(bits) => builder.hash_bits(bits),
@@ -51,32 +61,32 @@ impl Blueprint {
         builder.when_full(when_full)
     }
 
-    /// Builds the filter.
+    /// Builds the filter, or what every generation begins as.
     pub(super) fn build(&self) -> Result<CuckooFilter, Refusal> {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
 
-    /// The words after the key with which CF.RESERVE builds the same filter anywhere.
+    /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in the module as
+    /// it is delivered is left out, as the server takes a while for each word.
     pub(crate) fn words(&self) -> Vec<String> {
-        let (precision, value) = match self.precision {
-            Precision::Rate(rate) => ("ERROR", rate.to_string()),
-            Precision::HashBits(bits) => ("HASHBITS", bits.to_string()),
-        };
-        let Hints { bucket_size, max_iterations, expansion } = self.hints;
-        [
-            self.capacity.to_string(),
-            "BUCKETSIZE".to_owned(),
-            bucket_size.to_string(),
-            "MAXITERATIONS".to_owned(),
-            max_iterations.to_string(),
-            "EXPANSION".to_owned(),
-            expansion.to_string(),
-            precision.to_owned(),
-            value,
-            "SEED".to_owned(),
-            word_of_key(self.hash_key),
-        ]
-        .into()
+        let mut words = vec![self.capacity.to_string()];
+        let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        for (name, hint, setting) in [
+            ("BUCKETSIZE", self.hints.bucket_size, &settings::CF_BUCKET_SIZE),
+            ("MAXITERATIONS", self.hints.max_iterations, &settings::CF_MAX_ITERATIONS),
+            ("EXPANSION", self.hints.expansion, &settings::CF_EXPANSION_FACTOR),
+        ] {
+            if i64::from(hint) != setting.default {
+                say(name, hint.to_string());
+            }
+        }
+        match self.precision {
+            Precision::Rate(rate) => say("ERROR", rate.to_string()),
+            Precision::HashBits(bits) => say("HASHBITS", bits.to_string()),
+        }
+        say("SEED", word_of_key(self.hash_key));
+        words.extend(self.window.iter().flat_map(|window| window::words(**window)));
+        words
     }
 }
 

@@ -31,7 +31,8 @@ impl Few {
     /// table can always be built.
     pub(super) fn suits(blueprint: &Blueprint) -> bool {
         let has_bits = matches!(blueprint.precision, Precision::HashBits(LEAST_HASH_BITS..=64));
-        has_bits && blueprint.hints.expansion > 0 && blueprint.capacity <= MOST_CAPACITY
+        let is_small = blueprint.hints.expansion > 0 && blueprint.capacity <= MOST_CAPACITY;
+        has_bits && is_small && blueprint.window.is_none()
     }
 
     /// A filter with these items, of which there are at most [`MOST`].

@@ -3,8 +3,8 @@
 //! ```text
 //! offset  bytes
 //!      0      8  magic `CouaKey1`
-//!      8      4  kind: 1 = cuckoo filter, 3 = cuckoo filter with few items
-//!     12      4  hash algorithm: 2 = SipHash-1-3; of kind 1, which may come from a file, also 1 = XXH3-64
+//!      8      4  kind: 1 = cuckoo filter, 3 = one with few items, 4 = one that forgets
+//!     12      4  hash algorithm: 2 = SipHash-1-3; of kinds 1 and 4, which may come from a file, also 1 = XXH3-64
 //!     16     16  key of the hash, or its seed in 8 bytes and 8 of zeros
 //!     32      4  BUCKETSIZE
 //!     36      4  MAXITERATIONS
@@ -18,12 +18,15 @@
 //!     76      4          items, n: 0 .. 64
 //!     80     8n          the hash of each item, in the order in which they came
 //!  80+8n      8          XXH3-64 of all after byte 64
+//!     64      8  kind 4: bytes that follow
+//!     72                 the generations, as docs/format.md says
 //! ```
 //!
 //! Numbers are little endian.
 
 use std::io::{self, Read, Write};
 
+use coua::window::Generations;
 use coua::{CuckooFilter, HashAlgorithm, Load};
 
 use super::blueprint::{Blueprint, Hints, Precision};
@@ -39,6 +42,9 @@ const HEAD: usize = 64;
 const LENGTH_AT: usize = 128;
 const CUCKOO: u32 = 1;
 const FEW: u32 = 3;
+const AGING: u32 = 4;
+/// Bytes of the length of what forgets.
+const LENGTH: usize = 8;
 /// Bytes between the head and the hashes of few items, and after them.
 const FEW_FRONT: usize = 16;
 const FEW_SUM: usize = 8;
@@ -56,6 +62,11 @@ impl OwnFilter for OwnCuckoo {
                 out.write_all(front.get(start as usize..).unwrap_or_default())?;
                 table.filter.write_from(start.saturating_sub(HEAD as u64), out)
             }
+            Form::Aging(aging) => {
+                front.extend(aging.filter.snapshot_len().to_le_bytes());
+                out.write_all(front.get(start as usize..).unwrap_or_default())?;
+                aging.filter.write_from(start.saturating_sub(front.len() as u64), out)
+            }
         }
     }
 
@@ -67,6 +78,9 @@ impl OwnFilter for OwnCuckoo {
         if head.kind == FEW {
             return Ok(Self::of_few(read_few(&head, input)?, head.deleted));
         }
+        if head.kind == AGING {
+            return Ok(Self::of_aging(read_aging(&head, input)?, head.hints, head.deleted));
+        }
         let filter = Load::new().key(head.secret()).reader::<CuckooFilter>(input)?;
         Ok(Self::of_table(filter, head.hints, head.deleted))
     }
@@ -77,8 +91,10 @@ impl OwnFilter for OwnCuckoo {
             let bytes = FEW_FRONT + few_len(front).ok()? * size_of::<u64>() + FEW_SUM;
             return Some((HEAD + bytes) as u64);
         }
-        let field = begun.get(HEAD + LENGTH_AT..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*field).saturating_add(HEAD as u64))
+        let is_aging = u32_at(begun, 8) == AGING;
+        let (at, front) = if is_aging { (HEAD, HEAD + LENGTH) } else { (HEAD + LENGTH_AT, HEAD) };
+        let field = begun.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*field).saturating_add(front as u64))
     }
 
     fn is_begun(bytes: &[u8]) -> bool {
@@ -101,6 +117,7 @@ impl OwnFilter for OwnCuckoo {
         match self.form() {
             Form::Few(_) => 1,
             Form::Table(table) => table.filter.segments(),
+            Form::Aging(aging) => aging.filter.segments() as usize,
         }
     }
 
@@ -123,6 +140,7 @@ impl Head {
         let (kind, hasher) = match own.form() {
             Form::Few(few) => (FEW, few.blueprint.hasher()),
             Form::Table(table) => (CUCKOO, table.filter.hasher()),
+            Form::Aging(aging) => (AGING, aging.hasher()),
         };
         let (algorithm, hash_key) = match hasher.algorithm() {
             HashAlgorithm::SipHash13 { key } => (SIPHASH_1_3, key),
@@ -160,8 +178,12 @@ impl Head {
         }
         let number = |at| u32_at(fields, at);
         let (kind, algorithm) = (number(8), number(12));
-        let is_known = [(CUCKOO, SIPHASH_1_3), (CUCKOO, XXH3), (FEW, SIPHASH_1_3)];
-        if !is_known.contains(&(kind, algorithm)) {
+        let is_known = match kind {
+            FEW => algorithm == SIPHASH_1_3,
+            CUCKOO | AGING => [SIPHASH_1_3, XXH3].contains(&algorithm),
+            _ => false,
+        };
+        if !is_known {
             return Err(LoadRefusal::Kind(kind));
         }
         let hints =
@@ -198,6 +220,21 @@ fn few_len(front: &[u8]) -> Result<usize, LoadRefusal> {
     if len <= few::MOST { Ok(len) } else { Err(LoadRefusal::Field("number of items")) }
 }
 
+/// Reads generations: all bytes come before any of them is believed.
+fn read_aging(head: &Head, input: &mut dyn Read) -> Result<Generations, LoadRefusal> {
+    let mut length = [0; LENGTH];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    let mut bytes = Vec::new();
+    Read::take(input, length).read_to_end(&mut bytes)?;
+    let is_whole = bytes.len() as u64 == length;
+    let filter: Generations = Load::new().key(head.secret()).bytes(&bytes)?;
+    if !is_whole || filter.window().is_none() || head.hints.expansion == 0 {
+        return Err(LoadRefusal::Field("window or length"));
+    }
+    Ok(filter)
+}
+
 fn read_few(head: &Head, input: &mut dyn Read) -> Result<Few, LoadRefusal> {
     let mut bytes = vec![0; FEW_FRONT];
     input.read_exact(&mut bytes)?;
@@ -212,6 +249,7 @@ fn read_few(head: &Head, input: &mut dyn Read) -> Result<Few, LoadRefusal> {
         hints: head.hints,
         precision: Precision::HashBits(u32_at(&bytes, 8)),
         hash_key: head.hash_key,
+        window: None,
     };
     let is_too_small = blueprint.capacity < 2 * u64::from(head.hints.bucket_size);
     if is_too_small || !Few::suits(&blueprint) {
@@ -222,106 +260,4 @@ fn read_few(head: &Head, input: &mut dyn Read) -> Result<Few, LoadRefusal> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cuckoo::own::Copies;
-    use crate::cuckoo::request::Request;
-
-    /// Images of both kinds, with the same items.
-    fn images() -> [Vec<u8>; 2] {
-        ["0", "1"].map(image_of)
-    }
-
-    fn image() -> Vec<u8> {
-        image_of("0")
-    }
-
-    fn image_of(expansion: &str) -> Vec<u8> {
-        let words: [&[u8]; 3] = [b"16", b"EXPANSION", expansion.as_bytes()];
-        let blueprint = Request::of_reserve(&words).unwrap().complete([5; 16]).unwrap();
-        let mut own = OwnCuckoo::of(blueprint).unwrap();
-        own.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], Copies::Add, None);
-        own.remove(&[b"a"]);
-        let mut bytes = Vec::new();
-        own.write(&mut bytes).unwrap();
-        bytes
-    }
-
-    fn read(bytes: &[u8]) -> Result<OwnCuckoo, LoadRefusal> {
-        let (magic, mut rest) = bytes.split_first_chunk().ok_or(LoadRefusal::Field("length"))?;
-        OwnCuckoo::read(*magic, &mut rest)
-    }
-
-    #[test]
-    fn an_image_is_read_as_it_was_written() {
-        for bytes in images() {
-            let own = read(&bytes).unwrap();
-            assert_eq!((own.count_all(&[b"b"]), own.deleted()), (vec![6], 1));
-            let mut again = Vec::new();
-            own.write(&mut again).unwrap();
-            assert!(again == bytes);
-            assert_eq!(OwnCuckoo::image_length(&bytes), Some(bytes.len() as u64));
-        }
-    }
-
-    #[test]
-    fn an_image_can_be_written_from_any_byte_on() {
-        for bytes in images() {
-            let own = read(&bytes).unwrap();
-            for start in 0..=bytes.len() {
-                let mut rest = Vec::new();
-                own.write_from(start as u64, &mut rest).unwrap();
-                assert!(rest == bytes[start..], "from {start}");
-            }
-            let beyond = own.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
-            assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
-        }
-    }
-
-    #[test]
-    fn every_flipped_byte_and_every_cut_is_found() {
-        for bytes in images() {
-            for at in 0..bytes.len() {
-                let mut damaged = bytes.clone();
-                damaged[at] ^= 0x55;
-                assert!(read(&damaged).is_err(), "byte {at}");
-                assert!(read(&bytes[..at]).is_err(), "cut at {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_head_may_state_any_number_of_removals() {
-        let mut forged = image();
-        forged[48..56].copy_from_slice(&u64::MAX.to_le_bytes());
-        let sum = checksum(&forged[..HEAD - 8]).to_le_bytes();
-        forged[HEAD - 8..HEAD].copy_from_slice(&sum);
-        let mut own = read(&forged).unwrap();
-        assert_eq!((own.remove(&[b"b"]), own.deleted()), (vec![true], u64::MAX));
-    }
-
-    #[test]
-    fn few_items_with_impossible_numbers_are_refused_though_their_checksum_fits() {
-        for (at, value) in [(64, 1u32), (64, 5_000), (72, 7), (72, 65), (76, 5), (76, 65)] {
-            let mut forged = image_of("1");
-            forged[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            let end = forged.len() - FEW_SUM;
-            let sum = checksum(&forged[HEAD..end]).to_le_bytes();
-            forged[end..].copy_from_slice(&sum);
-            assert!(read(&forged).is_err(), "{value} at {at}");
-        }
-    }
-
-    #[test]
-    fn a_head_with_impossible_options_is_refused_though_its_checksum_fits() {
-        for (at, value) in
-            [(8, 2u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]
-        {
-            let mut forged = image();
-            forged[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            let sum = checksum(&forged[..HEAD - 8]).to_le_bytes();
-            forged[HEAD - 8..HEAD].copy_from_slice(&sum);
-            assert!(read(&forged).is_err(), "{value} at {at}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! A cuckoo filter of the other module, in its own layout: how it is filled.
 
-use super::own::Copies;
+use super::inserts::Copies;
 use crate::refusal::Refusal;
-use crate::value::insertion::Outcome;
+use crate::value::outcome::Outcome;
 use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Inserts items in order, and tells what became of each.

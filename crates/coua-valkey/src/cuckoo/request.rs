@@ -1,9 +1,11 @@
 //! What the words of a command say about a new cuckoo filter.
 
 use super::blueprint::{Blueprint, Hints, Precision};
+use super::window;
 use crate::parse::{Options, Range, integer, once, real};
 use crate::refusal::Refusal;
 use crate::settings;
+use crate::value::Defaults;
 
 /// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it errs
 /// with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and 1,
@@ -33,18 +35,20 @@ pub(crate) struct Request {
     rate: Option<f64>,
     hash_bits: Option<i64>,
     hash_key: Option<[u8; 16]>,
+    window: window::Words,
 }
 
 impl Request {
     /// Of the words behind the key of CF.RESERVE.
     pub(crate) fn of_reserve(words: &[&[u8]]) -> Result<Self, Refusal> {
-        const KNOWN: [&str; 6] =
+        const OPTIONS: [&str; 6] =
             ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION", "ERROR", "HASHBITS", "SEED"];
+        let known = [&OPTIONS[..], &window::OPTIONS].concat();
         let (&capacity, rest) = words.split_first().ok_or(Refusal::Arity)?;
         let capacity = integer(capacity).ok_or(Refusal::BadCapacity)?;
         let mut request = Self { capacity: Some(capacity), ..Self::default() };
         let mut options = Options::new(rest);
-        while let Some(option) = options.keyword(&KNOWN)? {
+        while let Some(option) = options.keyword(&known)? {
             request.take(option, &mut options)?;
         }
         Ok(request)
@@ -69,6 +73,9 @@ impl Request {
                 return once(&mut self.rate, option, rate);
             }
             "SEED" => return once(&mut self.hash_key, option, options.hash_key()?),
+            option if window::OPTIONS.contains(&option) => {
+                return self.window.take(option, options);
+            }
             "BUCKETSIZE" => (&mut self.bucket_size, BUCKET_SIZE),
             "MAXITERATIONS" => (&mut self.max_iterations, MAX_ITERATIONS),
             "EXPANSION" => (&mut self.expansion, EXPANSION),
@@ -77,10 +84,20 @@ impl Request {
         once(place, option, options.number(option, &range)?)
     }
 
-    /// Fills in what was not said; `random` is the key of the hash then.
+    /// Fills in what was not said from the settings; `random` is the key of the hash then.
     pub(crate) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
-        let or = |said: Option<i64>, setting: &crate::server::Setting| {
-            said.unwrap_or_else(|| setting.value())
+        self.complete_with(random, Defaults::Settings)
+    }
+
+    /// Fills in what was not said.
+    pub(super) fn complete_with(
+        &self,
+        random: [u8; 16],
+        defaults: Defaults,
+    ) -> Result<Blueprint, Refusal> {
+        let or = |said: Option<i64>, setting: &crate::server::Setting| match defaults {
+            Defaults::Settings => said.unwrap_or_else(|| setting.value()),
+            Defaults::BuiltIn => said.unwrap_or(setting.default),
         };
         let capacity = or(self.capacity, &settings::CF_INITIAL_SIZE);
         let bucket_size = or(self.bucket_size, &settings::CF_BUCKET_SIZE);
@@ -90,10 +107,18 @@ impl Request {
         if !(least..=settings::MOST_CAPACITY).contains(&capacity) {
             return Err(Refusal::CapacityRange);
         }
+        let window = self.window.window()?;
+        let mut expansion = or(self.expansion, &settings::CF_EXPANSION_FACTOR);
+        if window.is_some() && expansion == 0 {
+            if self.expansion.is_some() {
+                return Err(Refusal::Contradiction("WINDOW", "EXPANSION 0"));
+            }
+            expansion = 1;
+        }
         let hints = Hints {
             bucket_size: bucket_size as u32,
             max_iterations: or(self.max_iterations, &settings::CF_MAX_ITERATIONS) as u32,
-            expansion: or(self.expansion, &settings::CF_EXPANSION_FACTOR) as u32,
+            expansion: expansion as u32,
         };
         let capacity = capacity.unsigned_abs();
         let precision = match (self.hash_bits, self.rate) {
@@ -104,7 +129,8 @@ impl Request {
                 precision_for(capacity, hints.expansion, rate.min(0.5))?
             }
         };
-        Ok(Blueprint { capacity, hints, precision, hash_key: self.hash_key.unwrap_or(random) })
+        let (hash_key, window) = (self.hash_key.unwrap_or(random), window.map(Box::new));
+        Ok(Blueprint { capacity, hints, precision, hash_key, window })
     }
 }
 
@@ -129,8 +155,9 @@ fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::own::{Copies, OwnCuckoo};
-    use crate::value::insertion::Outcome;
+    use crate::cuckoo::inserts::Copies;
+    use crate::cuckoo::own::OwnCuckoo;
+    use crate::value::outcome::Outcome;
 
     const SEED: [u8; 16] = *b"sixteen letters!";
 
@@ -146,10 +173,16 @@ mod tests {
             "1000 EXPANSION 0",
             "1000 EXPANSION 0 HASHBITS 20",
             "1000000 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 2 ERROR 0.000123",
+            "1000 WINDOW 7d",
+            "1000 WINDOW 1001ms GENERATIONS 4 ERROR 0.01",
+            "1000 WINDOWITEMS 1000000",
             "1000 EXPANSION 0 ERROR 1e-7 SEED 000102030405060708090a0b0c0d0e0f",
         ] {
             let blueprint = of(text).unwrap();
-            assert_eq!(of(&blueprint.words().join(" ")), Ok(blueprint), "{text}");
+            let words = blueprint.words().join(" ");
+            let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+            let request = Request::of_reserve(&words).unwrap();
+            assert_eq!(request.complete_with([0; 16], Defaults::BuiltIn), Ok(blueprint), "{text}");
         }
     }
 
@@ -171,6 +204,13 @@ mod tests {
             ("1024 ERROR 0", Refusal::OutOfRange("ERROR", "(0, 1)")),
             ("1024 ERROR nan", Refusal::NotANumber("ERROR")),
             ("1024 ERROR 0.1 HASHBITS 20", Refusal::Contradiction("ERROR", "HASHBITS")),
+            ("1024 WINDOW 7", Refusal::Duration),
+            ("1024 WINDOWITEMS -1", Refusal::NotANumber("WINDOWITEMS")),
+            ("1024 WINDOW 7d GENERATIONS 0", Refusal::OutOfRange("GENERATIONS", "[1, 1000]")),
+            ("1024 WINDOW 7d WINDOW 7d", Refusal::Twice("WINDOW")),
+            ("1024 WINDOW 7d WINDOWITEMS 5", Refusal::Contradiction("WINDOW", "WINDOWITEMS")),
+            ("1024 WINDOW 7d EXPANSION 0", Refusal::Contradiction("WINDOW", "EXPANSION 0")),
+            ("1024 GENERATIONS 4", Refusal::NoWindow),
             ("1024 BUCKET 4", Refusal::unknown(b"BUCKET")),
         ] {
             assert_eq!(of(text), Err(refusal), "{text}");

@@ -3,13 +3,12 @@
 use std::ffi::CStr;
 
 use super::imported;
-use super::own::{Copies, OwnCuckoo};
-use super::request::Request;
-use crate::parse::Options;
+use super::inserts::Copies;
+use super::own::OwnCuckoo;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::insertion::Outcome;
-use crate::value::{Creates, Kind, Value};
+use crate::value::outcome::Outcome;
+use crate::value::{Kind, Value};
 use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Cuckoo filters.
@@ -25,35 +24,6 @@ impl Kind for Cuckoo {
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
-    }
-}
-
-impl Creates for Cuckoo {
-    type Request = Request;
-    const OPTIONS: &'static [&'static str] = &["CAPACITY", "ERROR", "HASHBITS", "SEED"];
-    const RESERVE: &'static CStr = c"cf.reserve";
-    const CREATED: &'static CStr = c"cuckoo.reserve";
-
-    fn take(
-        request: &mut Request,
-        option: &'static str,
-        options: &mut Options<'_>,
-    ) -> Result<(), Refusal> {
-        request.take(option, options)
-    }
-
-    fn check(request: &Request) -> Result<(), Refusal> {
-        request.complete([0; 16]).map(drop)
-    }
-
-    fn build(
-        request: &Request,
-        random: [u8; 16],
-        _limit: Option<u64>,
-    ) -> Result<(OwnCuckoo, Vec<String>), Refusal> {
-        let blueprint = request.complete(random)?;
-        let words = blueprint.words();
-        Ok((OwnCuckoo::of(blueprint)?, words))
     }
 }
 

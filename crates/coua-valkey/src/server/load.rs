@@ -7,7 +7,8 @@ use super::call::{bytes_of, log};
 use super::catch::caught;
 use super::configuration::Configuration;
 use super::info::InfoSection;
-use super::{FAILED, OK, command, info, raw, server_function};
+use super::loader::Loader;
+use super::{FAILED, OK, info, raw, registration, server_function};
 
 /// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
 /// all, and keeps them.
@@ -18,25 +19,6 @@ pub(crate) struct Family {
     pub(crate) probe: &'static CStr,
     /// Adds them.
     pub(crate) add: fn(&Loader) -> Result<(), String>,
-}
-
-/// What adds commands and types while the module is loaded.
-pub(crate) struct Loader {
-    pub(super) context: *mut raw::RedisModuleCtx,
-}
-
-impl Loader {
-    /// Adds a category of access control, where the server has those of modules.
-    pub(crate) fn category(&self, name: &CStr) {
-        // SAFETY: the function came with Redis 7.4 and Valkey 8; a C string, which the server copies.
-        unsafe {
-            if let Some(add) = raw::RedisModule_AddACLCategory.get()
-                && add(self.context, name.as_ptr()) != OK
-            {
-                log(self.context, c"notice", "a category of access control is there already");
-            }
-        }
-    }
 }
 
 /// A module: what the server is told when it is loaded.
@@ -119,7 +101,7 @@ fn load(
     coua::avoid_huge_pages();
     let loader = Loader { context };
     for family in spec.families {
-        if command::exists(context, family.probe) {
+        if registration::exists(context, family.probe) {
             let name = family.name;
             log(
                 context,

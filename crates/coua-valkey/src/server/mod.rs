@@ -20,8 +20,10 @@ mod info;
 mod io;
 mod key;
 mod load;
+mod loader;
 mod native;
 mod raw;
+mod registration;
 mod respond;
 
 pub(crate) use allocator::{aligned_block_bytes, block_bytes};
@@ -30,7 +32,8 @@ pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
 pub(crate) use io::{AppendOnly, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use load::{Family, Loader, ModuleSpec, load_module};
+pub(crate) use load::{Family, ModuleSpec, load_module};
+pub(crate) use loader::Loader;
 pub(crate) use native::{NativeType, TypeSlot};
 
 /// A function of the server's interface, which is there once the module is initialized.

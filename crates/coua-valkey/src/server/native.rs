@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use super::call::{bytes_of, log};
 use super::catch::caught;
 use super::io::{self, AppendOnly, RdbReader};
-use super::load::Loader;
+use super::loader::Loader;
 use super::{FAILED, OK, raw, server_function};
 use crate::refusal::LoadRefusal;
 

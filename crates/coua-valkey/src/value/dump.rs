@@ -1,14 +1,16 @@
 //! SCANDUMP and LOADCHUNK, for both kinds of filters.
 
-use super::chunks::{CHUNK, Position, chunk_behind};
+use super::chunks::{Incomplete, Position, chunk_behind};
+use super::filter::{ImportedFilter as _, Kind, OwnFilter as _};
+use super::held::Value;
 use super::image::begins_image;
-use super::{ImportedFilter, Incomplete, Kind, OwnFilter as _, Value};
+use super::imported::piece_of;
 use crate::parse::integer;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
 use crate::settings::{key_memory_limit_of, limits};
-use coua_redisbloom::{Chunk, ChunkError, LoadError};
+use coua_redisbloom::LoadError;
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;
@@ -36,17 +38,6 @@ pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
     key.has_changed(K::LOADED);
     call.replicate_as_called();
     Ok(Reply::Ok)
-}
-
-/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
-pub(super) fn piece_of(
-    filter: &impl ImportedFilter,
-    position: i64,
-) -> Result<Option<Chunk<'_>>, ChunkError> {
-    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
-        let taken = bytes.len().min(CHUNK);
-        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
-    }))
 }
 
 impl<K: Kind> Value<K> {

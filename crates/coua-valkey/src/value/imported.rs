@@ -2,7 +2,8 @@
 
 use std::io::{self, Read, Write};
 
-use super::ImportedFilter;
+use super::chunks::CHUNK;
+use super::filter::ImportedFilter;
 use crate::server::RdbReader;
 use coua_redisbloom::{Chunk, ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo};
 
@@ -58,3 +59,14 @@ macro_rules! imported_filter {
 
 imported_filter!(PeerCuckoo, sub_filters);
 imported_filter!(PeerBloom, filters);
+
+/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
+pub(super) fn piece_of(
+    filter: &impl ImportedFilter,
+    position: i64,
+) -> Result<Option<Chunk<'_>>, ChunkError> {
+    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
+        let taken = bytes.len().min(CHUNK);
+        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
+    }))
+}

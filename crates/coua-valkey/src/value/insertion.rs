@@ -2,24 +2,14 @@
 
 use std::ffi::CStr;
 
-use super::Value;
 use super::creation::{Creates, create};
+use super::held::Value;
+use super::outcome::Outcome;
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Call, Word};
-
-/// What became of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
-    /// It is in.
-    Inserted,
-    /// It was there.
-    Present,
-    /// It is not in.
-    Refused(Refusal),
-}
 
 /// Items to be added.
 pub(crate) struct Insertion<K: Creates> {
@@ -96,6 +86,7 @@ impl<K: Creates> Insertion<K> {
             let request = Some(&self.request).filter(|_| self.creates);
             create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
+        K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
         let outcomes = insert(value, &call.words()[self.first..])?;

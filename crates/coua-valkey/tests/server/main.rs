@@ -40,4 +40,5 @@ mod replication;
 mod resp;
 mod script;
 mod server;
+mod windows;
 mod zoo;

@@ -4,10 +4,23 @@ use crate::client::Client;
 use crate::golden;
 
 /// The keys that [`cuckoo`] makes.
-pub(crate) const CUCKOO: &[&str] =
-    &["empty", "few", "grown", "fixed", "full", "exact", "wide", "copies", "emptied", "compacted"];
+pub(crate) const CUCKOO: &[&str] = &[
+    "empty",
+    "few",
+    "grown",
+    "fixed",
+    "full",
+    "exact",
+    "wide",
+    "copies",
+    "emptied",
+    "compacted",
+    "aging",
+    "counting",
+];
 
-/// Cuckoo filters: new, grown, full, with many copies of an item, and after removals.
+/// Cuckoo filters: new, grown, full, with many copies of an item, after removals, and such
+/// as forget.
 pub(crate) fn cuckoo(client: &mut Client) {
     for command in [
         "CF.RESERVE empty 1000",
@@ -20,6 +33,8 @@ pub(crate) fn cuckoo(client: &mut Client) {
         "CF.RESERVE copies 1000",
         "CF.RESERVE emptied 1000",
         "CF.RESERVE compacted 1000",
+        "CF.RESERVE aging 1000 WINDOW 52w GENERATIONS 4",
+        "CF.RESERVE counting 1000 WINDOWITEMS 30000 GENERATIONS 3",
     ] {
         client.good(command);
     }
@@ -35,6 +50,11 @@ pub(crate) fn cuckoo(client: &mut Client) {
         client.good(&with_items(&format!("CF.MDEL {key}"), 0..18_000));
     }
     client.good("CF.COMPACT compacted");
+    insert(client, "aging", 0..10_000);
+    // The year 2100.
+    client.good("CF.ADVANCE aging 4102444800000");
+    insert(client, "aging", 10_000..20_000);
+    insert(client, "counting", 0..50_000);
 }
 
 /// All keys of [`fill`].
@@ -49,6 +69,8 @@ pub(crate) const KEYS: &[&str] = &[
     "copies",
     "emptied",
     "compacted",
+    "aging",
+    "counting",
     "bloom",
     "bloomempty",
     "bloomgrown",

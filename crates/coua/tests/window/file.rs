@@ -66,7 +66,7 @@ fn a_limit_of_memory_is_that_of_all_generations() {
     let mut filter =
         Generations::new(window, CuckooFilter::builder().capacity(100).build().unwrap());
     let limit = 1_000_000;
-    let refused = (0u64..).find(|key| {
+    let refused = (0..1_000_000u64).find(|key| {
         filter.set_memory_limit(Some(limit));
         filter.insert(hash(*key)).is_err()
     });

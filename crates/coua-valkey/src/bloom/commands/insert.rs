@@ -8,7 +8,8 @@ use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
 use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
-use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
+use crate::value::insertion::{Insertion, Rest, each, whether_new};
+use crate::value::outcome::Outcome;
 
 /// `BF.ADD key item`
 pub(super) struct Add;

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int};
 
 use crate::cuckoo::CuckooValue;
+use crate::cuckoo::clock::tell_time;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
@@ -22,6 +23,7 @@ impl Command for Compact {
             return Err(Refusal::Arity);
         }
         let mut key = call.key_to_change::<CuckooValue>(1)?;
+        tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::NotFound)?;
         if value.compact()? {
             key.has_changed(c"cuckoo.compact");

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use coua::CuckooFilter;
+use coua::window::Clock;
 
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::own::OwnCuckoo;
@@ -95,13 +95,13 @@ impl Numbers {
     }
 
     fn of_own(own: &OwnCuckoo) -> Result<Self, Refusal> {
-        let hints = own.hints();
+        let (hints, figures) = (own.hints(), own.figures()?);
         let bucket_size = u64::from(hints.bucket_size);
         Ok(Self {
             size: own.memory_bytes(),
             // As many slots as there are, in buckets of the size that was asked for.
-            buckets: own.with_filter(CuckooFilter::slots)?.div_ceil(bucket_size),
-            filters: 1,
+            buckets: figures.slots.div_ceil(bucket_size),
+            filters: figures.filters,
             items: own.len(),
             deletes: own.deleted(),
             bucket_size,
@@ -142,12 +142,21 @@ impl Numbers {
 fn further_fields(value: Option<&CuckooValue>) -> Result<Vec<Field>, Refusal> {
     let Some(CuckooValue::Own(own)) = value else { return Ok(Vec::new()) };
     let per_item = own.memory_bytes() as f64 / own.len().max(1) as f64;
-    own.with_filter(|filter| {
-        vec![
-            (c"Error rate", Reply::Real(filter.false_positive_rate())),
-            (c"Hash bits", Reply::Real(filter.hash_bits())),
-            (c"Load", Reply::Real(filter.load())),
-            (c"Bytes per item", Reply::Real(per_item)),
+    let figures = own.figures()?;
+    let mut fields = vec![
+        (c"Error rate", Reply::Real(figures.rate)),
+        (c"Hash bits", Reply::Real(figures.hash_bits)),
+        (c"Load", Reply::Real(figures.load)),
+        (c"Bytes per item", Reply::Real(per_item)),
+    ];
+    fields.extend(figures.window.into_iter().flat_map(|(window, clock)| {
+        let is_counted = window.clock() == Clock::Count;
+        let length = if is_counted { c"Window items" } else { c"Window milliseconds" };
+        [
+            (length, Reply::count(window.length())),
+            (c"Generations", Reply::count(window.generations().into())),
+            (c"Clock", Reply::count(clock)),
         ]
-    })
+    }));
+    Ok(fields)
 }

@@ -2,14 +2,15 @@
 
 use std::ffi::{CStr, c_int};
 
-use crate::cuckoo::own::Copies;
+use crate::cuckoo::inserts::Copies;
 use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
 use crate::settings::{key_memory_limit_of, limits_of};
 use crate::value::Value;
-use crate::value::insertion::{Insertion, Outcome, Rest, each, whether_new};
+use crate::value::insertion::{Insertion, Rest, each, whether_new};
+use crate::value::outcome::Outcome;
 
 /// `CF.ADD key item`
 pub(super) struct Add;

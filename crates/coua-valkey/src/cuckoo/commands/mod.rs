@@ -1,5 +1,6 @@
 //! The commands, a file for each thing that is done to a filter.
 
+mod advance;
 mod compact;
 mod dump;
 mod info;
@@ -39,6 +40,7 @@ fn add(loader: &Loader) -> Result<(), String> {
     loader.command::<dump::LoadChunk>(category)?;
     loader.command::<merge::Merge>(category)?;
     loader.command::<compact::Compact>(category)?;
+    loader.command::<advance::Advance>(category)?;
     loader.command::<info::Info>(category)?;
     loader.command::<info::Debug>(category)
 }

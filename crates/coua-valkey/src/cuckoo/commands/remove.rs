@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_int};
 
 use crate::counters;
 use crate::cuckoo::CuckooValue;
+use crate::cuckoo::clock::tell_time;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command, Word};
@@ -44,6 +45,7 @@ impl Command for DeleteMany {
 /// Removes items, here and on replicas.
 fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
     let mut key = call.key_to_change::<CuckooValue>(1)?;
+    tell_time(call, &mut key);
     let value = key.value_mut().ok_or(Refusal::NothingToRemoveFrom)?;
     let removed = value.remove(items)?;
     let count = removed.iter().filter(|&&removed| removed).count();

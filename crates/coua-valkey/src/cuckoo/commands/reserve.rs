@@ -10,7 +10,7 @@ use crate::server::{Access, Call, Command};
 use crate::value::{Creates, creation};
 
 /// `CF.RESERVE key capacity [BUCKETSIZE b] [MAXITERATIONS m] [EXPANSION e]
-/// [ERROR rate | HASHBITS h] [SEED s]`
+/// [ERROR rate | HASHBITS h] [SEED s] [WINDOW length | WINDOWITEMS items] [GENERATIONS g]`
 pub(super) struct Reserve;
 
 impl Command for Reserve {
@@ -19,7 +19,7 @@ impl Command for Reserve {
     const WORDS: &'static CStr =
         c"key capacity:integer [BUCKETSIZE size:integer] [MAXITERATIONS iterations:integer] \
         [EXPANSION expansion:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED \
-        seed]";
+        seed] [WINDOW length | WINDOWITEMS items:integer] [GENERATIONS generations:integer]";
     const SUMMARY: &'static CStr = c"Creates an empty cuckoo filter";
     const ACCESS: Access = Access::Grow;
 

@@ -1,0 +1,186 @@
+//! A cuckoo filter that forgets by age.
+//!
+//! Its clock is part of the value, and moves by commands alone: the server that decides tells the others what
+//! time it is, by CF.ADVANCE before the command that it does. So the same commands lead to the same bytes on
+//! every server, whatever their clocks say. Questions do not change it: they pass over generations that the window
+//! has left by the clock of the server that is asked.
+
+use std::mem::size_of;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coua::window::{Clock, Generation, Generations, Window, WindowMergeError};
+use coua::{CuckooFilter, KeyHash, KeyHasher, MergeError};
+
+use super::blueprint::Hints;
+use super::figures::Figures;
+use super::inserts::{Copies, insert_all};
+use super::table::{VALUE_BYTES, allocated_for, refusal_of};
+use crate::refusal::Refusal;
+use crate::server::block_bytes;
+use crate::value::Charge;
+use crate::value::outcome::Outcome;
+
+/// What is larger is given back to the system outside of the command that forgets it.
+const LARGE: usize = 1 << 20;
+
+/// A filter of the library that forgets.
+pub(super) struct Aging {
+    pub(super) filter: Generations,
+    pub(super) hints: Hints,
+    charge: Charge,
+}
+
+impl Aging {
+    pub(super) fn new(filter: Generations, hints: Hints) -> Box<Self> {
+        let mut aging = Self { filter, hints, charge: Charge::default() };
+        aging.settle();
+        Box::new(aging)
+    }
+
+    /// To be called after every change.
+    pub(super) fn settle(&mut self) {
+        let mapped: usize = self.parts().map(CuckooFilter::mapped_bytes).sum();
+        self.charge.settle(mapped as u64);
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &CuckooFilter> {
+        let live = self.filter.generations().map(|generation| generation.filter);
+        std::iter::once(self.filter.template()).chain(live)
+    }
+
+    /// Bytes of memory beside those that the filters count.
+    const BESIDE: u64 = VALUE_BYTES + size_of::<Self>() as u64;
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes() as u64 + Self::BESIDE
+    }
+
+    /// Bytes that the allocator has given for it.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        // A list grows by doubling, from four on.
+        let room = self.filter.generations().count().next_power_of_two().max(4);
+        let list = room * (size_of::<CuckooFilter>() + size_of::<u64>());
+        let filters: u64 = self.parts().map(allocated_for).sum();
+        block_bytes(size_of::<Self>() as u64) + block_bytes(list as u64) + filters
+    }
+
+    pub(super) fn window(&self) -> Option<Window> {
+        self.filter.window()
+    }
+
+    /// Tells the time, in milliseconds since 1970, and forgets what the window has left; tells the filter's
+    /// clock, if that has moved.
+    pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
+        let before = self.filter.clock();
+        give_back(self.filter.take_forgotten(time));
+        Some(self.filter.clock()).filter(|&now| now != before)
+    }
+
+    /// What is remembered by the clock of this server.
+    fn remembered(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
+        let oldest = self.window().map_or(0, |window| {
+            let is_timed = window.clock() != Clock::Count;
+            let present = self.filter.clock().max(if is_timed { milliseconds() } else { 0 });
+            (present / window.step()).saturating_sub(u64::from(window.generations()))
+        });
+        self.filter.generations().filter(move |generation| generation.number >= oldest)
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        Figures::of_generations(&self.filter)
+    }
+
+    /// Items that are remembered.
+    pub(super) fn len(&self) -> u64 {
+        self.remembered().map(|generation| generation.filter.len()).fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn hasher(&self) -> KeyHasher {
+        self.filter.hasher()
+    }
+
+    /// Which items are remembered.
+    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        let hashes = self.hashes(items);
+        let mut present = vec![false; hashes.len()];
+        // Most repeats are recent.
+        for generation in self.remembered().rev() {
+            let left: Vec<_> = (0..hashes.len()).filter(|&place| !present[place]).collect();
+            let asked: Vec<_> = left.iter().map(|&place| hashes[place]).collect();
+            for (&place, answer) in left.iter().zip(generation.filter.contains_batch(&asked)) {
+                present[place] = answer;
+            }
+        }
+        present
+    }
+
+    /// How often each item is remembered.
+    pub(super) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
+        let hashes = self.hashes(items);
+        let mut counts = vec![0_u64; hashes.len()];
+        for generation in self.remembered() {
+            for (count, more) in counts.iter_mut().zip(generation.filter.count_batch(&hashes)) {
+                *count = count.saturating_add(more);
+            }
+        }
+        counts
+    }
+
+    fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
+        items.iter().map(|item| self.hasher().hash(*item)).collect()
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(super) fn insert(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
+        limit: Option<u64>,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+        insert_all(&mut self.filter, hashes, copies, outcomes, |full| refusal_of(full, limit, 1));
+    }
+
+    /// Takes a copy of each item away, the oldest, and tells of which there was one.
+    pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
+        self.filter.remove_batch(items)
+    }
+
+    /// Adds all items of another filter, each to the generation of its time.
+    pub(super) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
+        self.filter.merge(&other.filter).map_err(|error| match error {
+            WindowMergeError::Filter(MergeError::Full(full)) => refusal_of(full, None, 1),
+            WindowMergeError::Filter(error) => Refusal::Merge(error),
+            error => Refusal::Impossible(error.to_string()),
+        })
+    }
+
+    /// Gives memory back after removals; tells whether anything changed.
+    pub(super) fn compact(&mut self) -> bool {
+        let before = self.filter.slots();
+        self.filter.compact();
+        self.filter.slots() != before
+    }
+
+    /// A copy in memory of its own.
+    pub(super) fn try_clone(&self) -> Result<Box<Self>, Refusal> {
+        let filter = self.filter.try_clone().map_err(|_| Refusal::NoMemory)?;
+        Ok(Self::new(filter, self.hints))
+    }
+}
+
+/// What the system's clock says, in milliseconds since 1970.
+pub(super) fn milliseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Drops filters: large ones in a thread of their own, as that may take the system a while.
+fn give_back(filters: Vec<CuckooFilter>) {
+    if filters.iter().map(CuckooFilter::memory_bytes).sum::<usize>() > LARGE {
+        // Without a thread it is done here.
+        thread::Builder::new().spawn(move || drop(filters)).ok();
+    }
+}

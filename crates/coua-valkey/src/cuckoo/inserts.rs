@@ -1,0 +1,103 @@
+//! Inserting into filters of the library: those that grow, and those that forget.
+
+use coua::window::{Generations, When};
+use coua::{CuckooFilter, Full, Insertion, KeyHash};
+
+use crate::refusal::Refusal;
+use crate::value::outcome::Outcome;
+
+/// Which items an insert takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// Every item: one that is there gets another copy.
+    Add,
+    /// Only absent ones.
+    Keep,
+}
+
+/// A filter of the library.
+pub(super) trait Inserts {
+    /// Inserts one item.
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full>;
+
+    /// Adds copies up to the first item that is refused; how many.
+    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize;
+
+    /// Adds absent items; one answer for each. Why it stopped, if it did, the next item is told.
+    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion>;
+}
+
+impl Inserts for CuckooFilter {
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        match copies {
+            Copies::Add => self.insert(hash).map(|()| Insertion::Inserted),
+            Copies::Keep => self.insert_unique(hash),
+        }
+    }
+
+    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
+        self.insert_batch(hashes).map_or_else(|stopped| stopped.done, |()| hashes.len())
+    }
+
+    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
+        let mut insertions = Vec::new();
+        self.insert_unique_batch_into(hashes, &mut insertions).ok();
+        insertions
+    }
+}
+
+impl Inserts for Generations {
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        match copies {
+            Copies::Add => self.insert(hash).map(|()| Insertion::Inserted),
+            Copies::Keep => self.insert_unique(hash),
+        }
+    }
+
+    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
+        self.insert_batch(hashes).map_or_else(|stopped| stopped.done, |()| hashes.len())
+    }
+
+    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
+        let mut insertions = Vec::new();
+        let result =
+            self.logged(&mut ()).insert_unique_batch_into(hashes, When::Now, &mut insertions);
+        result.ok();
+        insertions
+    }
+}
+
+/// Inserts items in order, and tells what became of each.
+pub(super) fn insert_all(
+    filter: &mut impl Inserts,
+    hashes: &[KeyHash],
+    copies: Copies,
+    outcomes: &mut Vec<Outcome>,
+    refusal_of: impl Fn(Full) -> Refusal,
+) {
+    let before = outcomes.len();
+    // A batch has its preparations.
+    if hashes.len() > 1 {
+        match copies {
+            Copies::Add => {
+                let done = filter.add_batch(hashes);
+                outcomes.resize(before + done, Outcome::Inserted);
+            }
+            Copies::Keep => {
+                let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
+                let insertions = filter.add_absent_batch(hashes);
+                outcomes.extend(insertions.into_iter().take_while(is_done).map(outcome_of));
+            }
+        }
+    }
+    // After one that was refused most will be.
+    let rest = &hashes[outcomes.len() - before..];
+    outcomes.extend(rest.iter().map(|&hash| {
+        let inserted = filter.insert_one(hash, copies);
+        inserted.map_or_else(|full| Outcome::Refused(refusal_of(full)), outcome_of)
+    }));
+}
+
+fn outcome_of(insertion: Insertion) -> Outcome {
+    if insertion.is_new() { Outcome::Inserted } else { Outcome::Present }
+}

@@ -1,0 +1,149 @@
+//! A cuckoo filter that never forgets, as a table.
+
+use std::mem::size_of;
+
+use coua::{CuckooFilter, Full, FullReason, KeyHash, MergeError};
+
+use super::blueprint::Hints;
+use super::inserts::{Copies, insert_all};
+use crate::refusal::Refusal;
+use crate::server::{aligned_block_bytes, block_bytes};
+use crate::value::Charge;
+use crate::value::outcome::Outcome;
+
+/// Bytes of a value: of a list, or a pointer to a table, and some numbers.
+pub(super) const VALUE_BYTES: u64 = 104;
+
+/// A filter of the library.
+pub(super) struct Table {
+    pub(super) filter: CuckooFilter,
+    pub(super) hints: Hints,
+    charge: Charge,
+    /// Bytes of the filter's memory when the charge was settled.
+    settled_at: usize,
+}
+
+impl Table {
+    pub(super) fn new(filter: CuckooFilter, hints: Hints) -> Box<Self> {
+        let mut table = Self { filter, hints, charge: Charge::default(), settled_at: 0 };
+        table.settle();
+        Box::new(table)
+    }
+
+    /// To be called after every change.
+    pub(super) fn settle(&mut self) {
+        // Nothing is mapped or given back that this does not tell.
+        let bytes = self.filter.memory_bytes();
+        if self.settled_at != bytes {
+            self.settled_at = bytes;
+            self.charge.settle(self.filter.mapped_bytes() as u64);
+        }
+    }
+
+    /// Bytes of memory beside those that the filter counts.
+    const BESIDE: u64 = VALUE_BYTES + (size_of::<Self>() - size_of::<CuckooFilter>()) as u64;
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes() as u64 + Self::BESIDE
+    }
+
+    /// Bytes that the allocator has given for it.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        block_bytes(size_of::<Self>() as u64) + allocated_for(&self.filter)
+    }
+
+    /// The limit of memory that is to be kept from now on: it may change from one command to the next.
+    pub(super) fn limit_memory(&mut self, limit: Option<u64>) {
+        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(super) fn insert(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
+        limit: Option<u64>,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        self.limit_memory(limit);
+        let expansion = self.hints.expansion;
+        insert_all(&mut self.filter, hashes, copies, outcomes, |full| {
+            refusal_of(full, limit, expansion)
+        });
+    }
+
+    /// Takes a copy of each item away, and tells of which there was one.
+    pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
+        match items {
+            &[item] => vec![self.filter.remove(item)],
+            items => self.filter.remove_batch(items),
+        }
+    }
+
+    /// Adds all items of another filter, within a limit.
+    pub(super) fn merge(
+        &mut self,
+        other: &CuckooFilter,
+        limit: Option<u64>,
+    ) -> Result<(), Refusal> {
+        self.limit_memory(limit);
+        self.filter.merge(other).map_err(|error| match error {
+            MergeError::Full(full) => refusal_of(full, limit, self.hints.expansion),
+            error => Refusal::Merge(error),
+        })
+    }
+
+    /// Rebuilds the filter for the items that it holds; tells whether it is another one now.
+    pub(super) fn compact(&mut self) -> bool {
+        // It was rebuilt if there are fewer slots, be its memory less or not.
+        let before = self.filter.slots();
+        self.filter.compact();
+        self.filter.slots() != before
+    }
+
+    /// Whether removals have left so little that memory should be given back, and that takes no longer than a
+    /// command may. A filter that was never full keeps the room it was made with.
+    pub(super) fn is_mostly_empty(&self, deleted: u64) -> bool {
+        /// Nanoseconds of a compaction, and those that it may take.
+        const PER_SLOT: u64 = 2;
+        const PER_ITEM: u64 = 12;
+        const MOST: u64 = 4_000_000;
+        let (slots, items) = (self.filter.slots(), self.filter.len());
+        let time = slots.saturating_mul(PER_SLOT).saturating_add(items.saturating_mul(PER_ITEM));
+        // Copies of few items fill a filter at a quarter of its slots.
+        let was_full = deleted >= slots / 8;
+        self.hints.expansion > 0 && was_full && items <= slots / 4 && time <= MOST
+    }
+
+    /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction that did not
+    /// succeed, because of equal items, is tried again only then.
+    pub(super) fn has_halved(&self, removed: u64) -> bool {
+        let (slots, now) = (self.filter.slots(), self.filter.len());
+        let before = now.saturating_add(removed);
+        (2..u64::BITS).map(|halvings| slots >> halvings).any(|it| now <= it && it < before)
+    }
+
+    /// A copy in memory of its own.
+    pub(super) fn try_clone(&self) -> Result<Box<Self>, Refusal> {
+        let filter = self.filter.try_clone().map_err(|_| Refusal::NoMemory)?;
+        Ok(Self::new(filter, self.hints))
+    }
+}
+
+/// Bytes that the allocator has given for what a filter points to, which counts as a single block.
+pub(super) fn allocated_for(filter: &CuckooFilter) -> u64 {
+    const CACHE_LINE: u64 = 64;
+    /// The filter has some short lists beside its slots, which it does not count.
+    const LISTS: u64 = 192;
+    let inside = filter.memory_bytes() - size_of::<CuckooFilter>();
+    let mapped = filter.mapped_bytes();
+    LISTS + aligned_block_bytes((inside - mapped) as u64, CACHE_LINE) + mapped as u64
+}
+
+/// Why an item is refused.
+pub(super) fn refusal_of(full: Full, limit: Option<u64>, expansion: u32) -> Refusal {
+    match limit.filter(|_| full.reason == FullReason::MemoryLimit) {
+        Some(limit) => Refusal::KeyMemory { limit },
+        None => Refusal::of_full(full.reason, u64::from(expansion)),
+    }
+}

@@ -1,0 +1,125 @@
+//! What a cuckoo filter of this module does as a value.
+
+use std::cell::Cell;
+
+use super::inserts::Copies;
+use super::own::OwnCuckoo;
+use crate::cuckoo::request::Request;
+use crate::refusal::Refusal;
+use crate::value::OwnFilter as _;
+use crate::value::outcome::Outcome;
+
+fn filter(words: &[&[u8]]) -> OwnCuckoo {
+    OwnCuckoo::of(Request::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()
+}
+
+/// Inserts under a limit until something is refused; how many are in.
+fn fill(own: &mut OwnCuckoo, limit: u64) -> u64 {
+    for block in 0..100_000u32 {
+        let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        if own.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
+            return own.len();
+        }
+    }
+    panic!("{limit} bytes have no end");
+}
+
+#[test]
+fn a_filter_that_grows_ends_within_the_limit_and_uses_most_of_it() {
+    for limit in [10_000, 100_000, 1_000_000, 2_150_000, 4_000_000, 6_000_000, 12_000_000] {
+        let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
+        fill(&mut own, limit);
+        let bytes = own.memory_bytes();
+        // Small filters double.
+        let least = if limit < 500_000 { limit / 3 } else { limit - limit / 8 };
+        assert!(bytes <= limit && bytes >= least, "{bytes} of {limit}");
+    }
+}
+
+#[test]
+fn what_needs_no_memory_is_not_refused() {
+    for limit in [10_000, 100_000, 6_000_000] {
+        let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
+        let count = fill(&mut own, limit) as u32;
+        let keys: Vec<_> = (0..count / 2).map(u32::to_le_bytes).collect();
+        let outcomes = own.insert(&keys, Copies::Keep, Some(limit));
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Present), "{limit}");
+        let items: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        own.remove(&items);
+        for key in 1..count / 4 {
+            let inserted = own.insert(&[(key + (1 << 30)).to_le_bytes()], Copies::Add, Some(limit));
+            assert_eq!(inserted, [Outcome::Inserted], "{limit}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_just_fits_takes_the_items_it_was_made_for() {
+    for capacity in ["10000", "1000000"] {
+        let mut own = filter(&[capacity.as_bytes()]);
+        let limit = own.memory_bytes();
+        let items = fill(&mut own, limit);
+        assert!(items as f64 > 0.97 * capacity.parse::<f64>().unwrap(), "{items} of {capacity}");
+    }
+}
+
+/// An item that counts how often it is read.
+struct Counted([u8; 4], Cell<u32>);
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        self.1.set(self.1.get() + 1);
+        &self.0
+    }
+}
+
+#[test]
+fn items_behind_refused_ones_are_hashed_once() {
+    for copies in [Copies::Add, Copies::Keep] {
+        let mut own = filter(&[b"1000", b"EXPANSION", b"0"]);
+        let items: Vec<_> =
+            (0..10_000u32).map(|n| Counted(n.to_le_bytes(), Cell::new(0))).collect();
+        let outcomes = own.insert(&items, copies, None);
+        let refused = Outcome::Refused(Refusal::Full);
+        let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
+        assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
+        assert_eq!(items.iter().map(|item| item.1.get()).max(), Some(1));
+    }
+}
+
+#[test]
+fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
+    for precision in [["ERROR", "0.01"], ["HASHBITS", "20"], ["HASHBITS", "64"]] {
+        let [option, value] = precision.map(str::as_bytes);
+        let mut own = filter(&[b"20000", b"EXPANSION", b"0", option, value]);
+        let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
+        own.insert(&keys, Copies::Add, None);
+        let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
+        own.remove(&items);
+        assert!(own.compact() && own.deleted() == 0);
+        assert!(!own.compact());
+        let outcomes = own.insert(&keys[500..], Copies::Add, None);
+        let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
+        assert_eq!(refused, 0, "{precision:?}");
+    }
+}
+
+/// Memory is counted with what rounds it up: a rebuilt filter may take as much as before.
+#[test]
+fn a_filter_that_was_rebuilt_has_changed() {
+    for capacity in 40..120u32 {
+        let mut own = filter(&[capacity.to_string().as_bytes()]);
+        let keys: Vec<_> = (0..capacity * 9 / 10).map(u32::to_le_bytes).collect();
+        own.insert(&keys, Copies::Add, None);
+        let image = |own: &OwnCuckoo| {
+            let mut image = Vec::new();
+            own.write(&mut image).unwrap();
+            image
+        };
+        let before = (image(&own), own.changes());
+        let has_changed = own.compact();
+        assert_eq!(has_changed, image(&own) != before.0, "{capacity}");
+        assert_eq!(has_changed, own.changes() != before.1, "{capacity}");
+    }
+}
