@@ -90,7 +90,6 @@ fn measure(prefix: &str, threads: usize) -> Times {
 
 #[test]
 #[ignore = "takes a minute, and prints a table"]
-#[expect(clippy::print_stdout, reason = "that is what it is for")]
 fn steps_alone() {
     println!("ns a record: read, hash, group, parts, answer, write");
     for prefix in ["", "https://site.example/a/path/of/some/length/page/"] {

@@ -379,32 +379,17 @@ fn generate_writes_pages_and_completions() {
     }
 }
 
-#[test]
-fn the_commands_of_the_readme_do_what_it_says() {
+/// The first block of shell commands in the README that has these words.
+fn readme_block(words: &str) -> Vec<&'static str> {
     let readme = include_str!("../../../../README.md");
-    let section = readme.split("## Command line").nth(1).expect("it has this section");
-    let commands = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next());
-    let folder = Folder::new();
-    for name in ["access.log", "today.txt", "candidates.txt"] {
-        folder.file(name, "a\nb\na\n");
-    }
-    let mut ran = 0;
-    for line in commands.expect("it shows commands").lines() {
-        let script = line.replacen("coua ", "\"$COUA\" ", 1);
-        let run = shell(folder.path(), &script);
-        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
-        ran += 1;
-    }
-    assert!(ran >= 3, "{ran}");
-    assert_eq!(folder.read("unique.log"), b"a\nb\n");
-    assert_eq!(folder.read("new.txt"), b"a\nb\n");
-}
-
-/// The blocks of shell commands in the README's section on the command line.
-fn readme_block(number: usize) -> Vec<&'static str> {
-    let readme = include_str!("../../../../README.md");
-    let section = readme.split("## Command line").nth(1).expect("it has this section");
-    let block = section.split("```sh\n").nth(number).and_then(|rest| rest.split("```").next());
+    let mut blocks = readme
+        .split(
+            "```sh
+",
+        )
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    let block = blocks.find(|block| block.contains(words));
     block.expect("it shows commands").lines().collect()
 }
 
@@ -415,7 +400,7 @@ fn the_readmes_pipeline_marks_and_unmarks() {
     let folder = Folder::new();
     let fetch = folder.file("fetch", "#!/bin/sh\ngrep bad \"$1\" > failed.txt\ntrue\n");
     std::fs::set_permissions(&fetch, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let commands = readme_block(2);
+    let commands = readme_block("./fetch");
     assert_eq!(commands.len(), 3);
     for (queue, batch) in [("a\nbad\na\nb\n", "a\nbad\nb\n"), ("b\nbad\nc\n", "bad\nc\n")] {
         folder.file("queue.txt", queue);
@@ -431,7 +416,7 @@ fn the_readmes_pipeline_marks_and_unmarks() {
 fn the_readmes_shards() {
     let folder = Folder::new();
     folder.file("urls.txt", lines(1000, Repeats::Many));
-    for line in readme_block(5) {
+    for line in &readme_block("--shard 1/2")[..3] {
         let run = shell(folder.path(), &line.replacen("coua ", "\"$COUA\" ", 1));
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
     }
@@ -440,20 +425,6 @@ fn the_readmes_shards() {
     let all = folder.join("all.coua");
     assert_eq!(run(["check", "-v", "-c", &all, &folder.join("urls.txt")]).stdout, b"0\n");
     assert_eq!(parts.concat().len(), expected(&lines(1000, Repeats::Many)).len());
-}
-
-#[test]
-fn the_readmes_interrupted_run() {
-    let folder = Folder::new();
-    folder.file("urls.txt", "a\nb\na\n");
-    let [first, second] = readme_block(3)[..] else { panic!("two commands") };
-    let command = |line: &str| line.replacen("coua ", "\"$COUA\" ", 1);
-    // Interrupted before it began is the shortest way.
-    assert_eq!(shell(folder.path(), &command(second)).code, Some(0));
-    assert_eq!(folder.read("unique.txt"), b"a\nb\n");
-    assert_eq!(shell(folder.path(), &command(second)).code, Some(0), "it has ended");
-    assert_eq!(folder.read("unique.txt"), b"a\nb\n");
-    assert!(second.starts_with(first.split(" #").next().unwrap().trim_end()));
 }
 
 #[test]

@@ -65,7 +65,9 @@ fn descriptions_have_the_documented_names() {
     let (names, text) = documented("plan --json");
     let printed: BTreeSet<_> = fields(&plan).union(&fields(&aging)).cloned().collect();
     assert_eq!(printed, names);
-    [plan, aging].iter().for_each(|value| check_nested(value, &text));
+    for value in [plan, aging] {
+        check_nested(&value, &text);
+    }
 
     let good = run(["verify", "--json", &filter]).json();
     let bad = run(["verify", "--json", &lines]);
