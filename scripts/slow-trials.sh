@@ -4,6 +4,9 @@
 run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua.so" \
     cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
+run_tests 'batches of every size with fewer instructions' later env COUA_TEST_ALL=1 \
+    cargo test -p coua --test batch all_of_this_with_fewer_instructions
+
 # Other flags, so another folder: or else all would be compiled anew next time.
 check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders

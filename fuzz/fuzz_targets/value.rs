@@ -32,11 +32,12 @@ sources! {
 
 use bloom::value::Bloom;
 use coua_redisbloom::Limits;
-use cuckoo::own::Copies;
+use cuckoo::inserts::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use server::NativeType as _;
 use value::image::{checksum, u32_at};
+use value::creation::Defaults;
 use value::{Creates, Value};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
@@ -112,7 +113,7 @@ impl Filled for Value<Cuckoo> {
             _ => &[b"2000", b"HASHBITS", b"20"],
         });
         let request = request.expect("sound words");
-        let (mut own, _) = Cuckoo::build(&request, [7; 16], None).expect("memory");
+        let (mut own, _) = Cuckoo::build(&request, [7; 16], Defaults::BuiltIn, None).expect("memory");
         let items = items();
         let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
         own.insert(&items, Copies::Add, None);
@@ -128,7 +129,7 @@ impl Filled for Value<Bloom> {
             2 => &[b"0.1", b"100", b"NONSCALING"],
             _ => &[b"0.1", b"5", b"EXPANSION", b"1"],
         });
-        let (own, _) = Bloom::build(&request.expect("sound words"), [7; 16], None).expect("memory");
+        let (own, _) = Bloom::build(&request.expect("sound words"), [7; 16], Defaults::BuiltIn, None).expect("memory");
         let mut value: Self = Value::Own(own);
         let items = items();
         let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();

@@ -207,7 +207,9 @@ fn unlock(file: &File) {
 fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    let opened = match fs::metadata(path) {
+    let found = fs::metadata(path);
+    let was_there = found.is_ok();
+    let opened = match found {
         Ok(found) if !found.is_file() => {
             return Err(StoreError::NotRegular { path: path.to_owned() });
         }
@@ -222,7 +224,7 @@ fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreErro
     match opened {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && was_there => Ok(None),
         Err(source) => Err(StoreError::io(path, "open for writing", source)),
     }
 }

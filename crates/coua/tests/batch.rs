@@ -6,6 +6,8 @@ mod instruction_sets;
 mod layouts;
 mod random;
 
+use std::env;
+
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
 use layouts::LAYOUTS;
 use random::Random;
@@ -131,9 +133,16 @@ fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
     pair
 }
 
+/// All sizes. With fewer instructions every seventh, unless `./test --all` asks for all.
+fn sizes() -> impl Iterator<Item = usize> {
+    let is_set = |name: &str| env::var_os(name).is_some();
+    let few = is_set("COUA_TEST_INSTRUCTIONS") && !is_set("COUA_TEST_ALL");
+    (1..=1000).step_by(if few { 7 } else { 1 })
+}
+
 #[test]
 fn every_batch_size_while_a_filter_grows() {
-    for size in 1..=1000 {
+    for size in sizes() {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let bits = [64, 40, 24, 12][size % 4];
@@ -144,7 +153,7 @@ fn every_batch_size_while_a_filter_grows() {
 
 #[test]
 fn every_batch_size_to_refusal() {
-    for size in 1..=1000 {
+    for size in sizes() {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = builder.max_evictions([500, 20, 1, 0][size % 4]);
