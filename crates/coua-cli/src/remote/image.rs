@@ -1,7 +1,7 @@
 //! A filter as the module keeps it: what CF.SCANDUMP answers and CF.LOADCHUNK takes, as one piece.
 //!
-//! The module's own `image.rs` describes the layout. A head tells the hash and its key; behind it stands the
-//! filter as in a file (docs/format.md), or, while it has few items, their hashes.
+//! The module's own `image.rs` describes the layout. A head tells the hash and its key. The filter follows
+//! as in a file (docs/format.md), or, while it has few items, their hashes.
 
 use coua::window::Generations;
 use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
@@ -10,7 +10,7 @@ use std::io;
 const MAGIC: &[u8; 8] = b"CouaKey1";
 /// Bytes before the filter.
 const HEAD: usize = 64;
-/// What stands behind the head.
+/// What follows the head.
 const FILTER: u32 = 1;
 const FEW: u32 = 3;
 const WINDOW: u32 = 4;

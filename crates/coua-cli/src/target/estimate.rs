@@ -2,10 +2,10 @@
 //!
 //! A filter grows by itself, but each time it does some of its items are moved, and on average a
 //! quarter of its memory is room for items to come. With regular files the number of items can be
-//! foreseen instead: from the share of the bytes read so far, and from how many of the records are
+//! estimated instead: from the share of the bytes read so far, and from how many of the records are
 //! new. News get rarer as a stream goes on, so the share of new records is taken to go on falling by
 //! the same factor per stretch of input as it fell last. (For records drawn at random from a fixed
-//! set that is exactly right. For word-like frequencies it foresees too few items, which the filter
+//! set that is exactly right. For word-like frequencies it estimates too few items, which the filter
 //! mends by growing; for a file that repeats itself after a while, too many.)
 //!
 //! A wrong forecast costs time or memory, never an answer; and the memory is bounded by the 6 bytes
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_from_a_fixed_set_are_foreseen() {
+    fn draws_from_a_fixed_set_are_estimated() {
         let set = 26.2e6;
         let reserved = capacities(|records| set * (1.0 - (-records / set).exp()));
         let truth = set * (1.0 - (-(RECORDS as f64) / set).exp());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_new_records_are_foreseen() {
+    fn only_new_records_are_estimated() {
         let reserved = capacities(|records| records);
         assert_eq!(reserved.len(), 1);
         assert!((RECORDS..RECORDS * 102 / 100).contains(&reserved[0]), "{reserved:?}");

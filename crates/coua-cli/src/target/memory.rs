@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// A new filter. Its items are foreseen where that may decide how much room there is.
+    /// A new filter. The number of items is estimated where it decides the capacity.
     pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self, Failure> {
         let filter = spec.build()?;
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);

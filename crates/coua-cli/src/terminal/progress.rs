@@ -203,7 +203,7 @@ impl Place {
     }
 }
 
-/// A line about work on whole filters, whose end cannot be foreseen: what is done, and for how long.
+/// A line about work on whole filters, whose duration is not known: what is done, and for how long.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// Dropped, it ends the thread that shows the line.
