@@ -75,7 +75,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`]: the end of the snapshot cannot be read.
+    /// [`Reason::Io`](crate::Reason::Io): the end of the snapshot cannot be read.
     pub fn new(file: &dyn Source, path: &Path, snapshot_bytes: u64) -> Result<Self, StoreError> {
         let mut end = [0; Base::END];
         let offset = snapshot_bytes.saturating_sub(Base::END as u64);
@@ -89,7 +89,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] with the offset of what is wrong. After [`StoreError::Io`] it may be called again,
+    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of what is wrong. After [`Reason::Io`] it may be called again,
     /// and goes on at the frame that could not be read.
     pub fn read(
         &mut self,

@@ -9,7 +9,7 @@ use coua::window::Generations;
 
 use crate::background::Signals;
 use crate::disk::Disk;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
 use crate::log::{Base, Kind, Log, Target, Transaction};
 use crate::runs::Runs;
@@ -92,8 +92,7 @@ impl Store {
     fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
         if self.is_unchecked {
             let checked = Generations::verify(self.lock.file(), self.log.base().bytes);
-            let path = || self.lock.path().clone();
-            checked.map_err(|source| StoreError::Load { path: path(), source })?;
+            checked.map_err(|source| Reason::Load(source).at(self.lock.path()))?;
             self.is_unchecked = false;
         }
         Ok(())
@@ -127,7 +126,7 @@ impl Store {
         let synced = self.options.disk.sync_folder(self.lock.folder());
         synced.map_err(|source| {
             self.need = Need::Reopening;
-            StoreError::Unsynced { path: self.lock.path().clone(), source }
+            Reason::Unsynced(source).at(self.lock.path())
         })
     }
 }

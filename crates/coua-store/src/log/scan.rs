@@ -7,7 +7,7 @@ use super::frame::{END_BYTES, HEAD_BYTES, Head};
 use super::torn::is_torn;
 use super::{Base, Kind, Mark, Source};
 use crate::damage::Damage;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 
 /// A file of frames that is being read.
 #[derive(Clone, Copy, Debug)]
@@ -180,6 +180,6 @@ impl<'a> Scan<'a> {
     }
 
     pub(crate) fn damaged(&self, offset: u64, what: Damage) -> StoreError {
-        StoreError::Damaged { path: self.path.to_owned(), offset, what }
+        Reason::Damaged { offset, what }.at(self.path)
     }
 }
