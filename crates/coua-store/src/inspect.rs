@@ -1,4 +1,4 @@
-//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect_file`].
+//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect`].
 
 use std::path::Path;
 

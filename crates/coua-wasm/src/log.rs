@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coua::KeyHash;
-use coua::inspect_file::TableView;
+use coua::inspect::TableView;
 use coua_store::inspect::{LogReader, LogView, Logged};
 use coua_store::{Role, Run};
 use serde::Serialize;
