@@ -115,7 +115,7 @@ impl Journal {
     ) -> Result<(), StoreError> {
         let scan = Scan::new(&self.file, &self.path, self.base)?;
         scan.frames(self.from, self.to, |frame| match frame.kind {
-            Kind::Changes => each(&self.path, frame.begin.at, frame.payload),
+            Kind::Changes => each(&self.path, frame.begin.at, &frame.payload),
             _ => Ok(()),
         })?;
         Ok(())
@@ -167,7 +167,7 @@ impl End {
                     found: frame.begin.sequence,
                 });
             }
-            let mut fields = Fields::new(frame.payload);
+            let mut fields = Fields::new(&frame.payload);
             match frame.kind {
                 Kind::Changes => return Ok(()),
                 Kind::Commit => {

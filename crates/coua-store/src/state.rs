@@ -1,7 +1,6 @@
 //! From the file to the last committed state.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use coua::LoadError;
@@ -127,13 +126,13 @@ pub(crate) struct Committed {
 
 impl Committed {
     /// The next frame.
-    pub(crate) fn see(&mut self, frame: &Frame<'_>) -> Result<(), Damage> {
+    pub(crate) fn see(&mut self, frame: &Frame) -> Result<(), Damage> {
         let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
         match frame.kind {
             Kind::Changes => {}
-            Kind::Runs => self.run_changes.push(frame.payload.to_vec()),
+            Kind::Runs => self.run_changes.push(frame.payload.clone()),
             Kind::TakeOver => {
-                let name = Fields::new(frame.payload).u64();
+                let name = Fields::new(&frame.payload).u64();
                 self.new_taken_over = Some(name.ok_or(unreadable("journal"))?);
             }
             Kind::Commit if frame.payload != self.members.commit() => {
@@ -164,16 +163,13 @@ fn open(path: &Path) -> Result<File, StoreError> {
 }
 
 /// The snapshot with which a file begins.
-fn base_of(mut file: &File) -> Result<Base, LoadError> {
+fn base_of(file: &File) -> Result<Base, LoadError> {
     let bytes = Generations::snapshot_bytes(file)?;
     let found = file.metadata()?.len();
     if found < bytes {
         return Err(LoadError::Length { expected: bytes, found });
     }
-    file.seek(SeekFrom::Start(bytes.saturating_sub(Base::END as u64)))?;
-    let mut end = Vec::new();
-    file.take(Base::END as u64).read_to_end(&mut end)?;
-    Ok(Base::of(&end, bytes))
+    Ok(Base::of(file, bytes)?)
 }
 
 /// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log
@@ -192,9 +188,9 @@ pub(crate) fn view_of(
 }
 
 /// Repeats the changes in a frame of the log.
-pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame<'_>) -> Result<(), StoreError> {
+pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
     match frame.kind {
-        Kind::Changes => redo(view, path, frame.begin.at, frame.payload),
+        Kind::Changes => redo(view, path, frame.begin.at, &frame.payload),
         _ => Ok(()),
     }
 }
