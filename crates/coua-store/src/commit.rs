@@ -53,7 +53,7 @@ impl Store {
                 self.reserve().ok();
                 Ok(())
             }
-            (Need::Reopening, _) => Err(Reason::Broken.at(self.lock.path())),
+            (Need::Reopening, _) => Err(Reason::Broken.at(self.lock.target())),
         }
     }
 
@@ -133,7 +133,7 @@ impl Store {
     /// Refuses a run that is larger than readers accept.
     fn check_runs(&self) -> Result<(), StoreError> {
         match self.runs.iter().map(|(_, run)| run.bytes()).find(|&bytes| bytes > Run::MOST_BYTES) {
-            Some(found) => Err(Reason::RunTooLarge { found }.at(self.lock.path())),
+            Some(found) => Err(Reason::RunTooLarge { found }.at(self.lock.target())),
             None => Ok(()),
         }
     }
@@ -150,12 +150,7 @@ impl Store {
     pub(crate) fn take_over(&mut self) -> Result<(), StoreError> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         let taken = self.copy_journal(&journal);
-        let disk = self.options.disk.clone();
-        let removed = taken.and_then(|()| {
-            let failed = |source| StoreError::io(&journal.path, "remove", source);
-            let removed = if journal.path.exists() { disk.remove(&journal.path) } else { Ok(()) };
-            removed.and_then(|()| disk.sync_folder(self.lock.folder())).map_err(failed)
-        });
+        let removed = taken.and_then(|()| Journal::remove_beside(&*self.options.disk, &self.lock));
         if removed.is_err() {
             self.journal = Some(journal);
         }

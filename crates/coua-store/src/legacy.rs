@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::damage::Damage;
+use crate::disk::Disk;
 use crate::error::{Reason, StoreError};
 use crate::fields::Fields;
+use crate::lock::Lock;
 use crate::log::{Base, Kind, Mark, Scan};
 use crate::place::{Place, path_of, role_of};
 use crate::runs::{Run, Runs};
@@ -98,10 +100,18 @@ impl Journal {
         Ok(open(filter)?.map(|(_, _, head)| xxh3_64(&head)))
     }
 
-    pub(crate) fn path_beside(filter: &Path) -> PathBuf {
+    fn path_beside(filter: &Path) -> PathBuf {
         let mut name = OsString::from(filter);
         name.push(".journal");
         name.into()
+    }
+
+    /// Removes the journal beside a filter, if there is one, for good.
+    pub(crate) fn remove_beside(disk: &dyn Disk, lock: &Lock) -> Result<(), StoreError> {
+        let path = Self::path_beside(lock.target());
+        let removed = if path.exists() { disk.remove(&path) } else { Ok(()) };
+        let removed = removed.and_then(|()| disk.sync_folder(lock.folder()));
+        removed.map_err(|source| StoreError::io(&path, "remove", source))
     }
 
     pub(crate) fn bytes(&self) -> u64 {

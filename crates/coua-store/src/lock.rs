@@ -80,38 +80,23 @@ impl Lock {
         let folder = Folder::of(&path)?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
-            let (path, folder) = (path.clone(), folder.clone());
-            let mut lock = Self { file, path, folder, is_placeholder, was_new: false };
-            match lock.file.try_lock() {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) if wait == Wait::No => return Err(lock.give_up(None)),
-                Err(TryLockError::WouldBlock) => {
-                    if let Err(error) = lock.file.lock() {
-                        return Err(lock.give_up(Some(error)));
-                    }
+                Err(TryLockError::WouldBlock) if wait == Wait::No => {
+                    return Err(Reason::Busy.at(&path));
                 }
-                Err(TryLockError::Error(error)) => return Err(lock.give_up(Some(error))),
-            }
-            if lock.is_held() {
-                lock.was_new = lock.is_new();
-                return Ok(lock);
+                Err(TryLockError::WouldBlock) => {
+                    file.lock().map_err(|source| StoreError::io(&path, "lock", source))?;
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(StoreError::io(&path, "lock", source));
+                }
             }
             // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
-            lock.let_go();
-        }
-    }
-
-    /// Without the lock it was not this process's placeholder.
-    fn let_go(mut self) {
-        self.is_placeholder = false;
-    }
-
-    fn give_up(self, error: Option<io::Error>) -> StoreError {
-        let path = self.path.clone();
-        self.let_go();
-        match error {
-            None => Reason::Busy.at(&path),
-            Some(source) => StoreError::io(&path, "lock", source),
+            if is_at(&file, &path) {
+                let was_new = is_empty(&file);
+                return Ok(Self { file, path, folder, is_placeholder, was_new });
+            }
         }
     }
 
@@ -139,11 +124,6 @@ impl Lock {
         &self.file
     }
 
-    /// The filter file, with symbolic links resolved.
-    pub(crate) fn path(&self) -> &PathBuf {
-        &self.path
-    }
-
     /// The folder that it is in.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
@@ -164,7 +144,7 @@ impl Lock {
 
     /// Whether there is no filter yet.
     pub fn is_new(&self) -> bool {
-        self.file.metadata().is_ok_and(|found| found.len() == 0)
+        is_empty(&self.file)
     }
 
     /// Whether the file may be replaced by a filter: it must be a filter or empty.
@@ -193,6 +173,10 @@ impl Drop for Lock {
         }
         unlock(&self.file);
     }
+}
+
+fn is_empty(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| found.len() == 0)
 }
 
 /// Closing the file is not enough: a mapping of it, which may outlast the store, would keep the lock.

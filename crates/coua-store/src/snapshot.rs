@@ -53,12 +53,12 @@ impl Store {
         let disk = &*self.options.disk;
         if let Some(next) = &mut self.next {
             if next.bytes < needed {
-                disk.reserve(&next.file, needed).map_err(no_space(self.lock.path()))?;
+                disk.reserve(&next.file, needed).map_err(no_space(self.lock.target()))?;
                 next.bytes = needed;
             }
             return Ok(());
         }
-        let target = self.lock.path();
+        let target = self.lock.target();
         let created = disk.create(target);
         let (file, path) =
             created.map_err(|source| StoreError::io(target, "make a new snapshot of", source))?;
@@ -92,7 +92,7 @@ impl Store {
     fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
         if self.is_unchecked {
             let checked = Generations::verify(self.lock.file(), self.log.base().bytes);
-            checked.map_err(|source| Reason::Load(source).at(self.lock.path()))?;
+            checked.map_err(|source| Reason::Load(source).at(self.lock.target()))?;
             self.is_unchecked = false;
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Store {
     /// Gives the name of the filter to a file that is on the disk.
     pub(crate) fn give_name(&self, next: &Next) -> Result<(), StoreError> {
         self.lock.check_held()?;
-        let to = self.lock.path();
+        let to = self.lock.target();
         match self.options.disk.rename(&next.path, to) {
             // On a network file system the rename may succeed although its answer was lost.
             Err(source) if !(cfg!(unix) && is_at(&next.file, to)) => {
@@ -126,7 +126,7 @@ impl Store {
         let synced = self.options.disk.sync_folder(self.lock.folder());
         synced.map_err(|source| {
             self.need = Need::Reopening;
-            Reason::Unsynced(source).at(self.lock.path())
+            Reason::Unsynced(source).at(self.lock.target())
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Writing the log: append, sync, or take back.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::frame::{Head, Members};
 use super::{Base, Contents, Kind, Mark, Scan, Source};
@@ -38,13 +38,13 @@ pub(crate) struct Transaction<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) disk: &'a dyn Disk,
     pub(crate) file: &'a File,
-    pub(crate) path: &'a PathBuf,
+    pub(crate) path: &'a Path,
 }
 
 impl Target<'_> {
     fn failed(&self, doing: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
-        let path = self.path.clone();
-        move |source| StoreError::io(&path, doing, source)
+        let path = self.path;
+        move |source| StoreError::io(path, doing, source)
     }
 
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
