@@ -30,6 +30,8 @@ fn filters() -> impl Iterator<Item = (CuckooFilter, u64)> {
 fn check(filter: &CuckooFilter, items: std::ops::Range<u64>) {
     assert_eq!(filter.len(), items.end - items.start);
     assert!(items.clone().all(|item| filter.contains(mix(item))));
+    let hashes: Vec<_> = items.map(mix).collect();
+    assert!(filter.contains_batch(&hashes).into_iter().all(|is_there| is_there));
     let absent = (1 << 40..).map(mix).take(10_000).filter(|&hash| filter.contains(hash)).count();
     let expected = filter.false_positive_rate() * 10_000.0;
     assert!(absent as f64 <= expected + 5.0 + 5.0 * expected.sqrt(), "{absent} {expected}");

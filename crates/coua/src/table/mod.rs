@@ -229,6 +229,8 @@ impl Table {
     /// one in, or its pages, or a hole for the next segment that fits.
     pub(crate) fn remove_segment(&mut self, index: u32) {
         let segment = self.segments.swap_remove(index as usize);
+        // Vectors may read as far in every segment.
+        self.least_bytes = self.segments.iter().map(Segment::len).min().unwrap_or(0);
         let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
         // The arenas of a table that was split are not its own.
         let Some(holder) = holder else { return };

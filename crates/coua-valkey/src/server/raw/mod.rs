@@ -99,6 +99,10 @@ functions! {
     ) -> c_ulonglong;
     RedisModule_Log: fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
 
+    RedisModule_CreateTimer: fn(
+        *mut RedisModuleCtx, c_longlong, RedisModuleTimerProc, *mut c_void
+    ) -> RedisModuleTimerID;
+
     // Its commands.
     RedisModule_CreateCommand: fn(
         *mut RedisModuleCtx, *const c_char, RedisModuleCmdFunc, *const c_char, c_int, c_int, c_int
