@@ -280,7 +280,8 @@ impl Opening<'_> {
     }
 
     fn check_path(&self, path: &Path) -> Result<(), Failure> {
-        self.check(&path.display().to_string(), Some(path), Identity::at(path))
+        self.check(&path.display().to_string(), Some(path), Identity::at(path))?;
+        own_files::refuse_filter(path)
     }
 
     /// Complains if a regular file must not be the output of this name.

@@ -17,7 +17,7 @@ use crate::terminal::figures::{Answers, Figures, FilterFigures};
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::{Counted, Counters, Progress};
 use crate::terminal::signals::{self, Stop};
-use crate::terminal::text::grouped;
+use crate::terminal::text::counted;
 use std::sync::Arc;
 
 /// A command at work.
@@ -155,18 +155,17 @@ impl Session {
             && !self.some_key
             && self.stop.signal().is_none()
         {
-            let number = grouped(self.without_key);
+            let records = counted(self.without_key, "record");
             let reason = format_args!(
-                "none of {number} records has a key; correct the option that says where keys are, or give \
+                "no key in {records}; correct the option that says where keys are, or give \
                  --on-missing as well"
             );
             return Err(Failure::at(first, reason));
         }
         if let Some(first) = &self.first_without_key {
-            let number = grouped(self.without_key);
-            let fate = if self.keeps_keyless() { "let pass" } else { "left out" };
-            self.notes()
-                .say(format_args!("{number} records without a key were {fate}: first {first}"));
+            let records = counted(self.without_key, "record");
+            let fate = if self.keeps_keyless() { "passed through" } else { "left out" };
+            self.notes().say(format_args!("{records} without a key {fate}: first {first}"));
         }
         read
     }
@@ -178,10 +177,9 @@ impl Session {
     /// Tells about records that came too late to be remembered.
     pub(super) fn tell_outdated(&self, outdated: u64) {
         if outdated > 0 {
-            let number = grouped(outdated);
-            self.notes().say(format_args!(
-                "{number} records were older than the window, and are not remembered"
-            ));
+            let records = counted(outdated, "record");
+            self.notes()
+                .say(format_args!("not remembered, because older than the window: {records}"));
         }
     }
 

@@ -5,13 +5,14 @@ mod growing;
 mod plot;
 mod shape;
 
+use crate::output::own_files;
 use crate::target::collisions;
 use crate::target::spec::layout_name;
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::Failure;
 use crate::terminal::stream::print;
-use crate::terminal::text::{grouped, significant, size};
+use crate::terminal::text::{counted, grouped, significant, size};
 use compare::Peer;
 use growing::Growing;
 use serde::Serialize;
@@ -43,6 +44,9 @@ pub(crate) enum Growth {
 
 /// Tells how much memory a filter needs, and what others would need.
 pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
+    if let Some(path) = &job.plot {
+        own_files::refuse_filter(path)?;
+    }
     let shape = job.shape;
     let mut plan = shape.plan(job)?;
     plan.growing = (job.growth == Growth::Told).then(|| Growing::to(&plan.whole));
@@ -134,11 +138,8 @@ fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
         table.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));
     }
     if let Some(Generations { alive, each, .. }) = planned.generations {
-        let (items, bytes) = (grouped(each.items), size(each.bytes));
-        table.row(
-            "generations",
-            format!("{alive}, each {bytes} for {items} items, and an empty one"),
-        );
+        let (items, bytes) = (counted(each.items, "item"), size(each.bytes));
+        table.row("generations", format!("{alive}, each {bytes} for {items}, and an empty one"));
     }
     table.row("bits per item", format!("{:.2}", plan.bits_per_item()));
     table.row("hash bits", format!("{:.2}", plan.hash_bits));
