@@ -13,11 +13,14 @@ use crate::run::Manner;
 use crate::run::reading::Reading;
 use crate::target::Target;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::{Answers, Figures, FilterFigures};
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::{Counted, Counters, Progress};
+use crate::terminal::report::{Format, Report};
 use crate::terminal::signals::{self, Stop};
-use crate::terminal::text::counted;
+use crate::terminal::stream::Stream;
+use crate::terminal::text::{counted, grouped};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// A command at work.
@@ -183,22 +186,30 @@ impl Session {
         }
     }
 
-    /// Prints the figures, if they are wanted; only then `describe` is asked for them.
+    /// Prints the figures on standard error, if they are wanted; only then `describe` is asked for those of the
+    /// answers, and of the filter.
     pub(super) fn print_figures(
         &self,
-        describe: impl FnOnce() -> Result<(Answers, FilterFigures), Failure>,
+        describe: impl FnOnce(&mut Report) -> Result<FilterFigures, Failure>,
     ) -> Result<(), Failure> {
         let Some(format) = self.manner.figures else { return Ok(()) };
-        let (answers, filter) = describe()?;
-        let figures = Figures {
-            records: self.records,
-            bytes: self.bytes,
-            answers,
-            without_key: self.without_key,
-            filter,
-            seconds: self.counters.seconds(),
+        let mut report = Report::default();
+        report.number("records", "records", self.records);
+        report.bytes("bytes", "bytes", self.bytes);
+        let filter = describe(&mut report)?;
+        report.field("without_key", self.without_key);
+        if self.without_key > 0 {
+            report.row("without key", grouped(self.without_key));
+        }
+        filter.tell(&mut report);
+        report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
+        let text = match format {
+            Format::Text => report.table(),
+            Format::Json => serde_json::to_string(&report).unwrap_or_default() + "\n",
         };
-        figures.print(format)
+        // They were asked for: that they cannot be written is an error.
+        let written = io::stderr().lock().write_all(text.as_bytes());
+        written.map_err(|error| Failure::write(Stream::Error.name(), &error))
     }
 
     /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
