@@ -2,8 +2,8 @@
 //! survives every operation and is read again as what it writes.
 //!
 //! The first byte chooses the kind, whether the bytes are an image or changes to a sound one, whether its
-//! checksums are put right, and whether it comes as a stream or in chunks. The second byte is the length
-//! of a chunk.
+//! checksums are put right, whether it comes as a stream or in chunks, and whether a cuckoo filter forgets. The
+//! second byte is the length of a chunk.
 
 #![no_main]
 
@@ -36,7 +36,7 @@ use cuckoo::inserts::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use server::NativeType as _;
-use value::image::{checksum, u32_at};
+use value::image::{checksum, u32_at, u64_at};
 use value::creation::Defaults;
 use value::{Creates, Value};
 
@@ -44,6 +44,11 @@ const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
 const LIMIT: Option<u64> = Some(LIMITS.bytes);
 /// Words between key and checksum: see the two files `image.rs`.
 const CUCKOO_SUM: usize = 56;
+/// Where the file of generations begins in one that forgets, and the bytes of its parts: docs/format.md, section 7.
+const AGING: usize = 72;
+const AGING_HEADER: usize = 128;
+const AGING_ROW: usize = 32;
+const AGING_TRAILER: usize = 32;
 const BLOOM_FRONT: usize = 56;
 const BLOOM_ROW: usize = 32;
 
@@ -73,7 +78,7 @@ where
 {
     let mut image = match form >> 1 & 3 {
         0 => rest.to_vec(),
-        sound => changed(written(&Value::<K>::sound(sound)), rest),
+        sound => changed(written(&Value::<K>::sound(sound | form >> 3 & 4)), rest),
     };
     if form >> 3 & 1 == 1 {
         seal(&mut image);
@@ -96,7 +101,7 @@ where
     value
 }
 
-/// Filters to begin with.
+/// Filters to begin with, by a number from 1 to 7.
 trait Filled {
     fn sound(number: u8) -> Self;
 }
@@ -110,6 +115,7 @@ impl Filled for Value<Cuckoo> {
         let request = cuckoo::request::Request::of_reserve(match number {
             1 => &[b"16", b"EXPANSION", b"0"],
             2 => &[b"16", b"ERROR", b"0.001"],
+            4.. => &[b"16", b"WINDOWITEMS", b"40", b"GENERATIONS", b"3"],
             _ => &[b"2000", b"HASHBITS", b"20"],
         });
         let request = request.expect("sound words");
@@ -124,7 +130,7 @@ impl Filled for Value<Cuckoo> {
 
 impl Filled for Value<Bloom> {
     fn sound(number: u8) -> Self {
-        let request = bloom::request::Request::of_reserve(match number {
+        let request = bloom::request::Request::of_reserve(match number & 3 {
             1 => &[b"0.01", b"9"],
             2 => &[b"0.1", b"100", b"NONSCALING"],
             _ => &[b"0.1", b"5", b"EXPANSION", b"1"],
@@ -157,9 +163,27 @@ fn put_sum(image: &mut [u8], covered: std::ops::Range<usize>, at: usize) {
     }
 }
 
-/// Of the bytes before the filter: those of the filter itself are the target `snapshot`'s.
+/// Of the bytes before the filter, and of generations: those of filters are the target `snapshot`'s.
 fn seal_cuckoo(image: &mut Vec<u8>) {
     put_sum(image, 0..CUCKOO_SUM, CUCKOO_SUM);
+    let forgets = image.get(8..12) == Some(&[4, 0, 0, 0]);
+    if forgets && image.len() > AGING + AGING_HEADER + AGING_TRAILER {
+        seal_generations(&mut image[AGING..]);
+    }
+}
+
+fn seal_generations(file: &mut [u8]) {
+    put_sum(file, 0..AGING_HEADER - 8, AGING_HEADER - 8);
+    let end = file.len() - AGING_TRAILER;
+    let table = (u64_at(file, end) as usize).min(end);
+    for row in (table..end).step_by(AGING_ROW).filter(|row| row + AGING_ROW <= end) {
+        let begin = u64_at(file, row + 8) as usize;
+        let length = u64_at(file, row + 16) as usize;
+        put_sum(file, begin..begin.saturating_add(length), row + 24);
+    }
+    put_sum(file, table..end, end + 8);
+    let whole = [&file[..AGING_HEADER], &file[end..end + 16]].concat();
+    file[end + 16..end + 24].copy_from_slice(&checksum(&whole).to_le_bytes());
 }
 
 /// Of every filter of the chain, as far as it is there, and of what stands before them.

@@ -1,8 +1,10 @@
 //! What an enemy sends: the server answers, and lives.
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::client::Client;
 use crate::golden;
-use crate::payload::{body, sealed};
+use crate::payload::{Parts, body, sealed};
 use crate::resp::Value;
 use crate::server::{Kind, Server};
 use crate::zoo;
@@ -10,6 +12,7 @@ use crate::zoo;
 on_both!(
     truncated_dumps,
     changed_dumps,
+    changed_windows_with_right_checksums,
     damaged_dump_files,
     positions_out_of_range,
     a_million_items_at_once,
@@ -89,6 +92,77 @@ fn changed_dumps(kind: Kind) {
     for dump in small_dumps(&mut client) {
         restore_all(&mut client, &changed(&dump));
     }
+}
+
+/// Filters that forget, every number of whose frame is changed, and some of the parts: all that a checksum says
+/// of them is right. No memory is taken that the bytes do not justify.
+fn changed_windows_with_right_checksums(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE w 16 WINDOWITEMS 90 GENERATIONS 3");
+    zoo::insert(&mut client, "w", 0..100);
+    let mut image = Vec::new();
+    for chunk in crate::chunks::scan(&mut client, "w") {
+        image.extend_from_slice(&chunk.1);
+    }
+    assert_eq!(restore_all(&mut client, &[payload_of(&image)])[0].to_string(), "+OK");
+    let table = u64_at(&image, image.len() - 32) as usize + WINDOW;
+    let heads = (0..WINDOW + 128).chain(table..image.len());
+    let parts = (WINDOW + 4096..table).filter(|at| (at - WINDOW) % 4096 < 400);
+    let change = |at: usize, by: u8| {
+        let mut changed = image.clone();
+        changed[at] ^= by;
+        seal(&mut changed);
+        payload_of(&changed)
+    };
+    let before = memory(&mut client, "used_memory_peak:");
+    let all: Vec<_> =
+        heads.chain(parts).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
+    let replies = restore_all(&mut client, &all);
+    let restored = replies.iter().filter(|reply| !reply.is_error()).count();
+    assert!((1..all.len() / 2).contains(&restored), "{restored} of {}", all.len());
+    let taken = memory(&mut client, "used_memory_peak:") - before;
+    assert!(taken < 32 << 20, "{taken} bytes");
+}
+
+/// Where the file of generations begins in the image of a filter that forgets.
+const WINDOW: usize = 72;
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
+fn payload_of(image: &[u8]) -> Vec<u8> {
+    Parts::of_type("MBbloomCF", 1000).string(image).string(b"").sealed()
+}
+
+fn put_sum(image: &mut [u8], covered: std::ops::Range<usize>, at: usize) {
+    if let Some(bytes) = image.get(covered) {
+        let sum = xxh3_64(bytes).to_le_bytes();
+        image[at..at + 8].copy_from_slice(&sum);
+    }
+}
+
+/// Puts the checksums right that stand in the frame of generations: docs/format.md, section 7.
+fn seal(image: &mut [u8]) {
+    put_sum(image, 0..56, 56);
+    put_sum(image, WINDOW..WINDOW + 120, WINDOW + 120);
+    let end = image.len() - 32;
+    let table = usize::try_from(u64_at(image, end)).unwrap_or(end).saturating_add(WINDOW).min(end);
+    for row in (table..end).step_by(32).filter(|row| row + 32 <= end) {
+        let [begin, length] = [8, 16].map(|at| u64_at(image, row + at) as usize);
+        let begin = begin.saturating_add(WINDOW);
+        put_sum(image, begin..begin.saturating_add(length), row + 24);
+    }
+    put_sum(image, table..end, end + 8);
+    let whole = [&image[WINDOW..WINDOW + 128], &image[end..end + 16]].concat();
+    image[end + 16..end + 24].copy_from_slice(&xxh3_64(&whole).to_le_bytes());
+}
+
+fn memory(client: &mut Client, name: &str) -> i64 {
+    let info = client.good("INFO memory");
+    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+    info.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
 }
 
 pub(crate) fn changed(dump: &[u8]) -> Vec<Vec<u8>> {
