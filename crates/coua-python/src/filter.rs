@@ -49,6 +49,17 @@ impl Filter {
     /// The state, once no other thread uses it.
     #[inline]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        if self.process.is_this()
+            && let Ok(state) = self.state.try_lock()
+        {
+            return Ok(state);
+        }
+        self.wait(py)
+    }
+
+    /// The state, where there was a fork or another thread uses it.
+    #[cold]
+    fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         self.check_process()?;
         self.state.lock_py_attached(py).map_err(broken)
     }
