@@ -11,6 +11,7 @@ run_tests 'batches of every size with fewer instructions' later env COUA_TEST_AL
 check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders
 
+check "the README's first command, as written" scripts/first-command
 check 'Python: engines for many machines, source distribution' crates/coua-python/test --all
 check 'packages are built' scripts/dist
 check 'packages are installed and tried' scripts/try-dist
