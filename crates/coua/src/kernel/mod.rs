@@ -5,11 +5,6 @@
 //!
 //! [`uniform`] does the same for many keys at once, in the widest [`vector`]s of the processor.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) mod avx512;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-#[path = "no_avx512.rs"]
-pub(crate) mod avx512;
 mod codec;
 mod compare;
 mod dispatch;
@@ -38,4 +33,4 @@ pub(crate) use probe::{ALTERNATE, Probe};
 pub(crate) use probes::{
     IfPresent, InsertProbes, KeyGroup, Lookups, RemoveProbes, UniformTable, WIDTH,
 };
-pub(crate) use split::{MovedItem, MovedItems, Parent};
+pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

@@ -16,19 +16,11 @@ use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy)]
-pub(in crate::kernel) struct Avx512(());
-
-impl Avx512 {
-    /// The proof, where the compiler knows that the processor has the instructions.
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(in crate::kernel) fn proof() -> Self {
-        Self(())
-    }
-}
+struct Avx512(());
 
 /// Eight numbers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Eight(pub(in crate::kernel) __m512i);
+struct Eight(__m512i);
 
 /// Runs a kernel.
 ///
@@ -38,7 +30,7 @@ pub(in crate::kernel) struct Eight(pub(in crate::kernel) __m512i);
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,popcnt,bmi1,bmi2,lzcnt")]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx512::proof())
+    kernel.run(Avx512(()))
 }
 
 /// Calls an intrinsic function.

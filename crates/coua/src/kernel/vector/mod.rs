@@ -15,9 +15,6 @@ mod word;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) use avx512::{Avx512, Eight};
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::instructions::{InstructionSet, available};
 
 /// Most numbers of a vector.
