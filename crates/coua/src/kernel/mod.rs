@@ -22,7 +22,7 @@ pub(crate) mod uniform;
 mod vector;
 
 pub(crate) use codec::Encoding;
-pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch, dispatch_inline};
+pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub use layout::Layout;
 pub(crate) use layout::{LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
@@ -30,7 +30,5 @@ pub(crate) use level::LevelGeometry;
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use probe::{ALTERNATE, Probe};
-pub(crate) use probes::{
-    IfPresent, InsertProbes, KeyGroup, Lookups, RemoveProbes, UniformTable, WIDTH,
-};
+pub(crate) use probes::{IfPresent, KeyGroup, Lookups, Probes, UniformTable, WIDTH, Wanted};
 pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

@@ -142,6 +142,6 @@ impl Task for Write<'_, '_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) {
-        levels.with_encoding(self.level).codec().pack(self.segment, self.values);
+        levels.of_encoding(self.level).codec().pack(self.segment, self.values);
     }
 }

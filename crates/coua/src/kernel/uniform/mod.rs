@@ -21,7 +21,7 @@ use level::Buckets;
 pub(super) use level::{Items, LevelVectors, SegmentSlots};
 pub(crate) use lookup::contains;
 pub(crate) use moves::{find_moves, test_moves};
-pub(crate) use probes::{probe_inserts, probe_removals};
+pub(crate) use probes::probe;
 
 /// Locates a group of keys. Their buckets are to be prefetched next.
 #[inline]
