@@ -33,15 +33,6 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512(()))
 }
 
-/// Calls an intrinsic function.
-macro_rules! instruction {
-    ($call:expr) => {
-        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
-        // instructions.
-        unsafe { $call }
-    };
-}
-
 impl Isa for Avx512 {
     type Vector = Eight;
     const LOOKS_AHEAD: bool = true;
@@ -65,27 +56,23 @@ impl Isa for Avx512 {
     }
 }
 
-macro_rules! operator {
-    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
-        impl $name<$right> for Eight {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $method(self, $other: $right) -> Self {
-                let $left = self;
-                Self(instruction!($result))
-            }
-        }
-    };
-}
-
-operator!(Add, add, Self, |left, other| _mm512_add_epi64(left.0, other.0));
-operator!(Sub, sub, Self, |left, other| _mm512_sub_epi64(left.0, other.0));
-operator!(BitAnd, bitand, Self, |left, other| _mm512_and_epi64(left.0, other.0));
-operator!(BitOr, bitor, Self, |left, other| _mm512_or_epi64(left.0, other.0));
-operator!(BitXor, bitxor, Self, |left, other| _mm512_xor_epi64(left.0, other.0));
-operator!(Shl, shl, u32, |left, bits| _mm512_sll_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
-operator!(Shr, shr, u32, |left, bits| _mm512_srl_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+operator!(Eight, Add, add, Self, |left, other| instruction!(_mm512_add_epi64(left.0, other.0)));
+operator!(Eight, Sub, sub, Self, |left, other| instruction!(_mm512_sub_epi64(left.0, other.0)));
+operator!(Eight, BitAnd, bitand, Self, |left, other| instruction!(_mm512_and_epi64(
+    left.0, other.0
+)));
+operator!(Eight, BitOr, bitor, Self, |left, other| instruction!(_mm512_or_epi64(left.0, other.0)));
+operator!(Eight, BitXor, bitxor, Self, |left, other| instruction!(_mm512_xor_epi64(
+    left.0, other.0
+)));
+operator!(Eight, Shl, shl, u32, |left, bits| instruction!(_mm512_sll_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
+operator!(Eight, Shr, shr, u32, |left, bits| instruction!(_mm512_srl_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
 
 impl Vector for Eight {
     const LANES: usize = 8;
