@@ -161,12 +161,12 @@ async function files() {
   };
   await choose("log.coua");
   await shows(page, "1 commits: 1 inserted, 0 removed");
-  assert.match(await textOf(page, "look"), /ended after 1 records; .*lines\.txt: 8 bytes read/);
+  assert.match(await textOf(page, "look"), /ended; records read: 1; .*lines\.txt: 8 bytes read/);
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   // A run that stopped where the filter was full.
   await choose("interrupted.coua");
-  await shows(page, "interrupted after 500 records");
+  await shows(page, "interrupted; records read: 500");
   assert.match(await textOf(page, "look"), /thousand\.txt: 3\.8 KiB read/);
   // A filter that forgets: the newest generation is shown, and others can be chosen.
   await choose("window.coua");
