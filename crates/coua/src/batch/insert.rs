@@ -14,7 +14,7 @@ use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, IfPresent, InsertProbes, KeyGroup, Levels, Task, WIDTH, dispatch, uniform,
+    AnyLevel, IfPresent, KeyGroup, Levels, Probes, Task, WIDTH, Wanted, dispatch, uniform,
 };
 
 /// Keys that are inserted without a look at the limits of the filter.
@@ -113,16 +113,11 @@ impl<'a> InsertBatch<'a> {
 
     /// Inserts the keys of a group, or defers them.
     #[inline(always)]
-    fn place_group(
-        &mut self,
-        levels: impl Levels,
-        prefetcher: &Prefetcher,
-        probes: &mut InsertProbes,
-    ) {
+    fn place_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, probes: &mut Probes) {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
         let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        if !table.is_some_and(|table| uniform::probe_inserts(table, keys, probes)) {
+        if !table.is_some_and(|table| uniform::probe(table, keys, Wanted::Free, probes)) {
             probes.forget();
         }
         // Inserts take no key away: those are still there.
@@ -187,7 +182,7 @@ impl Task for Passes<'_, '_> {
         let Self { batch, end } = self;
         let hashes = &batch.hashes[..end];
         let mut prefetcher = Prefetcher::new(batch.filter, levels, hashes, batch.done);
-        let mut probes = InsertProbes::default();
+        let mut probes = Probes::default();
         let segments = batch.filter.segments();
         let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
         let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);

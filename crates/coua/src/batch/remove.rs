@@ -2,7 +2,7 @@
 
 use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, RemoveProbes, Task, WIDTH, uniform};
+use crate::kernel::{Levels, Probes, Task, WIDTH, Wanted, uniform};
 
 /// A batch of keys to be taken out of a filter.
 pub(super) struct Remove<'a> {
@@ -14,15 +14,10 @@ pub(super) struct Remove<'a> {
 impl Remove<'_> {
     /// Removes the keys of a group.
     #[inline(always)]
-    fn remove_group(
-        &mut self,
-        levels: impl Levels,
-        prefetcher: &Prefetcher,
-        probes: &mut RemoveProbes,
-    ) {
+    fn remove_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, probes: &mut Probes) {
         let (keys, numbers) = prefetcher.group();
         let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        if !table.is_some_and(|table| uniform::probe_removals(table, keys, probes)) {
+        if !table.is_some_and(|table| uniform::probe(table, keys, Wanted::Key, probes)) {
             probes.forget();
         }
         let due = prefetcher.due();
@@ -46,7 +41,7 @@ impl Task for Remove<'_> {
     #[inline(always)]
     fn run(mut self, levels: impl Levels) {
         let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
-        let mut probes = RemoveProbes::default();
+        let mut probes = Probes::default();
         while self.removed.len() < self.hashes.len() {
             self.remove_group(levels, &prefetcher, &mut probes);
             prefetcher.next_group(self.filter, levels);

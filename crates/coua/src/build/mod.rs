@@ -1,6 +1,6 @@
 //! Building a filter from all its keys at once.
 //!
-//! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard (`sort`), and then each shard, a segment or a few that lie in a cache together, is
+//! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard ([`ByShard`](crate::cuckoo::ByShard)), and then each shard, a segment or a few that lie in a cache together, is
 //! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
 //! keys stay in order, so the bytes are those of single inserts.
 //!
@@ -10,7 +10,6 @@
 
 mod keys;
 mod shards;
-mod sort;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::cuckoo::{CuckooFilter, Policy};

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::keys::Keys;
-use super::sort::Block;
-use crate::cuckoo::{CuckooFilter, Policy, ShardLimits, ShardPlan, WhenFull, deepest};
+use crate::cuckoo::{ByShard, CuckooFilter, Policy, ShardLimits, ShardPlan, WhenFull, deepest};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, IfPresent, Resolution};
@@ -36,7 +35,7 @@ pub(super) struct Unfit;
 pub(super) struct Shards {
     plan: ShardPlan,
     all: Vec<CuckooFilter>,
-    blocks: Vec<Block>,
+    blocks: Vec<ByShard>,
     /// Of the whole filter at the start, when they were least.
     segments: usize,
     overflow_limit: u64,
@@ -97,10 +96,10 @@ impl Shards {
     ) -> Result<(), Unfit> {
         let bits = self.plan.bits;
         let (last, starts) = (chunk.end, chunk.step_by(BLOCK));
-        self.blocks.resize_with(starts.len(), Block::default);
+        self.blocks.resize_with(starts.len(), ByShard::default);
         side_by_side(threads, starts.zip(&mut self.blocks), |space, (start, block)| {
             let end = last.min(start + BLOCK);
-            block.fill(keys.hashes(start..end, space), bits);
+            block.fill(keys.hashes(start..end, space), bits, |_| ());
         });
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);

@@ -5,8 +5,7 @@ use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, Encoding, IfPresent, InsertProbes, KeyGroup, LevelGeometry, Levels, Pair, Probe,
-    Task, dispatch_inline,
+    AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Pair, Probe, Probes,
 };
 
 /// How far an insert came without moving anything.
@@ -27,12 +26,10 @@ impl CuckooFilter {
     ) -> Result<Insertion, Full> {
         match &self.uniform {
             Some(level) if level.codec().encoding() == Encoding::Narrow => {
-                let level = level.with_encoding(Encoding::Narrow);
-                self.insert_at_level(level, hash, if_present)
+                self.insert_at_level(level.with_encoding(Encoding::Narrow), hash, if_present)
             }
             Some(level) if level.codec().encoding() == Encoding::Wide => {
-                let level = level.with_encoding(Encoding::Wide);
-                self.insert_at_level(level, hash, if_present)
+                self.insert_at_level(level.with_encoding(Encoding::Wide), hash, if_present)
             }
             _ => self.insert_in_any(hash, if_present),
         }
@@ -50,10 +47,10 @@ impl CuckooFilter {
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        let probe = &self.locate_in(&level, hash);
-        match dispatch_inline(Insert { filter: self, probe, if_present }, Some(level))? {
+        let probe = self.locate_in(&level, hash);
+        match self.try_place(&level, &probe, if_present)? {
             Placement::Done(insertion) => Ok(insertion),
-            Placement::BucketsFull => self.insert_by_eviction(hash, *probe),
+            Placement::BucketsFull => self.insert_by_eviction(hash, probe),
         }
     }
 
@@ -174,7 +171,7 @@ impl CuckooFilter {
         levels: impl Levels,
         keys: &KeyGroup,
         number: usize,
-        probes: &InsertProbes,
+        probes: &Probes,
     ) -> bool {
         if !probes.is_placeable(number) {
             return false;
@@ -189,22 +186,6 @@ impl CuckooFilter {
             self.stored += 1;
         }
         is_current
-    }
-}
-
-/// Inserting one key, as far as it goes without moving others.
-struct Insert<'a> {
-    filter: &'a mut CuckooFilter,
-    probe: &'a Probe,
-    if_present: IfPresent,
-}
-
-impl Task for Insert<'_> {
-    type Output = Result<Placement, Full>;
-
-    #[inline(always)]
-    fn run(self, levels: impl Levels) -> Self::Output {
-        self.filter.try_place(levels, self.probe, self.if_present)
     }
 }
 

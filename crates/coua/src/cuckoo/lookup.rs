@@ -2,9 +2,7 @@
 
 use super::CuckooFilter;
 use crate::hash::KeyHash;
-use crate::kernel::{
-    Encoding, LevelGeometry, Levels, Lookups, Pair, Probe, Task, dispatch_inline, uniform,
-};
+use crate::kernel::{Encoding, LevelGeometry, Levels, Lookups, Pair, Probe, uniform};
 
 impl CuckooFilter {
     /// Whether the key is there. Only the common case is inlined, so rare cases add no register pressure.
@@ -45,7 +43,11 @@ impl CuckooFilter {
     fn contains_carefully(&self, hash: KeyHash) -> bool {
         let level = self.level_for(hash);
         let probe = &self.locate_in(level, hash);
-        dispatch_inline(Lookup { filter: self, probe }, Some(*level))
+        match level.codec().encoding() {
+            Encoding::Narrow => self.contains_at(&level.with_encoding(Encoding::Narrow), probe),
+            Encoding::Wide => self.contains_at(&level.with_encoding(Encoding::Wide), probe),
+            Encoding::WideOverlapping => self.contains_at(level, probe),
+        }
     }
 
     /// Whether a key is at its place.
@@ -113,20 +115,5 @@ impl CuckooFilter {
             contains: |hash| self.contains_located(hash),
         };
         uniform::contains(table, &lookups, present)
-    }
-}
-
-/// Looking one key up.
-struct Lookup<'a> {
-    filter: &'a CuckooFilter,
-    probe: &'a Probe,
-}
-
-impl Task for Lookup<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self, levels: impl Levels) -> bool {
-        self.filter.contains_at(levels, self.probe)
     }
 }

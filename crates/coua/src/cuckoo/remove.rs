@@ -3,7 +3,7 @@
 use super::CuckooFilter;
 use super::overflow::Taken;
 use crate::hash::KeyHash;
-use crate::kernel::{Encoding, Levels, Pair, Probe, RemoveProbes, Task, dispatch_inline};
+use crate::kernel::{Encoding, Levels, Pair, Probe, Probes};
 
 impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
@@ -12,8 +12,8 @@ impl CuckooFilter {
         match &self.uniform {
             Some(level) if level.codec().encoding() == Encoding::Narrow => {
                 let level = level.with_encoding(Encoding::Narrow);
-                let probe = &self.locate_in(&level, hash);
-                dispatch_inline(Remove { filter: self, probe }, Some(level))
+                let probe = self.locate_in(&level, hash);
+                self.remove_at(&level, &probe)
             }
             _ => self.remove_in_any(hash),
         }
@@ -22,8 +22,11 @@ impl CuckooFilter {
     #[inline(never)]
     fn remove_in_any(&mut self, hash: KeyHash) -> bool {
         let level = *self.level_for(hash);
-        let probe = &self.locate_in(&level, hash);
-        dispatch_inline(Remove { filter: self, probe }, Some(level))
+        let probe = self.locate_in(&level, hash);
+        match level.codec().encoding() {
+            Encoding::Wide => self.remove_at(&level.with_encoding(Encoding::Wide), &probe),
+            _ => self.remove_at(&level, &probe),
+        }
     }
 
     /// Takes one copy away, from the overflow table first: slots are the cheaper place.
@@ -50,7 +53,7 @@ impl CuckooFilter {
         &mut self,
         levels: impl Levels,
         (segment, number): (u32, usize),
-        probes: &RemoveProbes,
+        probes: &Probes,
     ) -> Option<bool> {
         let level = self.level_in(levels, segment);
         let segment = &mut self.table.segment_mut(segment);
@@ -61,7 +64,7 @@ impl CuckooFilter {
         if probes.is_absent(number) {
             return Some(false);
         }
-        if !probes.is_current(number, segment) {
+        if !probes.is_removable(number, segment) {
             return None;
         }
         probes.remove(number, level.codec(), segment);
@@ -98,20 +101,5 @@ impl CuckooFilter {
         };
         self.count_removed(u64::from(taken == Taken::Overflowed));
         true
-    }
-}
-
-/// Taking one copy of a key away.
-struct Remove<'a> {
-    filter: &'a mut CuckooFilter,
-    probe: &'a Probe,
-}
-
-impl Task for Remove<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self, levels: impl Levels) -> bool {
-        self.filter.remove_at(levels, self.probe)
     }
 }

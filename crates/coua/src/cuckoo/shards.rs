@@ -5,6 +5,8 @@
 //! only on the hash bits after the prefix. So a shard is a filter of its own, which sees hashes without those
 //! bits (shifted out to the left).
 
+use std::ops::Range;
+
 use super::{CuckooFilter, OverflowEntry, OverflowTable, Policy, ShardLimits};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
@@ -38,6 +40,49 @@ pub(crate) fn shard_of(hash: KeyHash, bits: u32) -> usize {
 #[inline(always)]
 pub(crate) fn within_shard(hash: KeyHash, bits: u32) -> KeyHash {
     KeyHash::from_u64(hash.to_u64() << bits)
+}
+
+/// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
+#[derive(Default)]
+pub(crate) struct ByShard {
+    hashes: Vec<KeyHash>,
+    /// Where each shard's keys end.
+    ends: Vec<usize>,
+}
+
+impl ByShard {
+    /// Takes other keys, sorts them into 2^`bits` shards, and tells the place of each in its turn. Counting sort:
+    /// two passes, no comparison.
+    pub(crate) fn fill(&mut self, hashes: &[KeyHash], bits: u32, mut tell: impl FnMut(usize)) {
+        self.ends.clear();
+        self.ends.resize(1 << bits, 0);
+        for &hash in hashes {
+            self.ends[shard_of(hash, bits)] += 1;
+        }
+        let mut next = 0;
+        for end in &mut self.ends {
+            next += std::mem::replace(end, next);
+        }
+        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
+        for &hash in hashes {
+            let place = &mut self.ends[shard_of(hash, bits)];
+            self.hashes[*place] = within_shard(hash, bits);
+            tell(*place);
+            // In the end it has moved on to where the next shard's keys begin.
+            *place += 1;
+        }
+    }
+
+    /// The places of a shard's keys.
+    pub(crate) fn places(&self, shard: usize) -> Range<usize> {
+        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
+        first..self.ends[shard]
+    }
+
+    /// The keys of a shard.
+    pub(crate) fn of_shard(&self, shard: usize) -> &[KeyHash] {
+        &self.hashes[self.places(shard)]
+    }
 }
 
 impl ShardPlan {

@@ -13,7 +13,7 @@ pub(crate) trait Levels: Copy {
     fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
 
     /// A level of the encoding that the task is compiled for, which the compiler then knows.
-    fn with_encoding(self, level: LevelGeometry) -> LevelGeometry;
+    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry;
 }
 
 /// Nothing is known: always right.
@@ -27,39 +27,36 @@ impl Levels for AnyLevel {
     }
 
     #[inline(always)]
-    fn with_encoding(self, level: LevelGeometry) -> LevelGeometry {
+    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
         level
     }
 }
 
-/// All segments have this level, and their buckets are narrow. Right until one splits. Passed on by reference:
-/// copies of it cost more than reading it.
-struct Narrow(LevelGeometry);
-
-impl Levels for &Narrow {
+/// The level of all segments that are touched. Passed on by reference: copies of it cost more than reading it.
+impl Levels for &LevelGeometry {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        self.with_encoding(self.0)
+        *self
     }
 
     #[inline(always)]
-    fn with_encoding(self, level: LevelGeometry) -> LevelGeometry {
-        level.with_encoding(Encoding::Narrow)
+    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
+        level
     }
 }
 
-/// As [`Narrow`], for wide buckets.
-struct Wide(LevelGeometry);
+/// All segments have this level, and their buckets are wide or narrow. Right until one splits.
+struct Known<const WIDE: bool>(LevelGeometry);
 
-impl Levels for &Wide {
+impl<const WIDE: bool> Levels for &Known<WIDE> {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        self.with_encoding(self.0)
+        self.of_encoding(self.0)
     }
 
     #[inline(always)]
-    fn with_encoding(self, level: LevelGeometry) -> LevelGeometry {
-        level.with_encoding(Encoding::Wide)
+    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
+        level.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
     }
 }
 
@@ -71,17 +68,7 @@ pub(crate) trait Task {
 }
 
 /// Runs a task for the encoding of `uniform`, the level of all segments that it touches; `None` if their
-/// levels differ.
-#[inline(always)]
-pub(crate) fn dispatch_inline<T: Task>(task: T, uniform: Option<LevelGeometry>) -> T::Output {
-    match uniform {
-        Some(level) if level.codec.encoding == Encoding::Narrow => task.run(&Narrow(level)),
-        Some(level) if level.codec.encoding == Encoding::Wide => task.run(&Wide(level)),
-        _ => task.run(AnyLevel),
-    }
-}
-
-/// [`dispatch_inline`], compiled for the instructions of this processor: for loops that are worth a call.
+/// levels differ. Compiled for the instructions of this processor: for loops that are worth a call.
 #[inline]
 pub(crate) fn dispatch<T: Task>(task: T, uniform: Option<LevelGeometry>) -> T::Output {
     struct Dispatched<T>(T, Option<LevelGeometry>);
@@ -90,7 +77,16 @@ pub(crate) fn dispatch<T: Task>(task: T, uniform: Option<LevelGeometry>) -> T::O
 
         #[inline(always)]
         fn run(self) -> T::Output {
-            dispatch_inline(self.0, self.1)
+            let Self(task, uniform) = self;
+            match uniform {
+                Some(level) if level.codec.encoding == Encoding::Narrow => {
+                    task.run(&Known::<false>(level))
+                }
+                Some(level) if level.codec.encoding == Encoding::Wide => {
+                    task.run(&Known::<true>(level))
+                }
+                _ => task.run(AnyLevel),
+            }
         }
 
         #[inline(always)]

@@ -125,28 +125,6 @@ pub(crate) fn with_block_vectors<C: Compiled>(code: C) -> C::Output {
     code.run_portable()
 }
 
-/// Whether the processor also permutes the bytes of vectors of 512 bits.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-pub(super) fn has_avx512_bytes() -> bool {
-    available() >= InstructionSet::Avx512
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vbmi")
-}
-
-/// Fails if vectors were compared with portable code fewer times than `least`, unless this processor has
-/// no such vectors.
-#[cfg(test)]
-pub(crate) fn check_compared(compared: usize, least: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if has_avx512_bytes() {
-        assert!(compared >= least, "{compared} comparisons with vectors, expected {least}");
-        return;
-    }
-    assert_eq!(compared, 0, "{least} with AVX-512");
-    println!("skipped: no AVX-512 to compare with portable code");
-}
-
 #[cfg(test)]
 #[path = "../../tests/instruction_sets/mod.rs"]
 mod instruction_sets;

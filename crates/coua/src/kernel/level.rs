@@ -147,15 +147,10 @@ impl LevelGeometry {
     pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
         let (other, _) = self.alternate(bucket, value);
         let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
-        self.primary_in_children(primary, value & !ALTERNATE)
-    }
-
-    /// [`in_children`](Self::in_children) for an item in its primary bucket. Bucket and top bits together are
-    /// one number in the order of the hash: the first of the top bits goes to the bucket.
-    #[inline(always)]
-    pub(crate) fn primary_in_children(&self, primary: u64, value: u64) -> (u64, u64) {
+        // Bucket and top bits together are one number in the order of the hash: the first of the top bits goes to
+        // the bucket.
         let first = self.codec.slot_bits - 1;
-        ((primary << 1) | (value >> first), value & ((1 << first) - 1))
+        ((primary << 1) | (value >> first), value & ((1 << first) - 1) & !ALTERNATE)
     }
 
     /// The alternate bucket of an item in two children of this level, numbered as in

@@ -5,11 +5,6 @@
 //!
 //! [`uniform`] does the same for many keys at once, in the widest [`vector`]s of the processor.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) mod avx512;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-#[path = "no_avx512.rs"]
-pub(crate) mod avx512;
 mod codec;
 mod compare;
 mod dispatch;
@@ -27,7 +22,7 @@ pub(crate) mod uniform;
 mod vector;
 
 pub(crate) use codec::Encoding;
-pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch, dispatch_inline};
+pub(crate) use dispatch::{AnyLevel, Levels, Task, dispatch};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub use layout::Layout;
 pub(crate) use layout::{LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
@@ -35,7 +30,5 @@ pub(crate) use level::LevelGeometry;
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use probe::{ALTERNATE, Probe};
-pub(crate) use probes::{
-    IfPresent, InsertProbes, KeyGroup, Lookups, RemoveProbes, UniformTable, WIDTH,
-};
-pub(crate) use split::{MovedItem, MovedItems, Parent};
+pub(crate) use probes::{IfPresent, KeyGroup, Lookups, Probes, UniformTable, WIDTH, Wanted};
+pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

@@ -102,7 +102,8 @@ impl KeyGroup {
 pub(super) struct SlotChanges {
     /// Where the slot's bucket begins.
     pub(super) bit: [u64; WIDTH],
-    /// The bucket's word after the change.
+    /// The bucket's word as it was probed (for removals), and after the change.
+    pub(super) before: [u64; WIDTH],
     pub(super) word: [u64; WIDTH],
     /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
     pub(super) rest_word: [u64; WIDTH],
@@ -121,26 +122,38 @@ impl SlotChanges {
     }
 }
 
-/// Probes of a group of keys that are to be inserted; in the masks, each bit is a key's.
+/// Which slot of a key's buckets its probe is to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The first free one of the emptier bucket, for an insert.
+    Free,
+    /// The one that holds the key, for a removal.
+    Key,
+}
+
+/// Probes of a group of keys; in the masks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InsertProbes {
+pub(crate) struct Probes {
+    /// The words of both buckets; set where a free slot is wanted.
     pub(super) primary_word: [u64; WIDTH],
     pub(super) alternate_word: [u64; WIDTH],
-    /// The first free slot of the emptier bucket.
-    pub(super) free: SlotChanges,
+    /// The slot that is wanted.
+    pub(super) slot: SlotChanges,
     /// The key is in a slot.
     pub(super) held: u16,
+    /// The key is in no slot.
+    pub(super) absent: u16,
     /// The key is in no slot, and both its buckets are full.
     pub(super) full: u16,
     /// The key is in no slot, and one of its buckets has a free one.
     pub(super) placeable: u16,
 }
 
-impl InsertProbes {
+impl Probes {
     /// Nothing is known any more.
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
-        (self.held, self.full, self.placeable) = (0, 0, 0);
+        (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
     }
 
     /// The keys that are in slots.
@@ -150,8 +163,8 @@ impl InsertProbes {
     }
 
     #[inline(always)]
-    pub(crate) fn is_placeable(&self, number: usize) -> bool {
-        self.placeable >> number & 1 == 1
+    pub(crate) fn is_absent(&self, number: usize) -> bool {
+        self.absent >> number & 1 == 1
     }
 
     #[inline(always)]
@@ -159,7 +172,12 @@ impl InsertProbes {
         self.full >> number & 1 == 1
     }
 
-    /// Whether a key's buckets are as they were probed.
+    #[inline(always)]
+    pub(crate) fn is_placeable(&self, number: usize) -> bool {
+        self.placeable >> number & 1 == 1
+    }
+
+    /// Whether both buckets of a key are as they were probed.
     #[inline(always)]
     pub(crate) fn is_current(&self, keys: &KeyGroup, number: usize, segment: &Segment) -> bool {
         let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
@@ -167,41 +185,18 @@ impl InsertProbes {
         primary | alternate == 0
     }
 
+    /// Whether a key was found in a bucket that has not changed since.
+    #[inline(always)]
+    pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
+        let SlotChanges { bit, before, .. } = &self.slot;
+        self.held >> number & 1 == 1 && segment.word(bit[number]) == before[number]
+    }
+
     /// Puts a key into its free slot.
     #[inline(always)]
     pub(crate) fn insert(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        self.free.apply(number, codec, segment);
+        self.slot.apply(number, codec, segment);
         segment.count_filled();
-    }
-}
-
-/// Probes of a group of keys that are to be removed; in the masks, each bit is a key's.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RemoveProbes {
-    /// The slot that holds the key, and its bucket's word.
-    pub(super) slot: SlotChanges,
-    pub(super) word: [u64; WIDTH],
-    pub(super) found: u16,
-    /// The key is in no slot.
-    pub(super) absent: u16,
-}
-
-impl RemoveProbes {
-    /// Nothing is known any more.
-    #[inline(always)]
-    pub(crate) fn forget(&mut self) {
-        (self.found, self.absent) = (0, 0);
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_absent(&self, number: usize) -> bool {
-        self.absent >> number & 1 == 1
-    }
-
-    /// Whether a key was found in a bucket that has not changed since.
-    #[inline(always)]
-    pub(crate) fn is_current(&self, number: usize, segment: &Segment) -> bool {
-        self.found >> number & 1 == 1 && segment.word(self.slot.bit[number]) == self.word[number]
     }
 
     /// Takes a key out of its slot.

@@ -3,21 +3,19 @@
 //! The buckets of both children are numbered consecutively, first those of the lower one. So bucket `k` of
 //! the parent becomes the buckets `2k` and `2k + 1`.
 
-use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use super::avx512;
-use super::dispatch::{Levels, Task, dispatch};
 use super::level::LevelGeometry;
 use super::probe::ALTERNATE;
-use super::uniform::{Items, alternates};
-use super::vector::{Isa, Kernel, Vector, with_vectors};
+use super::uniform::{Items, LevelVectors, SegmentSlots};
+use super::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::table::Segment;
 
 /// Slots that are divided at a time: whole buckets, whatever their size.
 pub(crate) const CHUNK: usize = 256;
 /// Vectors write all their lanes, beyond the last item too.
-const BUFFER: usize = CHUNK + 8;
+pub(crate) const PADDING: usize = MOST_LANES;
+const BUFFER: usize = CHUNK + PADDING;
 
 /// Items that move, field by field as vectors write them.
 #[derive(Debug)]
@@ -72,69 +70,68 @@ impl Parent<'_> {
 
     /// Finds the places of the items in these slots that move, in the order of the slots.
     pub(crate) fn divide(&self, slots: Range<u64>, moved: &mut MovedItems) {
-        if !avx512::find_moved(self, slots.clone(), moved) {
-            dispatch(FindMoved { parent: self, slots, moved }, Some(self.level));
-        }
-        with_vectors(PlaceMoved { parent: self, moved });
+        with_vectors(Divide { parent: self, slots, moved });
     }
 
     /// Puts the items that lie in their primary bucket side by side into their primary buckets in the
-    /// children: what is stored into `values`, and how many there are into `items`. Of disjoint buckets.
+    /// children: what is stored into `values`, which has space for a vector after the last slot, and how many
+    /// there are into `items`. Of disjoint buckets.
     pub(crate) fn keep(&self, values: &mut [u64], items: &mut [u8]) {
-        dispatch(Keep { parent: self, values, items }, Some(self.level));
+        with_vectors(Keep { parent: self, values, items });
     }
 }
 
-/// Finds the items in some slots that move: in which bucket, and their values there.
-struct FindMoved<'a> {
+/// Finds the items in some slots that move, and places them in the children: [`LevelGeometry::in_children`].
+struct Divide<'a> {
     parent: &'a Parent<'a>,
     slots: Range<u64>,
     moved: &'a mut MovedItems,
 }
 
-impl Task for FindMoved<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, levels: impl Levels) {
-        let Self { parent, slots, moved } = self;
-        let level = levels.with_encoding(parent.level);
-        let (mut count, moved_bits) = (0, parent.moved_bits());
-        level.for_each_slot_in(parent.segment, slots, |bucket, value| {
-            // Which items move is unpredictable: no branch on it.
-            moved.primary[count] = bucket;
-            moved.value[count] = value;
-            count += usize::from(value & moved_bits != 0);
-        });
-        moved.count = count;
-    }
-}
-
-/// Places the items that move: [`LevelGeometry::in_children`], and their alternate buckets there.
-struct PlaceMoved<'a> {
-    parent: &'a Parent<'a>,
-    moved: &'a mut MovedItems,
-}
-
-impl Kernel for PlaceMoved<'_> {
+impl Kernel for Divide<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self { parent: Parent { level, child, .. }, moved } = self;
-        let first_bit = level.codec.slot_bits - 1;
-        let (buckets, zero) = (isa.splat(level.buckets), isa.splat(0));
+        self.parent.find_moved(isa, self.slots, self.moved);
+        self.parent.place_moved(isa, self.moved);
+    }
+}
+
+impl Parent<'_> {
+    /// In which bucket each of the items is that move, and its value there.
+    #[inline(always)]
+    fn find_moved<I: Isa>(&self, isa: I, slots: Range<u64>, moved: &mut MovedItems) {
+        let read = SegmentSlots::new(isa, &self.level, self.segment);
+        let moved_bits = isa.splat(self.moved_bits());
+        moved.count = 0;
+        for first in slots.clone().step_by(I::LANES) {
+            let Items { own, value } = read.items(first, slots.end);
+            let leaves = I::Vector::not((value & moved_bits).is_zero());
+            own.compress(leaves).store(&mut moved.primary[moved.count..]);
+            value.compress(leaves).store(&mut moved.value[moved.count..]);
+            moved.count += I::Vector::bits(leaves).count_ones() as usize;
+        }
+    }
+
+    /// The places in the children, and the alternate buckets there.
+    #[inline(always)]
+    fn place_moved<I: Isa>(&self, isa: I, moved: &mut MovedItems) {
+        let level = LevelVectors::new(isa, &self.level, 0);
+        let child = LevelVectors::new(isa, &self.child, 0);
+        let first_bit = self.level.codec.slot_bits - 1;
+        let (buckets, zero) = (isa.splat(self.level.buckets), isa.splat(0));
         let rest = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);
         for first in (0..moved.count).step_by(I::LANES) {
             let own = isa.load(&moved.primary[first..]);
             let value = isa.load(&moved.value[first..]);
-            let other = alternates(isa, level, &Items { own, value });
+            let other = level.alternates(&Items { own, value });
             let in_primary = (value & isa.splat(ALTERNATE)).is_zero();
             let primary = I::Vector::select(in_primary, own, other);
             let primary = (primary << 1) | (value >> first_bit);
             let first_bucket = I::Vector::select(primary.is_below(buckets), zero, buckets);
             let items = Items { own: primary - first_bucket, value: value & rest };
-            let alternate = alternates(isa, child, &items) + first_bucket;
+            let alternate = child.alternates(&items) + first_bucket;
             primary.store(&mut moved.primary[first..]);
             alternate.store(&mut moved.alternate[first..]);
             items.value.store(&mut moved.value[first..]);
@@ -142,36 +139,40 @@ impl Kernel for PlaceMoved<'_> {
     }
 }
 
-/// [`Parent::keep`], one bucket after the other.
+/// [`Parent::keep`].
 struct Keep<'a> {
     parent: &'a Parent<'a>,
     values: &'a mut [u64],
     items: &'a mut [u8],
 }
 
-impl Task for Keep<'_> {
+impl Kernel for Keep<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) {
-        let Self { parent, values, items } = self;
-        let level = levels.with_encoding(parent.level);
-        let slots = level.codec.slots as usize;
-        let children = values.chunks_exact_mut(2 * slots);
-        for ((bucket, values), items) in (0..).zip(children).zip(items.as_chunks_mut().0) {
-            let read = level.codec.read(parent.segment, bucket);
-            let mut counts = [0; 2];
-            for position in 0..level.codec.slots {
-                let value = level.codec.stored(parent.segment, &read, position);
-                // Which items stay is unpredictable: for the others, a free slot is emptied.
-                let stays = value != 0 && value & ALTERNATE == 0;
-                let (number, value) = level.primary_in_children(bucket, value);
-                let which = (number & 1) as usize;
-                let slot = which * slots + counts[which];
-                values[slot] = select_unpredictable(stays, value, 0);
-                counts[which] += usize::from(stays);
+    fn run<I: Isa>(self, isa: I) {
+        let Self { parent: Parent { level, segment, .. }, values, items } = self;
+        let read = SegmentSlots::new(isa, level, segment);
+        let (slots, first_bit) = (level.codec.slots as usize, level.codec.slot_bits - 1);
+        let (zero, none) = (isa.splat(0), isa.splat(u64::MAX));
+        let rest = isa.splat((1 << first_bit) - 1);
+        let lanes = isa.collect(|lane| lane as u64);
+        for first in (0..items.len() / 2 * slots).step_by(I::LANES) {
+            let Items { own, value } = read.items(first as u64, level.slots());
+            let moves = I::Vector::not((value & isa.splat(ALTERNATE)).is_zero());
+            let child = I::Vector::select(moves, none, (own << 1) | (value >> first_bit));
+            let child = I::Vector::select(value.is_zero(), none, child);
+            let [begin, end] = [first / slots, (first + I::LANES).div_ceil(slots)].map(|it| 2 * it);
+            let end = end.min(items.len());
+            // A vector with the items of one bucket is written over what the next buckets will have.
+            for (number, items) in (begin..).zip(&mut items[begin..end]) {
+                let stays = child.equals(isa.splat(number as u64));
+                let count = I::Vector::bits(stays).count_ones();
+                let is_kept = lanes.is_below(isa.splat(count.into()));
+                let kept = I::Vector::select(is_kept, (value & rest).compress(stays), zero);
+                kept.store(&mut values[number * slots + usize::from(*items)..]);
+                *items += count as u8;
             }
-            *items = counts.map(|count| count as u8);
         }
     }
 }

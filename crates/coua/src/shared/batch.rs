@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::cuckoo::CuckooFilter;
+use crate::cuckoo::{ByShard, CuckooFilter};
 use crate::error::{BatchFull, Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
 use crate::shared::{Busy, SharedCuckooFilter};
@@ -34,14 +34,12 @@ impl Error for BatchRefused {
     }
 }
 
-/// A block of keys, sorted by shard; those of one shard keep their order.
+/// A block of keys, sorted by shard.
 #[derive(Default)]
 struct Block {
-    hashes: Vec<KeyHash>,
+    keys: ByShard,
     /// The place of each in the block.
     origins: Vec<u32>,
-    /// Where each shard's keys end.
-    ends: Vec<usize>,
 }
 
 /// The keys of a block that belong to one shard.
@@ -62,32 +60,19 @@ enum Visit {
 }
 
 impl Block {
-    /// Counting sort: two passes and no comparison.
-    fn fill(&mut self, filter: &SharedCuckooFilter, hashes: &[KeyHash]) {
-        let mut next = vec![0; filter.shards.len() + 1];
-        for &hash in hashes {
-            next[filter.shard_of(hash) + 1] += 1;
-        }
-        for shard in 1..next.len() {
-            next[shard] += next[shard - 1];
-        }
-        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
-        self.origins.resize(hashes.len(), 0);
-        for (origin, &hash) in (0..).zip(hashes) {
-            let at = &mut next[filter.shard_of(hash)];
-            self.hashes[*at] = filter.within(hash);
-            self.origins[*at] = origin;
-            *at += 1;
-        }
-        // Every place has moved on to where the next shard's keys begin.
-        next.truncate(filter.shards.len());
-        self.ends = next;
+    fn fill(&mut self, hashes: &[KeyHash], bits: u32) {
+        let Self { keys, origins } = self;
+        origins.resize(hashes.len(), 0);
+        let mut next = 0;
+        keys.fill(hashes, bits, |place| {
+            origins[place] = next;
+            next += 1;
+        });
     }
 
     fn group(&self, shard: usize, start: usize) -> Group<'_> {
-        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
-        let range = first..self.ends[shard];
-        Group { shard, hashes: &self.hashes[range.clone()], origins: &self.origins[range], start }
+        let origins = &self.origins[self.keys.places(shard)];
+        Group { shard, hashes: self.keys.of_shard(shard), origins, start }
     }
 }
 
@@ -120,7 +105,7 @@ impl SharedCuckooFilter {
         let mut later = Vec::new();
         let keys = self.shards.len() * BLOCK_PER_SHARD;
         for (number, part) in hashes.chunks(keys).enumerate() {
-            block.fill(self, part);
+            block.fill(part, self.bits);
             let start = number * keys;
             let first = self.shard_of(part[0]);
             for index in 0..self.shards.len() {

@@ -19,7 +19,7 @@ impl Task for Check<'_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) -> Option<u64> {
-        let level = levels.with_encoding(*self.level);
+        let level = levels.of_encoding(*self.level);
         if level.codec().overlap() {
             by_slot(&level, self.segment)
         } else {

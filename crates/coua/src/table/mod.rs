@@ -60,18 +60,6 @@ pub(crate) struct Spacing {
     pub(crate) step: u32,
 }
 
-/// Where the addresses of all segments' memory are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    pub(crate) segments: u64,
-    /// The address of the first segment's base, and from one base to the next.
-    pub(crate) first_base: u64,
-    pub(crate) base_step: u64,
-    pub(crate) spacing: Option<Spacing>,
-    /// Bytes that every segment has.
-    pub(crate) least_bytes: u64,
-}
-
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: the pointers lead only into memory owned by the table, alone or together with other parts of
 // one that was split, and no two segments overlap; shared access only reads.
@@ -273,16 +261,16 @@ impl Table {
         self.spacing = is_even.then_some(Spacing { first, step });
     }
 
-    /// Where the segments' memory is, for vectors.
+    /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added.
     #[inline(always)]
-    pub(crate) fn addresses(&self) -> Addresses {
-        Addresses {
-            segments: self.segments.len() as u64,
-            first_base: self.segments.as_ptr() as u64 + Segment::BASE_OFFSET as u64,
-            base_step: size_of::<Segment>() as u64,
-            spacing: self.spacing,
-            least_bytes: self.least_bytes as u64,
-        }
+    pub(crate) fn spacing(&self) -> Option<Spacing> {
+        self.spacing
+    }
+
+    /// Bytes that every segment has.
+    #[inline(always)]
+    pub(crate) fn least_bytes(&self) -> u64 {
+        self.least_bytes as u64
     }
 
     /// Splits a table into `parts` tables with equally many segments, in their order; there must be so many.

@@ -35,12 +35,10 @@ impl Segment {
     }
 
     /// Where its memory begins.
-    pub(super) fn address(&self) -> *const u8 {
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *const u8 {
         self.base.as_ptr().cast_const()
     }
-
-    /// Where the address of a segment's memory lies in this struct.
-    pub(super) const BASE_OFFSET: usize = std::mem::offset_of!(Self, base);
 
     /// The hash bits that its keys share, in the most significant bits.
     pub(crate) fn prefix(&self) -> u64 {
@@ -98,7 +96,7 @@ impl Segment {
     }
 
     /// Bytes of the segment.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.last + WORD
     }
 
@@ -108,12 +106,6 @@ impl Segment {
         assert!(len <= self.len());
         // SAFETY: initialized, owned by the table, not written while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
-    }
-
-    /// All of its bytes.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    pub(crate) fn all_bytes(&self) -> &[u8] {
-        self.bytes(self.len())
     }
 }
 
@@ -151,7 +143,7 @@ impl SegmentMut<'_> {
     }
 
     /// All of its bytes, to be filled.
-    pub(crate) fn all_bytes_mut(&mut self) -> &mut [u8] {
+    fn all_bytes_mut(&mut self) -> &mut [u8] {
         self.bytes_mut(self.len())
     }
 

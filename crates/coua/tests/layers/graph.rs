@@ -46,7 +46,7 @@ fn modules(folder: &Path, name: &str, all: &mut BTreeMap<String, String>) {
         let child = if name.is_empty() { stem.to_owned() } else { format!("{name}::{stem}") };
         if path.is_dir() {
             modules(&path, &child, all);
-        } else if !["examples", "no_avx512", "smoke", "tests"].contains(&stem) {
+        } else if !["examples", "smoke", "tests"].contains(&stem) {
             let text = fs::read_to_string(&path).expect("a source file");
             let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default().to_owned();
             all.insert(if stem == "mod" { name.to_owned() } else { child }, code);

@@ -4,13 +4,13 @@ use std::hint::select_unpredictable;
 
 use crate::error::OutOfMemory;
 use crate::kernel::{
-    ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, Parent, Task, avx512, dispatch,
+    ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, PADDING, Parent, Task, dispatch,
 };
 use crate::table::SegmentMut;
 
 /// Both halves, a word for each slot. They begin empty and only gain items.
 pub(super) struct Halves {
-    /// What will be stored: the slots of the lower half, then those of the upper.
+    /// What will be stored: the slots of the lower half, then those of the upper, then [`PADDING`].
     values: Vec<u64>,
     /// How many items each bucket has; they lie side by side from its first slot on. Not of overlapping
     /// buckets, which share slots.
@@ -25,7 +25,7 @@ impl Halves {
     pub(super) fn of(parent: &Parent) -> Result<Self, OutOfMemory> {
         let mut halves = Self::empty(parent.child)?;
         if !parent.level.codec().overlap() {
-            halves.keep(parent);
+            parent.keep(&mut halves.values, &mut halves.items);
         }
         let mut moved = MovedItems::none();
         for chunk in parent.chunks() {
@@ -38,18 +38,11 @@ impl Halves {
     fn empty(level: LevelGeometry) -> Result<Self, OutOfMemory> {
         let counted = if level.codec().overlap() { 0 } else { 2 * level.buckets() as usize };
         Ok(Self {
-            values: zeros(2 * level.slots() as usize)?,
+            values: zeros(2 * level.slots() as usize + PADDING)?,
             items: zeros(counted)?,
             level,
             unplaced: Vec::new(),
         })
-    }
-
-    /// Puts the items that lie in their primary bucket into their primary bucket in the halves.
-    fn keep(&mut self, parent: &Parent) {
-        if !avx512::keep(parent, &mut self.values, &mut self.items) {
-            parent.keep(&mut self.values, &mut self.items);
-        }
     }
 
     /// Puts each item into the first free slot of the emptier of its two buckets, if there is one.
@@ -119,13 +112,11 @@ impl Halves {
 
     /// Writes the halves into their segments, which are empty, and returns the items that are still unplaced.
     pub(super) fn write(self, segments: [SegmentMut<'_>; 2]) -> Vec<MovedItem> {
-        let halves = self.values.chunks_exact(self.values.len() / 2);
+        let halves = self.values.chunks_exact(self.level.slots() as usize);
         for (mut segment, values) in segments.into_iter().zip(halves) {
             segment.set_occupied(values.iter().map(|&value| u32::from(value != 0)).sum());
-            if !avx512::pack(self.level.codec(), &mut segment, values) {
-                let write = Write { level: self.level, segment: &mut segment, values };
-                dispatch(write, Some(self.level));
-            }
+            let write = Write { level: self.level, segment: &mut segment, values };
+            dispatch(write, Some(self.level));
         }
         self.unplaced
     }
@@ -151,43 +142,6 @@ impl Task for Write<'_, '_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) {
-        levels.with_encoding(self.level).codec().pack(self.segment, self.values);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::instructions::check_compared;
-    use crate::{CuckooFilter, KeyHash};
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn vectors_keep_as_portable_code_does() {
-        let mut kept = 0;
-        let cases =
-            [1, 2, 4, 8].map(|slots| [0.3, 0.01, 1e-4, 1e-9, 1e-12].map(|rate| (slots, rate)));
-        for (slots, rate) in cases.into_iter().flatten() {
-            for capacity in [30_000, 50_000] {
-                let builder = CuckooFilter::builder().max_items(200_000).rate(rate);
-                let mut filter = builder.slots_per_bucket(slots).build().unwrap();
-                filter.reserve(capacity).unwrap();
-                for number in 0..capacity {
-                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
-                }
-                for parent in (0..filter.segments() as u32).filter_map(|it| filter.parent(it)) {
-                    let [mut plain, mut halves] =
-                        [(); 2].map(|()| Halves::empty(parent.child).unwrap());
-                    parent.keep(&mut plain.values, &mut plain.items);
-                    if avx512::keep(&parent, &mut halves.values, &mut halves.items) {
-                        kept += plain.items.iter().map(|&items| usize::from(items)).sum::<usize>();
-                        assert!(plain.values == halves.values, "{filter:?}");
-                        assert!(plain.items == halves.items, "{filter:?}");
-                    }
-                }
-            }
-        }
-        check_compared(kept, 100_000);
+        levels.of_encoding(self.level).codec().pack(self.segment, self.values);
     }
 }

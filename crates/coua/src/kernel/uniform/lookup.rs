@@ -155,7 +155,7 @@ impl<I: Isa> Uniform<'_, I> {
     /// The same, with an encoding that the compiler knows.
     #[inline(always)]
     fn with_encoding(self, encoding: Encoding) -> Self {
-        Self { level: self.level.with_encoding(encoding), ..self }
+        Self { vectors: self.vectors.with_encoding(encoding), ..self }
     }
 
     /// Locates a group of keys and prefetches their buckets.

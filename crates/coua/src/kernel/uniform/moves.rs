@@ -1,8 +1,6 @@
 //! Candidate moves of a group of eviction chains.
 
 use super::Uniform;
-use crate::kernel::codec::{Encoding, POSITION};
-use crate::kernel::level::LevelGeometry;
 use crate::kernel::moves::{GROUP, GroupMoves};
 use crate::kernel::probe::ALTERNATE;
 use crate::kernel::probes::UniformTable;
@@ -54,13 +52,6 @@ impl Kernel for TestMoves<'_> {
     }
 }
 
-/// Items found in buckets.
-pub(in crate::kernel) struct Items<V> {
-    /// The bucket that each belongs to, and its value there.
-    pub(in crate::kernel) own: V,
-    pub(in crate::kernel) value: V,
-}
-
 impl<I: Isa> Uniform<'_, I> {
     /// The moves of a vector of chains, the `first` of the group and those after it.
     #[inline(always)]
@@ -76,22 +67,12 @@ impl<I: Isa> Uniform<'_, I> {
         };
         let codec = self.codec();
         for position in 0..codec.slots {
-            let at = self.splat(position.into());
-            let mut stored =
-                (full.lanes() >> (position * codec.lane_bits)) & self.splat(codec.lane_mask);
-            if codec.encoding == Encoding::Wide {
-                stored = stored | (self.rests(&full, at) << codec.lane_bits);
-            }
-            let items = if codec.overlap() {
-                overlapping_items(self.isa, number + at, stored)
-            } else {
-                Items { own: number, value: stored }
-            };
+            let position = self.splat(position.into());
+            let items = self.items_at(number, position, self.stored(&full, position));
             if codec.overlap() {
                 note(items.own, items.value);
             }
-            let other = alternates(self.isa, &self.level, &items);
-            note(other, items.value ^ self.splat(ALTERNATE));
+            note(self.alternates(&items), items.value ^ self.splat(ALTERNATE));
         }
     }
 
@@ -109,38 +90,6 @@ impl<I: Isa> Uniform<'_, I> {
         moves.free |= free << first;
         first_move.store(&mut moves.first[first..]);
     }
-}
-
-/// [`LevelGeometry::offset`].
-#[inline(always)]
-pub(super) fn offsets<I: Isa>(isa: I, level: &LevelGeometry, fingerprint: I::Vector) -> I::Vector {
-    let mixed = fingerprint.multiply(isa.splat(LevelGeometry::OFFSET_FACTOR));
-    (mixed >> 32).multiply_halves(isa.splat(level.buckets)) >> 32
-}
-
-/// [`LevelGeometry::alternate`]: the buckets.
-#[inline(always)]
-pub(in crate::kernel) fn alternates<I: Isa>(
-    isa: I,
-    level: &LevelGeometry,
-    items: &Items<I::Vector>,
-) -> I::Vector {
-    let buckets = isa.splat(level.buckets);
-    let offset = offsets(isa, level, items.value >> level.codec.tag_bits);
-    let in_primary = (items.value & isa.splat(ALTERNATE)).is_zero();
-    let distance = I::Vector::select(in_primary, offset, buckets - offset);
-    (items.own + distance).wrapped(buckets)
-}
-
-/// [`SlotCodec::own_bucket`](crate::kernel::codec::SlotCodec::own_bucket) for slots of overlapping buckets.
-#[inline(always)]
-pub(in crate::kernel) fn overlapping_items<I: Isa>(
-    isa: I,
-    slot: I::Vector,
-    stored: I::Vector,
-) -> Items<I::Vector> {
-    let position = (stored & isa.splat(POSITION)) >> 1;
-    Items { own: slot - position, value: stored.and_not(isa.splat(POSITION)) }
 }
 
 #[cfg(test)]

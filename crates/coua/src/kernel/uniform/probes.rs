@@ -4,60 +4,32 @@ use super::lookup::LookupResult;
 use super::{Buckets, Uniform};
 use crate::kernel::codec::{Encoding, SlotCodec};
 use crate::kernel::probe::ALTERNATE;
-use crate::kernel::probes::{
-    InsertProbes, KeyGroup, RemoveProbes, SlotChanges, UniformTable, WIDTH,
-};
+use crate::kernel::probes::{KeyGroup, Probes, SlotChanges, UniformTable, WIDTH, Wanted};
 use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
 
 /// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
 #[inline]
-pub(crate) fn probe_inserts(
+pub(crate) fn probe(
     table: UniformTable<'_>,
     keys: &KeyGroup,
-    probes: &mut InsertProbes,
+    wanted: Wanted,
+    probes: &mut Probes,
 ) -> bool {
-    table.has_lanes() && with_vectors(ProbeInserts { table, keys, probes })
-}
-
-/// Looks for a group of located keys as the buckets are now; false if that does not pay.
-#[inline]
-pub(crate) fn probe_removals(
-    table: UniformTable<'_>,
-    keys: &KeyGroup,
-    probes: &mut RemoveProbes,
-) -> bool {
-    table.has_lanes() && with_vectors(ProbeRemovals { table, keys, probes })
-}
-
-struct ProbeInserts<'a> {
-    table: UniformTable<'a>,
-    keys: &'a KeyGroup,
-    probes: &'a mut InsertProbes,
-}
-
-impl Kernel for ProbeInserts<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> bool {
-        if I::LOOKS_AHEAD {
-            let uniform = Uniform::new(isa, self.table);
-            self.probes.forget();
-            for first in (0..WIDTH).step_by(I::LANES) {
-                uniform.probe_inserts(self.keys, self.probes, first);
-            }
+    table.has_lanes()
+        && match wanted {
+            Wanted::Free => with_vectors(ProbeGroup::<true> { table, keys, probes }),
+            Wanted::Key => with_vectors(ProbeGroup::<false> { table, keys, probes }),
         }
-        I::LOOKS_AHEAD
-    }
 }
 
-struct ProbeRemovals<'a> {
+/// `FREE`: free slots are [`Wanted`].
+struct ProbeGroup<'a, const FREE: bool> {
     table: UniformTable<'a>,
     keys: &'a KeyGroup,
-    probes: &'a mut RemoveProbes,
+    probes: &'a mut Probes,
 }
 
-impl Kernel for ProbeRemovals<'_> {
+impl<const FREE: bool> Kernel for ProbeGroup<'_, FREE> {
     type Output = bool;
 
     #[inline(always)]
@@ -66,7 +38,7 @@ impl Kernel for ProbeRemovals<'_> {
             let uniform = Uniform::new(isa, self.table);
             self.probes.forget();
             for first in (0..WIDTH).step_by(I::LANES) {
-                uniform.probe_removals(self.keys, self.probes, first);
+                uniform.probe::<FREE>(self.keys, self.probes, first);
             }
         }
         I::LOOKS_AHEAD
@@ -96,35 +68,29 @@ impl<I: Isa> Uniform<'_, I> {
     }
 
     #[inline(always)]
-    fn probe_inserts(&self, keys: &KeyGroup, probes: &mut InsertProbes, first: usize) {
+    fn probe<const FREE: bool>(&self, keys: &KeyGroup, probes: &mut Probes, first: usize) {
         let pairs = self.read_pairs(keys, first);
         let Pairs { value, primary, alternate, .. } = &pairs;
+        let LookupResult { found, doubtful, in_alternate, marks } =
+            self.lookup(primary, alternate, *value);
+        let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
+        let absent = !(found | doubtful);
+        probes.held |= bits(found);
+        if !FREE {
+            probes.absent |= bits(absent);
+            let word = I::Vector::select(in_alternate, alternate.word, primary.word);
+            word.store(&mut probes.slot.before[first..]);
+            return self.note(&mut probes.slot, first, &pairs, (in_alternate, marks));
+        }
         primary.word.store(&mut probes.primary_word[first..]);
         alternate.word.store(&mut probes.alternate_word[first..]);
-        let result = self.lookup(primary, alternate, *value);
         let (here, there) = (self.free_slots(primary), self.free_slots(alternate));
         let in_alternate = self.count(here).is_below(self.count(there));
         let free_slots = I::Vector::select(in_alternate, there, here);
-        self.note(&mut probes.free, first, &pairs, (in_alternate, free_slots));
-        let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
+        self.note(&mut probes.slot, first, &pairs, (in_alternate, free_slots));
         let is_full = I::Vector::bits(free_slots.is_zero());
-        let absent = !(result.found | result.doubtful);
-        probes.held |= bits(result.found);
         probes.full |= bits(absent & is_full);
         probes.placeable |= bits(absent & !is_full);
-    }
-
-    #[inline(always)]
-    fn probe_removals(&self, keys: &KeyGroup, probes: &mut RemoveProbes, first: usize) {
-        let pairs = self.read_pairs(keys, first);
-        let LookupResult { found, doubtful, in_alternate, marks } =
-            self.lookup(&pairs.primary, &pairs.alternate, pairs.value);
-        let word = I::Vector::select(in_alternate, pairs.alternate.word, pairs.primary.word);
-        word.store(&mut probes.word[first..]);
-        self.note(&mut probes.slot, first, &pairs, (in_alternate, marks));
-        let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
-        probes.found |= bits(found);
-        probes.absent |= bits(!(found | doubtful));
     }
 
     /// Notes the change of each key's first marked slot, in the alternate bucket or in the primary one.

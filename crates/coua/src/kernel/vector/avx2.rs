@@ -33,15 +33,6 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx2(()))
 }
 
-/// Calls an intrinsic function.
-macro_rules! instruction {
-    ($call:expr) => {
-        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
-        // instructions.
-        unsafe { $call }
-    };
-}
-
 impl Isa for Avx2 {
     type Vector = Four;
     const LOOKS_AHEAD: bool = true;
@@ -65,27 +56,23 @@ impl Isa for Avx2 {
     }
 }
 
-macro_rules! operator {
-    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
-        impl $name<$right> for Four {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $method(self, $other: $right) -> Self {
-                let $left = self;
-                Self(instruction!($result))
-            }
-        }
-    };
-}
-
-operator!(Add, add, Self, |left, other| _mm256_add_epi64(left.0, other.0));
-operator!(Sub, sub, Self, |left, other| _mm256_sub_epi64(left.0, other.0));
-operator!(BitAnd, bitand, Self, |left, other| _mm256_and_si256(left.0, other.0));
-operator!(BitOr, bitor, Self, |left, other| _mm256_or_si256(left.0, other.0));
-operator!(BitXor, bitxor, Self, |left, other| _mm256_xor_si256(left.0, other.0));
-operator!(Shl, shl, u32, |left, bits| _mm256_sll_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
-operator!(Shr, shr, u32, |left, bits| _mm256_srl_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+operator!(Four, Add, add, Self, |left, other| instruction!(_mm256_add_epi64(left.0, other.0)));
+operator!(Four, Sub, sub, Self, |left, other| instruction!(_mm256_sub_epi64(left.0, other.0)));
+operator!(Four, BitAnd, bitand, Self, |left, other| instruction!(_mm256_and_si256(
+    left.0, other.0
+)));
+operator!(Four, BitOr, bitor, Self, |left, other| instruction!(_mm256_or_si256(left.0, other.0)));
+operator!(Four, BitXor, bitxor, Self, |left, other| instruction!(_mm256_xor_si256(
+    left.0, other.0
+)));
+operator!(Four, Shl, shl, u32, |left, bits| instruction!(_mm256_sll_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
+operator!(Four, Shr, shr, u32, |left, bits| instruction!(_mm256_srl_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
 
 impl Vector for Four {
     const LANES: usize = 4;

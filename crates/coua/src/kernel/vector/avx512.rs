@@ -16,19 +16,11 @@ use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy)]
-pub(in crate::kernel) struct Avx512(());
-
-impl Avx512 {
-    /// The proof, where the compiler knows that the processor has the instructions.
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(in crate::kernel) fn proof() -> Self {
-        Self(())
-    }
-}
+struct Avx512(());
 
 /// Eight numbers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Eight(pub(in crate::kernel) __m512i);
+struct Eight(__m512i);
 
 /// Runs a kernel.
 ///
@@ -38,16 +30,7 @@ pub(in crate::kernel) struct Eight(pub(in crate::kernel) __m512i);
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,popcnt,bmi1,bmi2,lzcnt")]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx512::proof())
-}
-
-/// Calls an intrinsic function.
-macro_rules! instruction {
-    ($call:expr) => {
-        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
-        // instructions.
-        unsafe { $call }
-    };
+    kernel.run(Avx512(()))
 }
 
 impl Isa for Avx512 {
@@ -73,27 +56,23 @@ impl Isa for Avx512 {
     }
 }
 
-macro_rules! operator {
-    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
-        impl $name<$right> for Eight {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $method(self, $other: $right) -> Self {
-                let $left = self;
-                Self(instruction!($result))
-            }
-        }
-    };
-}
-
-operator!(Add, add, Self, |left, other| _mm512_add_epi64(left.0, other.0));
-operator!(Sub, sub, Self, |left, other| _mm512_sub_epi64(left.0, other.0));
-operator!(BitAnd, bitand, Self, |left, other| _mm512_and_epi64(left.0, other.0));
-operator!(BitOr, bitor, Self, |left, other| _mm512_or_epi64(left.0, other.0));
-operator!(BitXor, bitxor, Self, |left, other| _mm512_xor_epi64(left.0, other.0));
-operator!(Shl, shl, u32, |left, bits| _mm512_sll_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
-operator!(Shr, shr, u32, |left, bits| _mm512_srl_epi64(left.0, _mm_cvtsi64_si128(bits.into())));
+operator!(Eight, Add, add, Self, |left, other| instruction!(_mm512_add_epi64(left.0, other.0)));
+operator!(Eight, Sub, sub, Self, |left, other| instruction!(_mm512_sub_epi64(left.0, other.0)));
+operator!(Eight, BitAnd, bitand, Self, |left, other| instruction!(_mm512_and_epi64(
+    left.0, other.0
+)));
+operator!(Eight, BitOr, bitor, Self, |left, other| instruction!(_mm512_or_epi64(left.0, other.0)));
+operator!(Eight, BitXor, bitxor, Self, |left, other| instruction!(_mm512_xor_epi64(
+    left.0, other.0
+)));
+operator!(Eight, Shl, shl, u32, |left, bits| instruction!(_mm512_sll_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
+operator!(Eight, Shr, shr, u32, |left, bits| instruction!(_mm512_srl_epi64(
+    left.0,
+    _mm_cvtsi64_si128(bits.into())
+)));
 
 impl Vector for Eight {
     const LANES: usize = 8;

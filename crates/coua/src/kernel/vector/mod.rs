@@ -6,6 +6,31 @@
 //! Whoever holds a [`Vector`] or an [`Isa`] has the proof that the processor has the instructions: an `Isa` is
 //! made by [`with_vectors`] alone, and a vector by an `Isa`. So their methods are safe.
 
+/// Implements an operator on vectors by what it does to what they hold.
+macro_rules! operator {
+    ($vector:ident, $name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
+        impl $name<$right> for $vector {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, $other: $right) -> Self {
+                let $left = self;
+                Self($result)
+            }
+        }
+    };
+}
+
+/// Calls an intrinsic function.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+macro_rules! instruction {
+    ($call:expr) => {
+        // SAFETY: vectors, and the proof that they are made by, exist only where the processor has the
+        // instructions.
+        unsafe { $call }
+    };
+}
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -13,9 +38,6 @@ mod avx512;
 mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) use avx512::{Avx512, Eight};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::instructions::{InstructionSet, available};

@@ -48,27 +48,13 @@ impl Isa for Words {
     }
 }
 
-macro_rules! operator {
-    ($name:ident, $method:ident, $right:ty, |$left:ident, $other:ident| $result:expr) => {
-        impl $name<$right> for Word {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $method(self, $other: $right) -> Self {
-                let $left = self.0;
-                Self($result)
-            }
-        }
-    };
-}
-
-operator!(Add, add, Self, |left, other| left.wrapping_add(other.0));
-operator!(Sub, sub, Self, |left, other| left.wrapping_sub(other.0));
-operator!(BitAnd, bitand, Self, |left, other| left & other.0);
-operator!(BitOr, bitor, Self, |left, other| left | other.0);
-operator!(BitXor, bitxor, Self, |left, other| left ^ other.0);
-operator!(Shl, shl, u32, |left, bits| left << bits);
-operator!(Shr, shr, u32, |left, bits| left >> bits);
+operator!(Word, Add, add, Self, |left, other| left.0.wrapping_add(other.0));
+operator!(Word, Sub, sub, Self, |left, other| left.0.wrapping_sub(other.0));
+operator!(Word, BitAnd, bitand, Self, |left, other| left.0 & other.0);
+operator!(Word, BitOr, bitor, Self, |left, other| left.0 | other.0);
+operator!(Word, BitXor, bitxor, Self, |left, other| left.0 ^ other.0);
+operator!(Word, Shl, shl, u32, |left, bits| left.0 << bits);
+operator!(Word, Shr, shr, u32, |left, bits| left.0 >> bits);
 
 impl Vector for Word {
     const LANES: usize = 1;
