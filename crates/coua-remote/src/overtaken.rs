@@ -4,13 +4,13 @@
 //! again, and done after those that were behind it: these have overtaken it. Of equal keys the one in
 //! front is to get the 1 ("inserted", "removed"), and the server has given it to one behind.
 
-use super::order::Order;
+use crate::order::Order;
 use redis::Value;
 use std::collections::{HashMap, VecDeque};
 
 /// Gives the order what those `behind` it have got in its place. It was refused, and now is answered; what
 /// has been answered behind it has overtaken it.
-pub(super) fn put_right(order: &mut Order, behind: &mut [Order]) {
+pub(crate) fn put_right(order: &mut Order, behind: &mut [Order]) {
     let has_keys = |other: &&mut Order| other.slot == order.slot && other.first_key.is_some();
     let mut behind: Vec<&mut Order> = behind.iter_mut().filter(has_keys).collect();
     let keys = order.keys();
