@@ -25,7 +25,7 @@ use std::thread;
 use coua::window::Generations;
 
 use crate::access::Touch;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
 use crate::log::{Base, Log, Mark, Scan, Transaction};
 use crate::options::Options;
@@ -139,7 +139,7 @@ impl Store {
         // With a position of its own.
         let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
         if !self.lock.is_held() || !is_at(&file, &path) {
-            return Err(StoreError::Replaced { path });
+            return Err(Reason::Replaced.at(&path));
         }
         let committed = AtomicU64::new(until.at);
         let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
@@ -272,7 +272,7 @@ impl Task {
 
     /// The filter as it was committed.
     fn filter(&self) -> Result<Generations, StoreError> {
-        let unreadable = |source| StoreError::Load { path: self.path.clone(), source };
+        let unreadable = |source| Reason::Load(source).at(&self.path);
         self.go_on()?;
         let logged = self.until.at - self.base.bytes;
         let view = view_of(&self.options, &self.file, self.base.bytes, Touch::Change, logged);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::damage::Damage;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::fields::Fields;
 use crate::log::{Base, Kind, Mark, Scan};
 use crate::place::{Place, path_of, role_of};
@@ -61,7 +61,7 @@ impl Journal {
     /// The journal beside a filter whose log is empty; none if there is none.
     pub(crate) fn beside(filter: &Path, snapshot: Base) -> Result<Option<Self>, StoreError> {
         let Some((file, path, head)) = open(filter)? else { return Ok(None) };
-        let damaged = |what| StoreError::Damaged { path: path.clone(), offset: 0, what };
+        let damaged = |what| Reason::Damaged { offset: 0, what }.at(&path);
         let (version, named) = decode(&head).map_err(damaged)?;
         let base = Base { bytes: HEADER_BYTES, checksum: named.0 };
         let scan = Scan::new(&file, &path, base)?;
@@ -76,7 +76,7 @@ impl Journal {
                 let to = end.marks.last().map_or(from, |mark| mark.at);
                 (*mark.ok_or_else(unknown)?, to, Some(run))
             }
-            _ => return Err(StoreError::Foreign { path }),
+            _ => return Err(Reason::Foreign.at(&path)),
         };
         let mut runs = Runs::default();
         if let Some(run) = run.filter(|run| !run.places.is_empty()) {
@@ -88,7 +88,7 @@ impl Journal {
     /// Whether a filter without a snapshot has the journal of one: its changes are nowhere else.
     pub(crate) fn check_absent(filter: &Path) -> Result<(), StoreError> {
         match open(filter)? {
-            Some((_, path, _)) => Err(StoreError::Orphaned { path }),
+            Some((_, path, _)) => Err(Reason::Orphaned.at(&path)),
             None => Ok(()),
         }
     }
@@ -115,7 +115,7 @@ impl Journal {
     ) -> Result<(), StoreError> {
         let scan = Scan::new(&self.file, &self.path, self.base)?;
         scan.frames(self.from, self.to, |frame| match frame.kind {
-            Kind::Changes => each(&self.path, frame.begin.at, frame.payload),
+            Kind::Changes => each(&self.path, frame.begin.at, &frame.payload),
             _ => Ok(()),
         })?;
         Ok(())
@@ -167,7 +167,7 @@ impl End {
                     found: frame.begin.sequence,
                 });
             }
-            let mut fields = Fields::new(frame.payload);
+            let mut fields = Fields::new(&frame.payload);
             match frame.kind {
                 Kind::Changes => return Ok(()),
                 Kind::Commit => {

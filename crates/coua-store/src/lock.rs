@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use coua::LoadError;
 use coua::window::Generations;
 
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::folder::{Folder, resolved};
 
 /// What to do while another process writes the filter.
@@ -21,7 +21,7 @@ pub enum Wait {
     /// Wait until it has finished.
     #[default]
     UntilFree,
-    /// Give up with [`StoreError::Busy`].
+    /// Give up with [`Reason::Busy`].
     No,
 }
 
@@ -35,11 +35,11 @@ enum Missing {
 /// The right to write a filter, until dropped. A placeholder to which nothing was committed goes with it.
 ///
 /// ```
-/// use coua_store::{Lock, StoreError, Wait};
+/// use coua_store::{Lock, Reason, StoreError, Wait};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
 /// let lock = Lock::take(&path, Wait::UntilFree)?;
-/// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError::Busy { .. })));
+/// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError { reason: Reason::Busy, .. })));
 /// drop(lock);
 /// assert!(!path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,7 +110,7 @@ impl Lock {
         let path = self.path.clone();
         self.let_go();
         match error {
-            None => StoreError::Busy { path },
+            None => Reason::Busy.at(&path),
             Some(source) => StoreError::io(&path, "lock", source),
         }
     }
@@ -131,7 +131,7 @@ impl Lock {
 
     /// The error of a file that was replaced or changed without the lock.
     pub(crate) fn replaced(&self) -> StoreError {
-        StoreError::Replaced { path: self.path.clone() }
+        Reason::Replaced.at(&self.path)
     }
 
     /// The file that has the name.
@@ -177,9 +177,7 @@ impl Lock {
             return Ok(());
         }
         match Generations::snapshot_bytes(&self.file) {
-            Err(source @ LoadError::NotAFilter) => {
-                Err(StoreError::Load { path: self.path.clone(), source })
-            }
+            Err(source @ LoadError::NotAFilter) => Err(Reason::Load(source).at(&self.path)),
             Err(LoadError::Io(source)) => Err(StoreError::io(&self.path, "read", source)),
             // A damaged filter may be replaced too.
             _ => Ok(()),
@@ -211,7 +209,7 @@ fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreErro
     let was_there = found.is_ok();
     let opened = match found {
         Ok(found) if !found.is_file() => {
-            return Err(StoreError::NotRegular { path: path.to_owned() });
+            return Err(Reason::NotRegular.at(path));
         }
         Ok(_) => options.open(path).map(|file| (file, false)),
         Err(error)
@@ -276,7 +274,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&counter).unwrap(), "400");
         assert!(!path.exists(), "the placeholder is gone");
         let missing = Lock::take_existing(&path, Wait::No);
-        assert!(matches!(missing, Err(StoreError::Io { .. })), "{missing:?}");
+        assert!(
+            matches!(missing, Err(StoreError { reason: Reason::Io { .. }, .. })),
+            "{missing:?}"
+        );
     }
 
     #[test]

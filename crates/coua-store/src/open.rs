@@ -83,7 +83,7 @@ impl Options {
     /// # Errors
     ///
     /// [`StoreError`] if it is not, or the disk refused. The old file is then unchanged, except after
-    /// [`StoreError::Unsynced`].
+    /// [`Reason::Unsynced`](crate::Reason::Unsynced).
     pub fn replace<F: Into<Generations>>(
         &self,
         lock: Lock,

@@ -63,6 +63,8 @@ pub(crate) enum Refusal {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The server's own limit of memory would be exceeded.
+    ServerMemory,
     /// The error rate of a Bloom filter is not a number.
     BloomRate,
     /// The error rate of a Bloom filter is out of range.
@@ -134,6 +136,10 @@ impl fmt::Display for Refusal {
                 "ERR the filter would take more than {limit} bytes, the limit set by \
                  coua.key-memory-limit"
             ),
+            // As the server says it of its own types.
+            Self::ServerMemory => {
+                f.write_str("OOM command not allowed when used memory > 'maxmemory'.")
+            }
             Self::ScaleBeyondRate { items } => {
                 write!(
                     f,

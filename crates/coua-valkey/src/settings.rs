@@ -66,9 +66,9 @@ pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
     key_memory_limit().filter(|_| !call.is_repetition())
 }
 
-/// The limits of filters of the other module in a call.
-pub(crate) fn limits_of(call: &Call<'_>) -> Limits {
-    let limits = limits(key_memory_limit_of(call));
+/// The limits of filters of the other module in a call that may take so many bytes for a key.
+pub(crate) fn limits_of(call: &Call<'_>, memory_limit: Option<u64>) -> Limits {
+    let limits = limits(memory_limit);
     if call.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
 }
 

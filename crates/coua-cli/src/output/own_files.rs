@@ -23,7 +23,7 @@ impl OwnFiles {
         let key = key.map(Path::to_owned);
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
         let resolved = coua_store::resolved(path)
-            .map_err(|error| Failure::at(path.display(), error.reason()))?;
+            .map_err(|error| Failure::at(path.display(), error.reason))?;
         Ok(Self { filter: vec![path.to_owned(), resolved], key })
     }
 

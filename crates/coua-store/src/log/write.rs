@@ -112,7 +112,7 @@ impl Log {
     ) -> Result<Mark, StoreError> {
         let (mut bytes, mut end) = (Vec::new(), self.written);
         let read = other.frames(from, until, |frame| {
-            self.frame(&mut bytes, &mut end, frame.kind, frame.payload);
+            self.frame(&mut bytes, &mut end, frame.kind, &frame.payload);
             if bytes.len() >= STEP {
                 self.write(to, &bytes, end)?;
                 bytes.clear();

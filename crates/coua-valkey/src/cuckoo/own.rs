@@ -5,13 +5,14 @@ use std::mem::size_of;
 
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, KeyHash};
+use smallvec::SmallVec;
 
 use super::aging::{Aging, milliseconds};
 use super::blueprint::{Blueprint, Hints};
 use super::few::Few;
 use super::figures::Figures;
 use super::inserts::Copies;
-use super::table::{Table, VALUE_BYTES};
+use super::table::{Compaction, Table, VALUE_BYTES};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
@@ -220,26 +221,24 @@ impl OwnCuckoo {
             Form::Table(table) => table.remove(items),
             Form::Aging(aging) => aging.remove(items),
         };
-        let count = removed.iter().filter(|&&removed| removed).count() as u64;
-        if count > 0 {
+        let gone = items.iter().zip(&removed).filter(|(_, removed)| **removed);
+        let gone: SmallVec<[&[u8]; 1]> = gone.map(|(item, _)| *item).collect();
+        if !gone.is_empty() {
             // A dump may state any number.
-            self.deleted = self.deleted.saturating_add(count);
+            self.deleted = self.deleted.saturating_add(gone.len() as u64);
+            self.give_back(&gone);
             self.has_changed();
-            self.give_back(count);
         }
         removed
     }
 
-    /// Gives memory back after removals, where that is due. All servers find the same, as it follows from what is
-    /// saved and from the command.
-    fn give_back(&mut self, removed: u64) {
-        if let Form::Table(table) = &mut self.form
-            && table.is_mostly_empty(self.deleted)
-            && table.has_halved(removed)
-            && table.compact()
-        {
-            self.deleted = 0;
-            self.has_changed();
+    /// Gives memory back after removals, where that is due.
+    fn give_back(&mut self, removed: &[&[u8]]) {
+        if let Form::Table(table) = &mut self.form {
+            let compaction = table.compact_after(removed, self.deleted);
+            if compaction.has_changed && compaction.is_done {
+                self.deleted = 0;
+            }
         }
     }
 
@@ -265,21 +264,23 @@ impl OwnCuckoo {
         if is_aging { self.advance(milliseconds()) } else { None }
     }
 
-    /// Gives memory back, and forgets how many items were removed; tells whether anything changed.
+    /// Gives memory back, as much as a command may take the time for; in the end forgets how many items were removed.
     ///
     /// A filter that never grows keeps its memory: it could not take as many items again.
-    pub(crate) fn compact(&mut self) -> bool {
-        let is_rebuilt = match &mut self.form {
+    pub(crate) fn compact(&mut self) -> Compaction {
+        let mut compaction = match &mut self.form {
             Form::Table(table) if table.hints.expansion > 0 => table.compact(),
-            Form::Aging(aging) => aging.compact(),
-            _ => false,
+            Form::Aging(aging) => Compaction { has_changed: aging.compact(), is_done: true },
+            _ => Compaction { has_changed: false, is_done: true },
         };
-        let has_changed = is_rebuilt || self.deleted > 0;
-        self.deleted = 0;
-        if has_changed {
+        compaction.has_changed |= compaction.is_done && self.deleted > 0;
+        if compaction.is_done {
+            self.deleted = 0;
+        }
+        if compaction.has_changed {
             self.has_changed();
         }
-        has_changed
+        compaction
     }
 
     /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a

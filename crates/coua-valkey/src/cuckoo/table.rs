@@ -14,6 +14,17 @@ use crate::value::outcome::Outcome;
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 104;
 
+/// Slots of the segments that a command makes by joining others: some 10 ns each.
+const MOST_SLOTS_JOINED: u64 = 1 << 18;
+
+/// What became of a wish for memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Compaction {
+    pub(crate) has_changed: bool,
+    /// Whether all memory has come back that shall.
+    pub(crate) is_done: bool,
+}
+
 /// A filter of the library.
 pub(super) struct Table {
     pub(super) filter: CuckooFilter,
@@ -93,31 +104,58 @@ impl Table {
         })
     }
 
-    /// Rebuilds the filter for the items that it holds; tells whether it is another one now.
-    pub(super) fn compact(&mut self) -> bool {
-        // It was rebuilt if there are fewer slots, be its memory less or not.
-        let before = self.filter.slots();
-        self.filter.compact();
-        self.filter.slots() != before
+    /// Gives memory back, as much as a command may take the time for.
+    pub(super) fn compact(&mut self) -> Compaction {
+        if self.is_quickly_rebuilt() {
+            // It was rebuilt if there are fewer slots, be its memory less or not.
+            let before = self.filter.slots();
+            self.filter.compact();
+            return Compaction { has_changed: self.filter.slots() != before, is_done: true };
+        }
+        let most = self.most_steps();
+        let steps = (0..most).take_while(|_| self.filter.compact_step()).count();
+        Compaction { has_changed: steps > 0, is_done: steps < most }
     }
 
-    /// Whether removals have left so little that memory should be given back, and that takes no longer than a
-    /// command may. A filter that was never full keeps the room it was made with.
-    pub(super) fn is_mostly_empty(&self, deleted: u64) -> bool {
-        /// Nanoseconds of a compaction, and those that it may take.
+    /// Gives memory back after these items were removed, if they have left little; tells whether anything changed. A
+    /// filter that was never full keeps the room it was made with. All servers do the same, as it follows from
+    /// what is saved and from the command.
+    pub(super) fn compact_after(&mut self, removed: &[&[u8]], deleted: u64) -> Compaction {
+        let (slots, items) = (self.filter.slots(), self.filter.len());
+        // Copies of few items fill a filter at a quarter of its slots.
+        let is_mostly_empty = deleted >= slots / 8 && items <= slots / 4;
+        if self.hints.expansion == 0 || !is_mostly_empty {
+            return Compaction::default();
+        }
+        if self.is_quickly_rebuilt() {
+            let has_halved = self.has_halved(removed.len() as u64);
+            return if has_halved { self.compact() } else { Compaction::default() };
+        }
+        let most = self.most_steps();
+        let joined = removed.iter().filter(|item| self.filter.compact_at(**item));
+        let has_changed = joined.take(most).count() > 0;
+        Compaction { has_changed, is_done: false }
+    }
+
+    /// Whether a rebuild takes no longer than a command may.
+    fn is_quickly_rebuilt(&self) -> bool {
+        /// Nanoseconds of a rebuild, and those that it may take.
         const PER_SLOT: u64 = 2;
         const PER_ITEM: u64 = 12;
         const MOST: u64 = 4_000_000;
         let (slots, items) = (self.filter.slots(), self.filter.len());
-        let time = slots.saturating_mul(PER_SLOT).saturating_add(items.saturating_mul(PER_ITEM));
-        // Copies of few items fill a filter at a quarter of its slots.
-        let was_full = deleted >= slots / 8;
-        self.hints.expansion > 0 && was_full && items <= slots / 4 && time <= MOST
+        slots.saturating_mul(PER_SLOT).saturating_add(items.saturating_mul(PER_ITEM)) <= MOST
+    }
+
+    /// Joins of two segments that a command may take the time for.
+    fn most_steps(&self) -> usize {
+        let segment = self.filter.slots() / self.filter.segments() as u64;
+        (MOST_SLOTS_JOINED / segment).max(1) as usize
     }
 
     /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction that did not
     /// succeed, because of equal items, is tried again only then.
-    pub(super) fn has_halved(&self, removed: u64) -> bool {
+    fn has_halved(&self, removed: u64) -> bool {
         let (slots, now) = (self.filter.slots(), self.filter.len());
         let before = now.saturating_add(removed);
         (2..u64::BITS).map(|halvings| slots >> halvings).any(|it| now <= it && it < before)

@@ -97,8 +97,8 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
         own.insert(&keys, Copies::Add, None);
         let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
         own.remove(&items);
-        assert!(own.compact() && own.deleted() == 0);
-        assert!(!own.compact());
+        assert!(own.compact().has_changed && own.deleted() == 0);
+        assert!(!own.compact().has_changed);
         let outcomes = own.insert(&keys[500..], Copies::Add, None);
         let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
         assert_eq!(refused, 0, "{precision:?}");
@@ -118,8 +118,45 @@ fn a_filter_that_was_rebuilt_has_changed() {
             image
         };
         let before = (image(&own), own.changes());
-        let has_changed = own.compact();
+        let has_changed = own.compact().has_changed;
         assert_eq!(has_changed, image(&own) != before.0, "{capacity}");
         assert_eq!(has_changed, own.changes() != before.1, "{capacity}");
+    }
+}
+
+/// Slots of an empty filter that is rebuilt as a whole.
+const QUICKLY_REBUILT: u64 = 2_000_000;
+
+/// Segments are joined, or all of a filter that is quickly rebuilt; see `table`.
+#[test]
+fn no_removal_and_no_step_of_a_compaction_moves_more_than_two_million_slots() {
+    for items in [100_000, 1_500_000_u32] {
+        let mut own = filter(&[b"1000"]);
+        let keys: Vec<_> = (0..items).map(u32::to_le_bytes).collect();
+        own.insert(&keys, Copies::Add, None);
+        let slots = |own: &OwnCuckoo| own.figures().unwrap().slots;
+        let (most_moved, mut most) = (QUICKLY_REBUILT, 0);
+        let mut check = |before: u64, own: &OwnCuckoo| {
+            let moved = if own.deleted() == 0 { before } else { before - slots(own) };
+            assert!(moved <= most_moved, "{before} slots, {} now", slots(own));
+            most = most.max(moved);
+        };
+        for batch in keys[..keys.len() * 9 / 10].chunks(10_000) {
+            let before = slots(&own);
+            own.remove(&batch.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>());
+            check(before, &own);
+        }
+        loop {
+            let before = slots(&own);
+            let is_done = own.compact().is_done;
+            check(before, &own);
+            if is_done {
+                break;
+            }
+        }
+        assert!(most > 0 && slots(&own) < u64::from(items) / 3, "{} slots", slots(&own));
+        let rest = &keys[keys.len() * 9 / 10..];
+        let rest: Vec<_> = rest.iter().map(<[u8; 4]>::as_slice).collect();
+        assert!(own.contains_all(&rest).into_iter().all(|it| it));
     }
 }

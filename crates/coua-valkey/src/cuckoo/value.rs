@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use super::imported;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
+use super::table::Compaction;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
 use crate::value::outcome::Outcome;
@@ -86,13 +87,13 @@ impl CuckooValue {
         }
     }
 
-    /// Gives memory back; tells whether anything may have changed.
-    pub(crate) fn compact(&mut self) -> Result<bool, Refusal> {
+    /// Gives memory back.
+    pub(crate) fn compact(&mut self) -> Result<Compaction, Refusal> {
         match self {
             Self::Own(own) => Ok(own.compact()),
             Self::Imported(imported) => {
                 imported.compact();
-                Ok(true)
+                Ok(Compaction { has_changed: true, is_done: true })
             }
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }

@@ -78,14 +78,14 @@ impl<'a> Call<'a> {
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has. Nothing is
-    /// told where nothing may be refused.
+    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has; all of it where
+    /// the server makes room by evicting keys. Nothing is told where nothing may be refused.
     pub(crate) fn memory_left(&self) -> Option<u64> {
         if self.is_repetition() {
             return None;
         }
         // SAFETY: the context is valid while the command runs; what the server tells is freed once.
-        let [most, machine, used] = unsafe {
+        let ([most, machine, used], evicts) = unsafe {
             let memory =
                 server_function!(RedisModule_GetServerInfo)(self.context, c"memory".as_ptr());
             let fields = [c"maxmemory", c"total_system_memory", c"used_memory"].map(|name| {
@@ -96,9 +96,15 @@ impl<'a> Call<'a> {
                     &raw mut error,
                 )
             });
+            let policy = server_function!(RedisModule_ServerInfoGetFieldC)(
+                memory,
+                c"maxmemory_policy".as_ptr(),
+            );
+            let evicts = !policy.is_null() && CStr::from_ptr(policy) != c"noeviction";
             server_function!(RedisModule_FreeServerInfo)(self.context, memory);
-            fields
+            (fields, evicts)
         };
+        let used = if evicts { 0 } else { used };
         let most = if most > 0 { most } else { machine };
         Some(most).filter(|&most| most > 0).map(|most| most.saturating_sub(used))
     }

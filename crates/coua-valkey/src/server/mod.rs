@@ -19,6 +19,7 @@ mod description;
 mod info;
 mod io;
 mod key;
+mod later;
 mod load;
 mod loader;
 mod native;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::call::{bytes_of, log};
+use super::call::{Call, bytes_of, log};
 use super::catch::caught;
 use super::io::{self, AppendOnly, RdbReader};
 use super::loader::Loader;
@@ -16,6 +16,11 @@ pub(crate) struct TypeSlot {
     name: AtomicPtr<raw::RedisModuleType>,
     values: AtomicU64,
     bytes: AtomicU64,
+    /// Bytes of memory that the server had left when it was asked, the bytes of all values then, and items that
+    /// were added since.
+    left: AtomicU64,
+    bytes_when_asked: AtomicU64,
+    items_since: AtomicU64,
 }
 
 impl TypeSlot {
@@ -25,6 +30,9 @@ impl TypeSlot {
             name: AtomicPtr::new(std::ptr::null_mut()),
             values: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            left: AtomicU64::new(u64::MAX),
+            bytes_when_asked: AtomicU64::new(0),
+            items_since: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -40,6 +48,32 @@ impl TypeSlot {
     /// Bytes of memory of all values.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Memory that the server may still take, for a call that adds items; nothing is told where nothing may be
+    /// refused.
+    pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
+        /// The server takes some ten microseconds to tell. It is asked again when so many items were added, or
+        /// values have grown by so many bytes.
+        const ITEMS: u64 = 8192;
+        const BYTES: u64 = 1 << 20;
+        let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));
+        let items_since = self.items_since.load(Ordering::Relaxed).saturating_add(items as u64);
+        self.items_since.store(items_since, Ordering::Relaxed);
+        if items_since < ITEMS && grown < BYTES {
+            let left = self.left.load(Ordering::Relaxed).saturating_sub(grown);
+            return Some(left).filter(|_| left < u64::MAX - BYTES && !call.is_repetition());
+        }
+        let left = call.memory_left();
+        self.left.store(left.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.bytes_when_asked.store(self.bytes(), Ordering::Relaxed);
+        self.items_since.store(0, Ordering::Relaxed);
+        left
+    }
+
+    /// Has the server asked for the memory that is left before the next call, as there was too little.
+    pub(crate) fn ask_again(&self) {
+        self.items_since.store(u64::MAX, Ordering::Relaxed);
     }
 
     /// A value that took `before` bytes takes `now`.

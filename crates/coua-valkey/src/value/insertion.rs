@@ -3,13 +3,15 @@
 use std::ffi::CStr;
 
 use super::creation::{Creates, create};
+use super::filter::Kind;
 use super::held::Value;
 use super::outcome::Outcome;
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::server::{Call, Word};
+use crate::server::{Call, NativeType as _, Word};
+use crate::settings::key_memory_limit_of;
 
 /// Items to be added.
 pub(crate) struct Insertion<K: Creates> {
@@ -76,7 +78,7 @@ impl<K: Creates> Insertion<K> {
     pub(crate) fn run(
         self,
         call: &Call<'_>,
-        insert: impl FnOnce(&mut Value<K>, &[&[u8]]) -> Result<Vec<Outcome>, Refusal>,
+        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Vec<Outcome>, Refusal>,
         added: &CStr,
         rest: &Rest,
     ) -> Result<Vec<Outcome>, Refusal> {
@@ -89,7 +91,10 @@ impl<K: Creates> Insertion<K> {
         K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
-        let outcomes = insert(value, &call.words()[self.first..])?;
+        let items = &call.words()[self.first..];
+        let room = MemoryRoom::of(call, value, items.len());
+        let mut outcomes = insert(value, items, room.limit)?;
+        room.tell::<K>(&mut outcomes);
         if value.pieces() > pieces {
             counters::GROWTHS.add(1);
         }
@@ -120,6 +125,35 @@ impl<K: Creates> Insertion<K> {
             call.replicate(rest.command, &words);
         }
         inserted
+    }
+}
+
+/// Memory that a key may take in a call.
+struct MemoryRoom {
+    limit: Option<u64>,
+    /// Whether it is what the server has left that limits it.
+    is_of_server: bool,
+}
+
+impl MemoryRoom {
+    fn of<K: Kind>(call: &Call<'_>, value: &Value<K>, items: usize) -> Self {
+        let of_key = key_memory_limit_of(call);
+        let left = K::slot().memory_left(call, items);
+        let of_server = left.map(|left| left.saturating_add(value.memory_bytes() as u64));
+        let is_of_server = of_server.is_some_and(|bytes| of_key.is_none_or(|limit| bytes < limit));
+        Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
+    }
+
+    /// Says whose limit it was.
+    fn tell<K: Kind>(&self, outcomes: &mut [Outcome]) {
+        if self.is_of_server {
+            let refused =
+                |it: &&mut Outcome| matches!(it, Outcome::Refused(Refusal::KeyMemory { .. }));
+            outcomes.iter_mut().filter(refused).for_each(|outcome| {
+                *outcome = Outcome::Refused(Refusal::ServerMemory);
+                K::slot().ask_again();
+            });
+        }
     }
 }
 

@@ -23,6 +23,7 @@ on_both!(
     what_may_be_created_may_be_loaded,
     a_server_without_memory,
     nothing_is_created_beyond_the_servers_memory,
+    nothing_grows_beyond_the_servers_memory,
 );
 
 fn memory_is_what_it_is(kind: Kind) {
@@ -405,4 +406,35 @@ fn nothing_is_created_beyond_the_servers_memory(kind: Kind) {
     let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &header(1 << 20, 31)]);
     assert_eq!(reply.to_string(), "+OK");
     client.good("SET s x");
+}
+
+/// As the server refuses what its own types would take; but a replica takes what its primary took.
+fn nothing_grows_beyond_the_servers_memory(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE c 1000");
+    client.good("BF.RESERVE b 0.001 100000");
+    zoo::insert(&mut client, "c", 0..10_000);
+    let all = used(&mut client) + (24 << 20);
+    client.good(&format!("CONFIG SET maxmemory {all}"));
+    for (command, exists) in [("CF.MADD c", "CF.MEXISTS c"), ("BF.MADD b", "BF.MEXISTS b")] {
+        let mut refused = false;
+        for start in (0..20_000_000).step_by(20_000) {
+            let items = start..start + 20_000;
+            let reply = client.run(&zoo::with_items(command, items.clone())).to_string();
+            assert!(used(&mut client) < all + (1 << 20), "{command}: {}", used(&mut client) - all);
+            if reply.contains("OOM command not allowed when used memory > 'maxmemory'.") {
+                refused = true;
+                break;
+            }
+            let there = client.good(&zoo::with_items(exists, items)).to_string();
+            assert!(!there.contains(":0"), "an accepted item is missing");
+        }
+        assert!(refused, "{command} takes more than there is");
+        // What is there answers, and room that is left is used.
+        client.good(&zoo::with_items(exists, 0..1_000));
+        client.good("DEL c");
+    }
+    client.good("CONFIG SET maxmemory-policy allkeys-lru");
+    client.good("BF.ADD b x");
 }

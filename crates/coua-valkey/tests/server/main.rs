@@ -23,6 +23,7 @@ mod client;
 mod clients;
 mod cluster;
 mod clusters;
+mod compaction;
 mod cuckoo;
 mod foreign;
 mod golden;

@@ -10,6 +10,7 @@ mod describe;
 mod evict;
 mod grow;
 mod insert;
+mod join;
 mod lookup;
 mod overflow;
 mod policy;

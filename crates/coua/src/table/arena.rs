@@ -22,6 +22,10 @@ pub(super) const HUGE_PAGE: usize = 2 << 20;
 #[cfg(all(unix, feature = "mmap"))]
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
+/// A multiple of the page size.
+#[cfg(all(unix, feature = "mmap"))]
+const LARGEST_PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
+
 /// Whether mapped arenas ask for huge pages.
 #[cfg(feature = "mmap")]
 static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
@@ -136,6 +140,38 @@ impl Arena {
             }
             .ok();
         }
+    }
+
+    /// Gives back the whole pages of a part, where that can be done; what they hold is lost then. Tells how many
+    /// bytes they are.
+    #[cfg(all(unix, feature = "mmap"))]
+    #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
+    pub(super) fn discard(&mut self, address: *const u8, bytes: usize) -> usize {
+        let Self::Mapped { map, .. } = self else { return 0 };
+        let begin = address as usize - map.as_ptr() as usize;
+        let from = begin.next_multiple_of(LARGEST_PAGE);
+        let length = ((begin + bytes) / LARGEST_PAGE * LARGEST_PAGE).saturating_sub(from);
+        // SAFETY: the range lies in the mapping, which is private, and in the part that the caller does not use
+        // any more; a mapping begins with a page. Failure leaves the memory as it is.
+        let discarded =
+            unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, length) };
+        discarded.map_or(0, |()| length)
+    }
+
+    #[cfg(not(all(unix, feature = "mmap")))]
+    #[expect(clippy::unused_self, reason = "only mapped memory can be given back in part")]
+    pub(super) fn discard(&mut self, _address: *const u8, _bytes: usize) -> usize {
+        0
+    }
+
+    /// Whether an address lies in this arena.
+    pub(super) fn holds(&self, address: *const u8) -> bool {
+        let start = match self {
+            Self::Heap(lines) => lines.cast::<u8>().as_ptr() as usize,
+            #[cfg(feature = "mmap")]
+            Self::Mapped { map, begin, .. } => map.as_ptr() as usize + begin,
+        };
+        (address as usize).wrapping_sub(start) < self.len()
     }
 
     #[cfg(not(all(unix, feature = "mmap")))]

@@ -93,9 +93,33 @@ impl Directory {
             }
             self.bits += 1;
         }
-        let first = ((prefix >> 1) >> (63 - self.bits)) as usize;
-        let half = 1usize << (self.bits - depth - 1);
-        self.entries[first + half..first + 2 * half].fill(upper);
+        self.assign(prefix | 1 << (63 - depth), depth + 1, upper);
+    }
+
+    /// Gives all hashes that begin with the first `depth` bits of `prefix` this segment.
+    pub(crate) fn assign(&mut self, prefix: u64, depth: u32, segment: u32) {
+        let first = self.index(prefix);
+        self.entries[first..first + (1 << (self.bits - depth))].fill(segment);
+    }
+
+    /// The segment of the smallest hash with this prefix.
+    pub(crate) fn segment_with_prefix(&self, prefix: u64) -> u32 {
+        self.entries[self.index(prefix)]
+    }
+
+    /// Drops the bits that tell no segments apart.
+    pub(crate) fn shrink(&mut self) {
+        while self.bits > 0 && self.entries.chunks_exact(2).all(|pair| pair[0] == pair[1]) {
+            let halved = self.entries.len() / 2;
+            (0..halved).for_each(|index| self.entries[index] = self.entries[2 * index]);
+            self.entries.truncate(halved);
+            self.entries.shrink_to_fit();
+            self.bits -= 1;
+        }
+    }
+
+    fn index(&self, prefix: u64) -> usize {
+        ((prefix >> 1) >> (63 - self.bits)) as usize
     }
 
     /// From segments in hash order with their depths, which must cover the hashes exactly.

@@ -5,6 +5,7 @@
 
 mod arena;
 mod directory;
+mod holes;
 mod segment;
 
 #[cfg(feature = "mmap")]
@@ -20,6 +21,7 @@ use crate::error::OutOfMemory;
 pub use arena::avoid_huge_pages;
 use arena::{Arena, HUGE_PAGE};
 pub(crate) use directory::Directory;
+use holes::Holes;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
 
 /// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
@@ -45,6 +47,7 @@ pub(crate) struct Table {
     least_bytes: usize,
     /// Unused bytes at the end of the last arena.
     free: usize,
+    holes: Holes,
     total: usize,
 }
 
@@ -178,7 +181,7 @@ impl Table {
     /// `most` bytes, or `bytes` if that is more.
     fn reserve_bytes(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
         let wanted = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
-        if self.free >= wanted {
+        if self.free >= wanted || self.holes.have(wanted) {
             return Ok(());
         }
         let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
@@ -207,13 +210,42 @@ impl Table {
         let wanted = usize::try_from(bytes).map_err(|_| refused)?;
         let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
         self.reserve_segment(bytes, u64::MAX)?;
-        let arena = self.arenas.last_mut().expect("an arena was added where there was no space");
-        let offset = arena.len() - self.free;
-        self.free -= wanted;
-        self.segments.push(Segment::new(arena.base_at(offset), wanted, prefix, level));
+        if let Some(base) = self.holes.take(wanted) {
+            self.segments.push(Segment::new(base, wanted, prefix, level));
+            self.segment_mut(index).clear();
+        } else {
+            let arena =
+                self.arenas.last_mut().expect("an arena was added where there was no space");
+            let offset = arena.len() - self.free;
+            self.free -= wanted;
+            self.segments.push(Segment::new(arena.base_at(offset), wanted, prefix, level));
+        }
         self.spacing = None;
         self.least_bytes = if index == 0 { wanted } else { self.least_bytes.min(wanted) };
         Ok(index)
+    }
+
+    /// Removes a segment, whose index the last one gets, and gives its memory back: the arena that it was the last
+    /// one in, or its pages, or a hole for the next segment that fits.
+    pub(crate) fn remove_segment(&mut self, index: u32) {
+        let segment = self.segments.swap_remove(index as usize);
+        // Vectors may read as far in every segment.
+        self.least_bytes = self.segments.iter().map(Segment::len).min().unwrap_or(0);
+        let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
+        // The arenas of a table that was split are not its own.
+        let Some(holder) = holder else { return };
+        let arena = &mut self.arenas[holder];
+        if self.segments.iter().any(|other| arena.holds(other.address())) {
+            let discarded = arena.discard(segment.address(), segment.len());
+            self.holes.add(segment.base(), segment.len(), discarded);
+            return;
+        }
+        self.holes.forget(arena);
+        self.total -= arena.len();
+        if holder + 1 == self.arenas.len() {
+            self.free = 0;
+        }
+        self.arenas.remove(holder);
     }
 
     /// Appends a copy of another table's segment, with the first `bytes` bytes and another prefix.
@@ -281,7 +313,7 @@ impl Table {
         for table in tables {
             all.segments.extend(table.segments);
             all.arenas.extend(table.arenas);
-            all.total += table.total;
+            all.total += table.total - table.holes.discarded();
             all.least_bytes = all.least_bytes.min(table.least_bytes);
             all.common = table.common.or(all.common);
         }
@@ -321,13 +353,14 @@ impl Table {
 
     /// Bytes of all arenas and of the list of segments.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.total + self.segments.capacity() * size_of::<Segment>()
+        self.total - self.holes.discarded() + self.segments.capacity() * size_of::<Segment>()
     }
 
     /// Bytes of arenas that do not come from the heap. O(arenas).
     pub(crate) fn mapped_bytes(&self) -> usize {
         let common = self.common.iter().flat_map(|arenas| arenas.iter());
-        self.arenas.iter().chain(common).map(Arena::mapped_bytes).sum()
+        let mapped: usize = self.arenas.iter().chain(common).map(Arena::mapped_bytes).sum();
+        mapped - self.holes.discarded()
     }
 
     /// A copy in fresh memory, without the unused rest of the last arena.

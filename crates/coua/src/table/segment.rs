@@ -29,6 +29,11 @@ impl Segment {
         Self { base, last, prefix, occupied: 0, level, has_overflow: false, is_overfull: false }
     }
 
+    /// Where its memory begins, to be given to another one.
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// Where its memory begins.
     pub(super) fn address(&self) -> *const u8 {
         self.base.as_ptr().cast_const()
@@ -189,6 +194,11 @@ impl SegmentMut<'_> {
     /// Empties the segment, which from now on is the lower half of what it was.
     pub(crate) fn halve(&mut self) {
         self.clear();
+        self.0.level += 1;
+    }
+
+    /// The same segment a level further below the base.
+    pub(crate) fn lower(&mut self) {
         self.0.level += 1;
     }
 

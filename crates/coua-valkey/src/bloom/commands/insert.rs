@@ -6,7 +6,7 @@ use crate::bloom::value::Bloom;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
-use crate::settings::{key_memory_limit_of, limits_of};
+use crate::settings::limits_of;
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Rest, each, whether_new};
 use crate::value::outcome::Outcome;
@@ -67,8 +67,8 @@ fn truth(outcome: Outcome) -> Reply {
 
 fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Vec<Outcome>, Refusal> {
     let rest = Rest { command: AddMany::NAME, words: &[] };
-    let limit = key_memory_limit_of(call);
-    let insert =
-        |value: &mut Value<Bloom>, items: &[&[u8]]| value.insert(items, limit, || limits_of(call));
+    let insert = |value: &mut Value<Bloom>, items: &[&[u8]], limit| {
+        value.insert(items, limit, || limits_of(call, limit))
+    };
     insertion.run(call, insert, c"bloom.add", &rest)
 }

@@ -25,9 +25,13 @@ impl Command for Compact {
         let mut key = call.key_to_change::<CuckooValue>(1)?;
         tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::NotFound)?;
-        if value.compact()? {
+        let compaction = value.compact()?;
+        if compaction.has_changed {
             key.has_changed(c"cuckoo.compact");
             call.replicate_as_called();
+        }
+        if !compaction.is_done {
+            call.go_on_later(Self::NAME);
         }
         Ok(Reply::Ok)
     }

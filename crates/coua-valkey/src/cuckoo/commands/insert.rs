@@ -7,7 +7,7 @@ use crate::cuckoo::value::Cuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
-use crate::settings::{key_memory_limit_of, limits_of};
+use crate::settings::limits_of;
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Rest, each, whether_new};
 use crate::value::outcome::Outcome;
@@ -117,9 +117,8 @@ fn run(
 ) -> Result<Vec<Outcome>, Refusal> {
     let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
     let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
-    let limit = key_memory_limit_of(call);
-    let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]]| {
-        value.insert(items, copies, limit, || limits_of(call))
+    let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]], limit| {
+        value.insert(items, copies, limit, || limits_of(call, limit))
     };
     insertion.run(call, insert, c"cuckoo.add", &rest)
 }

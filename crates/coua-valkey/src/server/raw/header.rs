@@ -34,8 +34,11 @@ fn rust_type(declaration: &str) -> String {
     let spaced = declaration.replace('*', " * ").replace("struct ", "");
     let words: Vec<_> = spaced.split_whitespace().collect();
     let is_type = |word: &&&str| {
-        ["void", "char", "int", "long", "double", "unsigned", "size_t", "uint64_t", "..."]
-            .contains(*word)
+        [
+            "void", "char", "int", "long", "double", "unsigned", "size_t", "uint64_t", "mstime_t",
+            "...",
+        ]
+        .contains(*word)
             || word.starts_with("RedisModule")
     };
     let base: Vec<_> = words.iter().filter(is_type).copied().collect();
@@ -46,7 +49,7 @@ fn rust_type(declaration: &str) -> String {
         "int" => "c_int",
         "unsigned int" => "c_uint",
         "long" => "c_long",
-        "long long" => "c_longlong",
+        "long long" | "mstime_t" => "c_longlong",
         "unsigned long long" => "c_ulonglong",
         "double" => "f64",
         "size_t" => "usize",

@@ -97,7 +97,14 @@ functions! {
     RedisModule_ServerInfoGetFieldUnsigned: fn(
         *mut RedisModuleServerInfoData, *const c_char, *mut c_int
     ) -> c_ulonglong;
+    RedisModule_ServerInfoGetFieldC: fn(
+        *mut RedisModuleServerInfoData, *const c_char
+    ) -> *const c_char;
     RedisModule_Log: fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
+
+    RedisModule_CreateTimer: fn(
+        *mut RedisModuleCtx, c_longlong, RedisModuleTimerProc, *mut c_void
+    ) -> RedisModuleTimerID;
 
     // Its commands.
     RedisModule_CreateCommand: fn(

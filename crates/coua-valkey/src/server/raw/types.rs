@@ -2,6 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_longlong, c_uint, c_void};
 
+/// A timer's number.
+pub(in crate::server) type RedisModuleTimerID = u64;
+
 /// Declares types of which only the server knows the contents.
 macro_rules! opaque {
     ($($name:ident)+) => {
@@ -36,6 +39,7 @@ macro_rules! callbacks {
 callbacks! {
     RedisModuleCmdFunc: fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
     RedisModuleInfoFunc: fn(*mut RedisModuleInfoCtx, c_int);
+    RedisModuleTimerProc: fn(*mut RedisModuleCtx, *mut c_void);
 
     RedisModuleConfigGetNumericFunc: fn(*const c_char, *mut c_void) -> c_longlong;
     RedisModuleConfigSetNumericFunc: fn(

@@ -1,0 +1,61 @@
+//! Commands that go on later, so that none of them takes long.
+
+use std::ffi::{CStr, c_longlong, c_void};
+
+use super::call::bytes_of;
+use super::catch::caught;
+use super::{Call, raw, server_function};
+
+/// Milliseconds until then: clients come first.
+const PAUSE: c_longlong = 5;
+
+/// A command on a key.
+struct Later {
+    command: &'static CStr,
+    key: Vec<u8>,
+}
+
+impl Call<'_> {
+    /// Runs a command of this module on the first key of the call in a while, unless the call repeats what another
+    /// server has decided: that one sends the rest too.
+    pub(crate) fn go_on_later(&self, command: &'static CStr) {
+        if self.is_repetition() {
+            return;
+        }
+        // SAFETY: a word of the call, which is being run.
+        let key = unsafe { bytes_of(self.string(1)) }.to_vec();
+        let later = Box::into_raw(Box::new(Later { command, key }));
+        // SAFETY: the context is valid while the command runs, whose database is the timer's too. The box is taken
+        // back once, by `run`.
+        unsafe {
+            server_function!(RedisModule_CreateTimer)(self.context, PAUSE, Some(run), later.cast());
+        }
+    }
+}
+
+unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, later: *mut c_void) {
+    caught((), || {
+        // SAFETY: made by `go_on_later` for this call alone.
+        let later = unsafe { Box::from_raw(later.cast::<Later>()) };
+        // SAFETY: the context is the timer's.
+        let flags = unsafe { server_function!(RedisModule_GetContextFlags)(context) };
+        // What has become a replica meanwhile follows its primary.
+        if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
+            return;
+        }
+        // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the command to replicas
+        // and to the append-only file. The reply is freed once; the key may be gone, which is no harm.
+        unsafe {
+            let reply = server_function!(RedisModule_Call)(
+                context,
+                later.command.as_ptr(),
+                c"!b".as_ptr(),
+                later.key.as_ptr(),
+                later.key.len(),
+            );
+            if !reply.is_null() {
+                server_function!(RedisModule_FreeCallReply)(reply);
+            }
+        }
+    });
+}

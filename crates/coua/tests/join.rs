@@ -1,0 +1,110 @@
+//! Filters that give memory back in steps: no item is lost, equal filters stay equal, and the memory follows.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+use coua::{CuckooFilter, KeyHash, Load};
+
+fn mix(number: u64) -> KeyHash {
+    let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    KeyHash::from_u64((mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93))
+}
+
+fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+/// Filters of many segments: made large, grown, with few bits, and made large and grown.
+fn filters() -> impl Iterator<Item = (CuckooFilter, u64)> {
+    [(1_000, 64, 300_000), (300_000, 64, 300_000), (1_000, 34, 300_000), (100_000, 40, 400_000)]
+        .into_iter()
+        .map(|(capacity, bits, items)| {
+            let builder = CuckooFilter::builder().hash_bits(bits).capacity(capacity);
+            let mut filter = builder.build().unwrap();
+            let hashes: Vec<_> = (0..items).map(mix).collect();
+            filter.insert_batch(&hashes).unwrap();
+            (filter, items)
+        })
+}
+
+fn check(filter: &CuckooFilter, items: std::ops::Range<u64>) {
+    assert_eq!(filter.len(), items.end - items.start);
+    assert!(items.clone().all(|item| filter.contains(mix(item))));
+    let hashes: Vec<_> = items.map(mix).collect();
+    assert!(filter.contains_batch(&hashes).into_iter().all(|is_there| is_there));
+    let absent = (1 << 40..).map(mix).take(10_000).filter(|&hash| filter.contains(hash)).count();
+    let expected = filter.false_positive_rate() * 10_000.0;
+    assert!(absent as f64 <= expected + 5.0 + 5.0 * expected.sqrt(), "{absent} {expected}");
+}
+
+#[test]
+fn a_filter_that_is_told_what_is_removed_shrinks_and_keeps_the_rest() {
+    for (mut filter, items) in filters() {
+        let (slots, bytes) = (filter.slots(), filter.memory_bytes());
+        let (mut joins, mut reloaded) = (0, None);
+        for item in 0..items - 1_000 {
+            assert!(filter.remove(mix(item)));
+            joins += u32::from(filter.compact_at(mix(item)));
+            if let Some(reloaded) = &mut reloaded {
+                let reloaded: &mut CuckooFilter = reloaded;
+                reloaded.remove(mix(item));
+                reloaded.compact_at(mix(item));
+            } else if joins == 5 {
+                check(&filter, item + 1..items);
+                // As on a replica: segments lie elsewhere, and their list has another order.
+                reloaded = Some(Load::new().bytes::<CuckooFilter>(&bytes_of(&filter)).unwrap());
+            }
+            if item % 5_000 == 0 {
+                let left = filter.len();
+                assert!(filter.slots() <= (left * 9).max(1 << 15), "{left} in {filter:?}");
+            }
+        }
+        check(&filter, items - 1_000..items);
+        // The last piece of memory for segments is taken as a whole.
+        let most = bytes / 16 + (2 << 20);
+        assert!(filter.slots() < slots / 8 && filter.memory_bytes() < most, "{filter:?}");
+        let loaded = Load::new().bytes::<CuckooFilter>(&bytes_of(&filter)).unwrap();
+        assert_eq!(bytes_of(&loaded), bytes_of(&filter));
+        assert_eq!(bytes_of(&reloaded.unwrap()), bytes_of(&filter));
+        // It grows again as if nothing had been.
+        (0..items - 1_000).for_each(|item| filter.insert(mix(item)).unwrap());
+        check(&filter, 0..items);
+        assert!(filter.memory_bytes() < bytes * 3 / 2, "{filter:?}, {bytes} before");
+    }
+}
+
+#[test]
+fn steps_lead_to_a_small_filter_and_end() {
+    for (mut filter, items) in filters() {
+        let left = items / 20;
+        (left..items).for_each(|item| assert!(filter.remove(mix(item))));
+        let (mut steps, segments) = (0, filter.segments());
+        while filter.compact_step() {
+            steps += 1;
+        }
+        assert!(steps > 0 && steps < segments, "a segment less each time");
+        check(&filter, 0..left);
+        let mut rebuilt = filter.try_clone().unwrap();
+        rebuilt.compact();
+        assert!(filter.slots() <= (rebuilt.slots() * 3).max(1 << 14), "{filter:?} {rebuilt:?}");
+    }
+}
+
+#[test]
+fn copies_are_kept_when_segments_join() {
+    let mut filter = CuckooFilter::builder().capacity(100_000).build().unwrap();
+    let copies = |item: u64| if item.is_multiple_of(100) { 1 + item / 100 % 20 } else { 1 };
+    for item in 0..100_000 {
+        (0..copies(item)).for_each(|_| filter.insert(mix(item)).unwrap());
+    }
+    for item in (0..100_000).filter(|item| item % 100 != 0) {
+        assert!(filter.remove(mix(item)));
+        filter.compact_at(mix(item));
+    }
+    while filter.compact_step() {}
+    assert!((0..100_000).step_by(100).all(|item| filter.count(mix(item)) == copies(item)));
+    for item in (0..100_000).step_by(100) {
+        (0..copies(item)).for_each(|_| assert!(filter.remove(mix(item))));
+    }
+    assert!(filter.is_empty());
+}
