@@ -85,7 +85,7 @@ impl Address {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        if has_at_behind_host(text) {
+        if has_at_after_host(text) {
             return Err(format!(
                 "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
                  a name @ too; expected {FORM}"
@@ -162,7 +162,7 @@ impl Address {
 
 /// Whether there is an `@` where neither user nor password is. They may have been meant: with a `/` in the
 /// password, its beginning would be a port, and its end a part of the name, which messages show.
-fn has_at_behind_host(text: &str) -> bool {
+fn has_at_after_host(text: &str) -> bool {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
 }

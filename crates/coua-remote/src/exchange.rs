@@ -271,10 +271,10 @@ impl Exchange {
             Ok(reply) => {
                 order.reply = Some(reply);
                 if order.was_refused
-                    && let Some((order, behind)) =
+                    && let Some((order, later)) =
                         self.orders.make_contiguous()[place..].split_first_mut()
                 {
-                    overtaken::put_right(order, behind);
+                    overtaken::put_right(order, later);
                 }
             }
             Err(Trouble::Ask(_) | Trouble::Moved) if !self.nodes.are_a_cluster() => {

@@ -15,7 +15,7 @@ pub(crate) struct Order {
     pub(crate) most_bytes: u64,
     /// It was sent before, and the reply did not come: it may have been done already.
     pub(crate) in_doubt: bool,
-    /// It was sent before, and not done: those behind it may have overtaken it.
+    /// It was sent before, and not done: later ones may have overtaken it.
     pub(crate) was_refused: bool,
     /// Where its keys begin among its words, if of equal keys the first one is to get a 1.
     pub(crate) first_key: Option<usize>,

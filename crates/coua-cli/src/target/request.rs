@@ -38,7 +38,7 @@ pub(crate) enum Precision {
 }
 
 impl Request {
-    /// The words behind the key of CF.RESERVE, for each of so many shards.
+    /// The words after the key of CF.RESERVE, for each of so many shards.
     pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
         let is_fixed = self.is_fixed == Some(true);
         let capacity = match self.capacity {
