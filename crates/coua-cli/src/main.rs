@@ -13,7 +13,6 @@ mod output;
 mod pipeline;
 mod platform;
 mod record;
-mod remote;
 mod resume;
 mod run;
 mod target;

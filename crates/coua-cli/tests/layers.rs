@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 
 /// From below to above. What stands in one row does not import from each other, but within a folder.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 13] = [
     &["platform"],
     &["terminal"],
     &["clock"],
     &["record"],
     &["key"],
-    &["remote"],
     &["input"],
     &["output"],
     &["pipeline"],

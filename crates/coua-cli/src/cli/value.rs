@@ -110,14 +110,14 @@ fn binary_unit(letter: char) -> Option<u64> {
 fn whole(number: &str, multiplier: u64) -> Option<u64> {
     let number = number.replace('_', "");
     let (decimal, exponent) = number.split_once(['e', 'E']).unwrap_or((&number, "0"));
-    let (before, behind) = decimal.split_once('.').unwrap_or((decimal, ""));
-    let figures = [before, behind].concat();
+    let (before, after) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let figures = [before, after].concat();
     if !figures.bytes().all(|figure| figure.is_ascii_digit()) {
         return None;
     }
     // A float holds not every whole number above 2^53.
     let value = figures.parse::<u128>().ok()?.checked_mul(multiplier.into())?;
-    let exponent = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(behind.len()).ok()?)?;
+    let exponent = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(after.len()).ok()?)?;
     let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?)?;
     let value = match exponent {
         0.. => value.checked_mul(power)?,

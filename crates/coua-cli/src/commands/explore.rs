@@ -1,13 +1,13 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
 use crate::output::own_files;
-use crate::remote::{self, Address};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes, say};
 use crate::terminal::stream::print;
 use crate::terminal::text::hexadecimal;
 use coua::HashAlgorithm;
 use coua_page::Served;
+use coua_remote::Address;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -89,7 +89,7 @@ impl Subject {
         let Some(address) = Address::of(filter)? else {
             return open(filter).map(|_| Self::File(filter.to_owned()));
         };
-        let filter = remote::pull::pull(&address, notes)?;
+        let filter = coua_remote::pull(&address, notes.teller())?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),

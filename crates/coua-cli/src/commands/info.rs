@@ -6,7 +6,7 @@ use crate::clock::{Present, moment_text};
 use crate::resume::RunInfo;
 use crate::target::secret::Secret;
 use crate::target::spec::{hasher_name, layout_name, when_full_name};
-use crate::target::{Location, file, server_description};
+use crate::target::{Location, file, server_report};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
@@ -27,7 +27,7 @@ pub(crate) fn run(
     format: Format,
 ) -> Result<Exit, Failure> {
     let report = match location {
-        Location::Server(address) => server_description(address)?,
+        Location::Server(address) => server_report::describe(address)?,
         Location::File(path) => of_file(path, secret, present)?,
         // No command line asks for it.
         Location::Memory => return Ok(Exit::Error),

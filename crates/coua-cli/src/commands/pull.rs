@@ -1,7 +1,6 @@
 //! `coua pull`.
 
 use crate::platform;
-use crate::remote::{self, Address};
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::read_key;
 use crate::terminal::exit::Exit;
@@ -10,6 +9,7 @@ use crate::terminal::progress::Watch;
 use crate::terminal::text::hexadecimal;
 use coua::HashAlgorithm;
 use coua::window::Generations;
+use coua_remote::Address;
 use coua_store::Runs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn run(
     let output = FilterFile::lock(to, manners)?;
     output.check_new()?;
     watch.next(format_args!("reading {address}"));
-    let filter = remote::pull::pull(&address, manners.notes)?;
+    let filter = coua_remote::pull(&address, manners.notes.teller())?;
     keep_key(&filter, key, &address)?;
     watch.next(format_args!("writing {}", to.display()));
     output.save(filter, Runs::default())?;

@@ -1,10 +1,10 @@
 //! `coua push`.
 
-use crate::remote::{self, Address};
 use crate::target::file;
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
+use coua_remote::Address;
 use std::path::Path;
 
 /// Creates a filter on a server from a file.
@@ -16,6 +16,6 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let address = Address::needed(address)?;
     let view = file::read(path, secret)?;
-    remote::push::push(&view.filter, &address, notes)?;
+    coua_remote::push(&view.filter, &address, notes.teller())?;
     Ok(Exit::Success)
 }

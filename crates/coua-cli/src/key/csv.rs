@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_behind_the_last_one_that_is_wanted_take_no_memory() {
+    fn fields_after_the_last_one_that_is_wanted_take_no_memory() {
         let many = b"x,".repeat(1000);
         let mut second = numbered(2, None);
         assert_eq!(found(&mut second, &many), Ok(vec![b"x".to_vec()]));

@@ -139,10 +139,9 @@ impl Parts {
         self.bytes.len()
     }
 
-    /// The `nth` of them, from 0.
-    pub(crate) fn nth(&self, nth: usize) -> &[u8] {
-        let start = nth.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[nth]]
+    /// All bytes, and where each of them ends.
+    pub(crate) fn pieces(&self) -> (&[u8], &[usize]) {
+        (&self.bytes, &self.ends)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {

@@ -52,12 +52,12 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
 /// upper case, and none for what needs none.
 fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
     let mut rest = url;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        let digits = if byte == b'%' { behind.first_chunk::<2>() } else { None };
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let digits = if byte == b'%' { after.first_chunk::<2>() } else { None };
         match digits.and_then(|digits| escaped(*digits)) {
             Some(code) => {
-                rest = &behind[2..];
+                rest = &after[2..];
                 if code.is_ascii_alphanumeric() || b"-._~".contains(&code) {
                     to.push(code);
                 } else {

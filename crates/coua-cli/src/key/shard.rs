@@ -43,4 +43,15 @@ mod tests {
         }
         assert_eq!(Shard::parse("3/4"), Ok(Shard { number: 3, of: 4 }));
     }
+
+    /// As Python and filters on servers divide keys: one partition for all.
+    #[test]
+    fn shards_are_those_of_the_library() {
+        for hash in (0..1000_u64).map(|item| coua::KeyHasher::default().hash(item.to_le_bytes())) {
+            for of in [1, 2, 3, 64, 16_384] {
+                let numbers = (1..=of).filter(|number| Shard { number: *number, of }.has(hash));
+                assert!(numbers.eq([hash.shard(of) + 1]), "of {of}");
+            }
+        }
+    }
 }

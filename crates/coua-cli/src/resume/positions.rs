@@ -144,7 +144,7 @@ impl Positions {
     }
 
     /// Whether the run before was farther in the input that is being read.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(super) fn is_repeating(&self) -> bool {
         self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
     }
 

@@ -111,7 +111,7 @@ impl Recorder {
 
     pub(crate) fn is_due(&self) -> bool {
         let is_due = |entry: &Entry| entry.lost.is_none() && entry.schedule.is_due();
-        !self.positions.is_behind() && self.entry.as_ref().is_some_and(is_due)
+        !self.positions.is_repeating() && self.entry.as_ref().is_some_and(is_due)
     }
 
     /// Commits that the run begins, before anything is written to its outputs.

@@ -104,7 +104,7 @@ impl Run {
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        target.heed(session.stop());
+        target.heed(&session.stop());
         let pipeline = session.pipeline(&job.reading, &target);
         let work = Work::new(&job, (target, now), session, (recorder, counts));
         Self::read(pipeline, work, outputs)

@@ -104,9 +104,9 @@ mod tests {
                 let error = (expected / dropped - 1.0).abs();
                 assert!(error < tolerance, "{hash_bits} bits, {block}: {expected} for {dropped}");
             }
-            let (foreseen, (_, dropped)) =
+            let (planned, (_, dropped)) =
                 (in_stream(records, f64::from(hash_bits)), dedup(records, 1_000, hash_bits));
-            assert!((foreseen / dropped - 1.0).abs() < tolerance, "{hash_bits} bits: {foreseen}");
+            assert!((planned / dropped - 1.0).abs() < tolerance, "{hash_bits} bits: {planned}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! quarter of its memory is room for items to come. With regular files the number of items can be
 //! estimated instead: from the share of the bytes read so far, and from how many of the records are
 //! new. News get rarer as a stream goes on, so the share of new records is taken to go on falling by
-//! the same factor per stretch of input as it fell last. (For records drawn at random from a fixed
+//! the same factor per chunk of input as it fell last. (For records drawn at random from a fixed
 //! set that is exactly right. For word-like frequencies it estimates too few items, which the filter
 //! mends by growing; for a file that repeats itself after a while, too many.)
 //!
@@ -37,7 +37,7 @@ struct Moment {
     capacity: u64,
 }
 
-/// Foresees the number of items.
+/// Forecasts the number of items.
 #[derive(Debug)]
 pub(crate) struct Forecast {
     total_bytes: f64,
@@ -115,15 +115,15 @@ impl Forecast {
         if lately <= 0.0 {
             return Some(0.0);
         }
-        // The two stretches' middles are half the input so far apart.
+        // The middles of the two chunks are half the input so far apart.
         let distance = (now.consumed - first.consumed) as f64 / 2.0;
         let decay = (before / lately).ln().max(0.0) / distance;
         let rest = (self.total_bytes - now.consumed as f64).max(0.0);
-        // Half a stretch has passed since the middle of the latest one.
-        let half_stretch = (now.consumed - middle.consumed) as f64 / 2.0;
-        let present = lately * (-decay * half_stretch).exp();
-        let stretch = if decay * rest > 1e-9 { -(-decay * rest).exp_m1() / decay } else { rest };
-        Some(present * stretch)
+        // Half a chunk has passed since the middle of the latest one.
+        let half_chunk = (now.consumed - middle.consumed) as f64 / 2.0;
+        let present = lately * (-decay * half_chunk).exp();
+        let reach = if decay * rest > 1e-9 { -(-decay * rest).exp_m1() / decay } else { rest };
+        Some(present * reach)
     }
 }
 

@@ -5,12 +5,12 @@
 use crate::clock::{Now, Present, moment_text};
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::remote::Address;
 use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
 use crate::terminal::message::{self, Failure, Notes, words};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
+use coua_remote::Address;
 use coua_store::{Access, Lock, Options, Reason, Runs, Store, StoreError, View, Wait};
 use std::fs;
 use std::io;
@@ -100,8 +100,20 @@ fn expecting(options: Options, inputs: &Survey) -> Options {
 
 /// Complains unless there is a file that may hold a filter.
 pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
-    Address::refuse(path)?;
+    refuse_address(path)?;
     if is_there(path)? { Ok(()) } else { Err(no_such_file(path)) }
+}
+
+/// Complains about an address where only a file will do, and about a stream.
+fn refuse_address(argument: &Path) -> Result<(), Failure> {
+    if argument == Path::new("-") {
+        let reason =
+            "a filter is a file with a name, not a stream; write ./- for a file of this name";
+        return Err(Failure::at("-", reason));
+    }
+    let reason = "is a filter on a server, and this command takes filter files; dedup, add, check, remove, \
+                  count and info take both, and pull makes a file of it";
+    Address::of(argument)?.map_or(Ok(()), |address| Err(Failure::at(address, reason)))
 }
 
 fn no_such_file(path: &Path) -> Failure {
@@ -134,7 +146,7 @@ impl FilterFile {
     ///
     /// To be called before signals are answered, so that they end the wait.
     pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self, Failure> {
-        Address::refuse(path)?;
+        refuse_address(path)?;
         is_there(path)?;
         Self::lock_by(Lock::take, path, manners)
     }

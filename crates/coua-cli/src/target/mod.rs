@@ -1,13 +1,16 @@
 //! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
 
+mod change_log;
 pub(crate) mod collisions;
 mod estimate;
 pub(crate) mod file;
 mod lookup;
 mod memory;
 pub(crate) mod parts;
+mod request;
 pub(crate) mod secret;
 mod server;
+pub(crate) mod server_report;
 pub(crate) mod spec;
 pub(crate) mod window;
 
@@ -16,14 +19,13 @@ use crate::input::Survey;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
-use crate::remote::{self, Address};
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
-use crate::terminal::report::Report;
 use crate::terminal::signals;
 use collisions::{Answered, Expected};
 use coua::window::{Generations, Window};
 use coua::{BatchFull, Full, Insertion, KeyHasher};
+use coua_remote::Address;
 use file::{FilterFile, Kept, Manners};
 use lookup::{Asked, Lookup};
 use memory::{Memory, note_outcomes};
@@ -106,11 +108,6 @@ impl Stop {
     }
 }
 
-/// What there is to say of a filter on a server.
-pub(crate) fn server_description(address: &Address) -> Result<Report, Failure> {
-    remote::info::describe(address)
-}
-
 /// The filter of a run.
 #[derive(Debug)]
 pub(crate) enum Target {
@@ -176,7 +173,7 @@ impl Target {
     }
 
     /// Stops being patient when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: Arc<signals::Stop>) {
+    pub(crate) fn heed(&mut self, stop: &signals::Stop) {
         if let Self::Server(server) = self {
             server.heed(stop);
         }
@@ -338,7 +335,7 @@ impl Target {
             Self::Parts(parts) => Ok((parts.figures(), Expected::Counted)),
             Self::Server(server) => {
                 let (found, expected) = server.describe(answered)?;
-                Ok((FilterFigures::from(&found), Expected::AtEnd(expected)))
+                Ok((server_report::figures(&found), Expected::AtEnd(expected)))
             }
             _ => Ok((
                 self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),

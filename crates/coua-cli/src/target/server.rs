@@ -7,19 +7,17 @@
 
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
-use crate::remote::{
-    ALREADY_THERE, Address, Answer, Asked, ChangeLog, Description, FULL, Filter, Keys, Precision,
-    Question, Request,
-};
+use crate::target::change_log::{ChangeLog, keys};
 use crate::target::collisions::{self, Answered};
+use crate::target::request::{Precision, Request};
 use crate::target::spec::FilterSpec;
 use crate::target::{Op, Stop};
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
 use crate::terminal::text::{counted, grouped};
 use coua::WhenFull;
+use coua_remote::{ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Question};
 use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
@@ -65,9 +63,13 @@ impl Server {
         notes: Notes,
     ) -> Result<Self, Failure> {
         let (filter, found) = if op.creates() {
-            Filter::open_or_create(address, &request(spec)?, notes)?
+            let wanted = request(spec)?;
+            let words = |shards| wanted.words(shards);
+            let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;
+            wanted.agree_with(&found, address)?;
+            (filter, found)
         } else {
-            Filter::open(address, notes)?
+            Filter::open(address, notes.teller())?
         };
         Ok(Self {
             filter,
@@ -84,8 +86,8 @@ impl Server {
     }
 
     /// Stops being patient when the program is to stop.
-    pub(super) fn heed(&mut self, stop: Arc<signals::Stop>) {
-        self.filter.heed(stop);
+    pub(super) fn heed(&mut self, stop: &signals::Stop) {
+        self.filter.heed(stop.asked());
     }
 
     pub(super) fn name(&self) -> String {
@@ -101,7 +103,7 @@ impl Server {
             Op::Check => Question::Contains,
             Op::Count => Question::Count,
         };
-        self.asked.push_back(self.filter.ask(question, keys(keyed)));
+        self.asked.push_back(self.filter.ask(question, keys(&keyed.keys, &keyed.hashes)));
     }
 
     /// The answers to the first block that was asked about and not answered for.
@@ -121,7 +123,8 @@ impl Server {
         if let Err(failure) = asked {
             self.ended = Some(Ended::Lost);
             let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
-            return Err(Stop::Lost { failure, unanswered: unanswered as u64 });
+            let (failure, unanswered) = (failure.into(), unanswered as u64);
+            return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
         self.ended = Some(Ended::Full);
@@ -178,7 +181,7 @@ impl Server {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
             _ => answer.number == Some(1),
         };
-        self.after_full.note_some(keys(keyed), given, first, may_be_in);
+        self.after_full.note_some(keyed, given, first, may_be_in);
     }
 
     /// Whether what is recorded is to be brought into the output.
@@ -196,7 +199,7 @@ impl Server {
     /// Takes back what was recorded after the record for which there was no room.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         let asked = self.filter.ask(Question::Remove, self.after_full.keys());
-        self.filter.answers(asked).1
+        Ok(self.filter.answers(asked).1?)
     }
 
     /// Takes back what is recorded and perhaps not in the output, and what was recorded after it.
@@ -255,10 +258,6 @@ impl Server {
         });
         Ok((now, expected))
     }
-}
-
-fn keys(keyed: &Keyed) -> Keys<'_> {
-    Keys { bytes: &keyed.keys, hashes: &keyed.hashes }
 }
 
 /// What a server is asked for that lacks the filter.

@@ -93,6 +93,12 @@ impl Failure {
     }
 }
 
+impl From<coua_remote::Error> for Failure {
+    fn from(error: coua_remote::Error) -> Self {
+        Self::at(error.name(), error.reason())
+    }
+}
+
 /// Prints one line on standard error. If that is closed there is nobody left to tell.
 pub(crate) fn say(text: impl Display) {
     writeln!(io::stderr().lock(), "coua: {text}").ok();
@@ -107,6 +113,11 @@ pub(crate) enum Notes {
 }
 
 impl Notes {
+    /// [`say`](Self::say), for a library.
+    pub(crate) fn teller(self) -> coua_remote::Tell {
+        if self == Self::Told { |text| say(text) } else { |_| () }
+    }
+
     /// Prints one line, unless notes are silenced.
     pub(crate) fn say(self, text: impl Display) {
         if self == Self::Told {

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 #[derive(Debug)]
 pub(crate) struct Stop {
     signal: AtomicI32,
+    /// Whether one has.
+    by_signal: Arc<AtomicBool>,
     cancelled: AtomicBool,
     bell: Bell,
 }
@@ -21,7 +23,12 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn new() -> Result<Self, Failure> {
         let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
-        Ok(Self { signal: AtomicI32::new(0), cancelled: AtomicBool::new(false), bell })
+        Ok(Self {
+            signal: AtomicI32::new(0),
+            by_signal: Arc::default(),
+            cancelled: AtomicBool::new(false),
+            bell,
+        })
     }
 
     /// Whether to read no further.
@@ -34,6 +41,11 @@ impl Stop {
         Some(self.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
+    /// Whether a signal has asked for it, for whoever looks now and then.
+    pub(crate) fn asked(&self) -> Arc<AtomicBool> {
+        self.by_signal.clone()
+    }
+
     /// No more input is needed.
     pub(crate) fn cancel(&self) {
         if !self.cancelled.swap(true, Ordering::Relaxed) {
@@ -43,6 +55,7 @@ impl Stop {
 
     fn by_signal(&self, signal: i32) {
         self.signal.store(signal, Ordering::Relaxed);
+        self.by_signal.store(true, Ordering::Relaxed);
         self.cancel();
     }
 

@@ -1,25 +1,25 @@
 //! Which server has which key: one has all, or each of a cluster's primaries has some slots.
 
-use super::address::Address;
-use super::link::{Link, MOST_BYTES_OF_SLOTS, Trouble};
-use super::wire::Node;
-use crate::terminal::signals::Stop;
+use crate::address::Address;
+use crate::link::{Link, MOST_BYTES_OF_SLOTS, Trouble};
+use crate::wire::Node;
 use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Servers of a cluster that are remembered: the slots do not suffice for as many.
 const MOST_NODES: usize = 16_384;
 
 /// The servers of a filter, and the connections to them.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     address: Address,
     /// The primaries of a cluster; none if the server stands alone.
     cluster: Option<Cluster>,
     links: HashMap<Node, Link>,
-    stop: Option<Arc<Stop>>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct Cluster {
 
 impl Nodes {
     /// Connects to the server of the address, and learns whether it is one of a cluster.
-    pub(super) fn connect(address: &Address) -> Result<Self, Trouble> {
+    pub(crate) fn connect(address: &Address) -> Result<Self, Trouble> {
         let (address, links) = (address.clone(), HashMap::new());
         let mut nodes = Self { address, cluster: None, links, stop: None };
         let first = nodes.first();
@@ -45,12 +45,12 @@ impl Nodes {
         Ok(nodes)
     }
 
-    pub(super) fn are_a_cluster(&self) -> bool {
+    pub(crate) fn are_a_cluster(&self) -> bool {
         self.cluster.is_some()
     }
 
     /// The node that has a slot.
-    pub(super) fn of(&self, slot: u16) -> Result<Node, Trouble> {
+    pub(crate) fn of(&self, slot: u16) -> Result<Node, Trouble> {
         let Some(cluster) = &self.cluster else { return Ok(self.first()) };
         let found = cluster.ranges.iter().find(|(from, to, _)| (*from..=*to).contains(&slot));
         found
@@ -59,7 +59,7 @@ impl Nodes {
     }
 
     /// The connection to a node, made if there is none.
-    pub(super) fn link(&mut self, node: &Node) -> Result<&mut Link, Trouble> {
+    pub(crate) fn link(&mut self, node: &Node) -> Result<&mut Link, Trouble> {
         match self.links.entry(node.clone()) {
             Entry::Occupied(link) => Ok(link.into_mut()),
             Entry::Vacant(place) => {
@@ -69,18 +69,18 @@ impl Nodes {
     }
 
     /// From now on whoever is silent is not waited for long when the program is to stop.
-    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
         self.links.values_mut().for_each(|link| link.heed(stop));
         self.stop = Some(stop.clone());
     }
 
     /// The connection is of no use any more.
-    pub(super) fn forget(&mut self, node: &Node) {
+    pub(crate) fn forget(&mut self, node: &Node) {
         self.links.remove(node);
     }
 
     /// Asks a cluster again who has what. Whoever answers first is believed.
-    pub(super) fn learn(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn learn(&mut self) -> Result<(), Trouble> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let mut last = Trouble::NotNow("no node of the cluster answers".to_owned());
         for node in cluster.known.clone() {

@@ -6,14 +6,14 @@
 //! crate reads from it. How deep replies may be nested (100) and how much is allocated before elements
 //! have come (4096 of them) the parser limits itself.
 
-use super::address::Address;
-use crate::terminal::signals::Stop;
+use crate::address::Address;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A server that does not take a connection within this time is away.
@@ -30,21 +30,21 @@ const SLOWEST: u64 = 32 << 10;
 
 /// One server, of a cluster perhaps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
+pub(crate) struct Node {
+    pub(crate) host: String,
+    pub(crate) port: u16,
 }
 
 impl Node {
     /// Nodes whose host is not known are told by their port: they are where the one is that told it.
-    pub(super) fn told_by(self, teller: &Self) -> Self {
+    pub(crate) fn told_by(self, teller: &Self) -> Self {
         let is_known = !matches!(self.host.as_str(), "" | "?");
         if is_known { self } else { Self { host: teller.host.clone(), ..self } }
     }
 }
 
 /// A connection.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     stream: Stream,
     /// How long a reply may take.
     answering: Duration,
@@ -63,7 +63,7 @@ impl fmt::Debug for Wire {
 
 impl Wire {
     /// Connects to a node, encrypted if the address says so.
-    pub(super) fn open(address: &Address, node: &Node) -> io::Result<Self> {
+    pub(crate) fn open(address: &Address, node: &Node) -> io::Result<Self> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let socket = connect(node)?;
         socket.set_nodelay(true)?;
@@ -79,7 +79,7 @@ impl Wire {
     }
 
     /// Sends bytes, all of them.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.limit(u64::MAX, self.answering + time_for(bytes.len() as u64));
         let stream: &mut dyn Write = match &mut self.stream {
             Stream::Plain(stream) => stream,
@@ -90,7 +90,7 @@ impl Wire {
     }
 
     /// Where to read a reply that has so many bytes at most, from now on.
-    pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
+    pub(crate) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
         self.limit(most_bytes, self.answering + time_for(most_bytes));
         match &mut self.stream {
             Stream::Plain(stream) => stream,
@@ -104,7 +104,7 @@ impl Wire {
     }
 
     /// From now on a server that is silent is not waited for long when the program is to stop.
-    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
         self.limited().stop = Some(stop.clone());
     }
 
@@ -128,7 +128,7 @@ struct Limited {
     /// not be lost.
     time: Duration,
     left: u64,
-    stop: Option<Arc<Stop>>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Limited {
@@ -153,7 +153,7 @@ impl Limited {
     }
 
     fn look_for_stop(&mut self) {
-        if self.stop.as_ref().is_some_and(|stop| stop.signal().is_some()) {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             self.time = self.time.min(HICCUP);
         }
     }

@@ -1,33 +1,33 @@
 //! A command on its way to a server and back.
 
-use super::link::{Link, MOST_BYTES, Trouble};
-use super::wire::Node;
+use crate::link::{Link, MOST_BYTES, Trouble};
+use crate::wire::Node;
 use redis::Value;
 
 /// A command on its way.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The slot of its key.
-    pub(super) slot: u16,
+    pub(crate) slot: u16,
     /// The command as bytes of the protocol.
-    pub(super) command: Vec<u8>,
+    pub(crate) command: Vec<u8>,
     /// Bytes that the reply may have.
-    pub(super) most_bytes: u64,
+    pub(crate) most_bytes: u64,
     /// It was sent before, and the reply did not come: it may have been done already.
-    pub(super) in_doubt: bool,
-    /// It was sent before, and not done: those behind it may have overtaken it.
-    pub(super) was_refused: bool,
+    pub(crate) in_doubt: bool,
+    /// It was sent before, and not done: later ones may have overtaken it.
+    pub(crate) was_refused: bool,
     /// Where its keys begin among its words, if of equal keys the first one is to get a 1.
-    pub(super) first_key: Option<usize>,
+    pub(crate) first_key: Option<usize>,
     /// Where to find the key while it is moving.
-    pub(super) asked_at: Option<Node>,
-    pub(super) is_sent: bool,
+    pub(crate) asked_at: Option<Node>,
+    pub(crate) is_sent: bool,
     /// The reply, or why it was refused.
-    pub(super) reply: Option<Result<Value, String>>,
+    pub(crate) reply: Option<Result<Value, String>>,
 }
 
 impl Order {
-    pub(super) fn new(slot: u16, command: Vec<u8>) -> Self {
+    pub(crate) fn new(slot: u16, command: Vec<u8>) -> Self {
         Self {
             slot,
             command,
@@ -41,12 +41,12 @@ impl Order {
         }
     }
 
-    pub(super) fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.reply.is_none() && !self.is_sent
     }
 
     /// Its keys, if it matters which of them comes first.
-    pub(super) fn keys(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
         let Some(first) = self.first_key else { return Vec::new() };
         let Ok(Value::Array(words)) = redis::parse_redis_value(&self.command) else {
             return Vec::new();
@@ -56,7 +56,7 @@ impl Order {
     }
 
     /// The numbers of its reply.
-    pub(super) fn numbers(&mut self) -> &mut [Value] {
+    pub(crate) fn numbers(&mut self) -> &mut [Value] {
         match &mut self.reply {
             Some(Ok(Value::Array(numbers))) => numbers,
             _ => &mut [],
@@ -64,14 +64,14 @@ impl Order {
     }
 
     /// The connection was lost before the reply came.
-    pub(super) fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         self.in_doubt = true;
         self.is_sent = false;
         self.asked_at = None;
     }
 
     /// The reply, or why it was refused.
-    pub(super) fn receive(&self, link: &mut Link) -> Result<Result<Value, String>, Trouble> {
+    pub(crate) fn receive(&self, link: &mut Link) -> Result<Result<Value, String>, Trouble> {
         let may_ask = match &self.asked_at {
             Some(_) => link.receive().map(drop),
             None => Ok(()),

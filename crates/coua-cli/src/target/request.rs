@@ -1,11 +1,10 @@
 //! How a new filter on a server is to be: the options of a filter file, in the words of CF.RESERVE.
 
-use super::address::Address;
-use super::description::Description;
 use crate::clock::window_text;
 use crate::terminal::message::Failure;
 use crate::terminal::text::{counted, significant};
 use coua::window::{Clock, Window};
+use coua_remote::{Address, Description};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
 const FEW: u64 = 1024;
@@ -39,7 +38,7 @@ pub(crate) enum Precision {
 }
 
 impl Request {
-    /// The words behind the key of CF.RESERVE, for each of so many shards.
+    /// The words after the key of CF.RESERVE, for each of so many shards.
     pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
         let is_fixed = self.is_fixed == Some(true);
         let capacity = match self.capacity {

@@ -1,12 +1,12 @@
 //! A connection to one server, and what can go wrong on it.
 
-use super::address::Address;
-use super::wire::{Node, Wire};
-use crate::terminal::signals::Stop;
+use crate::address::Address;
+use crate::wire::{Node, Wire};
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A command that only the module has: servers and modules of others have most of its CF.*.
 const OWN_COMMAND: &str = "CF.MDEL";
@@ -17,15 +17,15 @@ const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): s
 const NO_REPLY: &str = "what it sends is no reply of Valkey or Redis";
 
 /// Bytes of a reply. Those about keys and filters have a few kB.
-pub(super) const MOST_BYTES: u64 = 64 << 10;
+pub(crate) const MOST_BYTES: u64 = 64 << 10;
 /// Bytes of CLUSTER SLOTS, with every slot a range of its own, and a replica of each.
-pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
+pub(crate) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 /// Characters of a server's words in a message.
 const MOST_WORDS: usize = 300;
 
 /// Why a command was not answered.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// There is no connection any more: what was sent may have been done or not.
     Lost(String),
     /// It was not done, but may be soon.
@@ -122,7 +122,7 @@ fn node(text: &str) -> Option<Node> {
 }
 
 /// A connection, over which commands go in pipelines.
-pub(super) struct Link {
+pub(crate) struct Link {
     wire: Wire,
     parser: Parser,
 }
@@ -135,10 +135,10 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// Connects as the address says, to this node, which must have the module.
-    pub(super) fn open(
+    pub(crate) fn open(
         address: &Address,
         node: &Node,
-        stop: Option<&Arc<Stop>>,
+        stop: Option<&Arc<AtomicBool>>,
     ) -> Result<Self, Trouble> {
         let mut wire = Wire::open(address, node).map_err(Trouble::of_io)?;
         if let Some(stop) = stop {
@@ -157,7 +157,7 @@ impl Link {
     }
 
     /// Does not wait long for what is silent when the program is to stop.
-    pub(super) fn heed(&mut self, stop: &Arc<Stop>) {
+    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
         self.wire.heed(stop);
     }
 
@@ -192,28 +192,28 @@ impl Link {
     }
 
     /// Sends commands, as bytes of the protocol.
-    pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), Trouble> {
+    pub(crate) fn send(&mut self, commands: &[u8]) -> Result<(), Trouble> {
         self.wire.send(commands).map_err(Trouble::of_io)
     }
 
     /// The reply to the first command that has none yet.
-    pub(super) fn receive(&mut self) -> Result<Value, Trouble> {
+    pub(crate) fn receive(&mut self) -> Result<Value, Trouble> {
         self.receive_at_most(MOST_BYTES)
     }
 
     /// The reply, of so many bytes at most, to the first command that has none yet.
-    pub(super) fn receive_at_most(&mut self, bytes: u64) -> Result<Value, Trouble> {
+    pub(crate) fn receive_at_most(&mut self, bytes: u64) -> Result<Value, Trouble> {
         let reply = self.parser.parse_value(self.wire.reply(bytes));
         reply.and_then(Value::extract_error).map_err(|error| Trouble::of(&error))
     }
 
     /// The reply to a command.
-    pub(super) fn ask(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(crate) fn ask(&mut self, command: &Cmd) -> Result<Value, Trouble> {
         self.ask_for(command, MOST_BYTES)
     }
 
     /// The reply, of so many bytes at most, to a command.
-    pub(super) fn ask_for(&mut self, command: &Cmd, bytes: u64) -> Result<Value, Trouble> {
+    pub(crate) fn ask_for(&mut self, command: &Cmd, bytes: u64) -> Result<Value, Trouble> {
         self.send(&command.get_packed_command())?;
         self.receive_at_most(bytes)
     }

@@ -1,9 +1,9 @@
 //! `coua pull`: the filter of a server, all shards of it, as one filter here.
 
-use super::Address;
-use super::filter::{Filter, order};
-use super::image;
-use crate::terminal::message::{Failure, Notes};
+use crate::Address;
+use crate::error::{Error, Tell};
+use crate::filter::{Filter, order};
+use crate::image;
 use coua::window::Generations;
 use redis::Value;
 
@@ -22,8 +22,12 @@ const SCRIPT: &str = "local chunks, at = {}, 0 \
 const MARGIN: u64 = 64 << 20;
 
 /// All items of the filter. Each shard is of one moment, and no two need be of the same.
-pub(crate) fn pull(address: &Address, notes: Notes) -> Result<Generations, Failure> {
-    let (mut filter, found) = Filter::open(address, notes)?;
+///
+/// # Errors
+///
+/// What is wrong with the server, or why its shards cannot be merged.
+pub fn pull(address: &Address, tell: Tell) -> Result<Generations, Error> {
+    let (mut filter, found) = Filter::open(address, tell)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys() {
@@ -40,7 +44,7 @@ pub(crate) fn pull(address: &Address, notes: Notes) -> Result<Generations, Failu
 }
 
 impl Filter {
-    fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations, Failure> {
+    fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations, Error> {
         let mut dump = order(key, redis::cmd("EVAL_RO").arg(SCRIPT).arg(1).arg(key));
         dump.most_bytes = most_bytes;
         let reply = self.run(vec![dump])?.pop().and_then(|order| order.reply);

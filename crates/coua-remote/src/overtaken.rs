@@ -1,31 +1,31 @@
 //! Answers in the order of the questions, where a server has done them in another.
 //!
 //! Many commands are on the way at once. One that is refused for now, or has to go to another node, is sent
-//! again, and done after those that were behind it: these have overtaken it. Of equal keys the one in
-//! front is to get the 1 ("inserted", "removed"), and the server has given it to one behind.
+//! again, and done after those that were sent after it: these have overtaken it. Of equal keys the first one
+//! is to get the 1 ("inserted", "removed"), and the server has given it to a later one.
 
-use super::order::Order;
+use crate::order::Order;
 use redis::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// Gives the order what those `behind` it have got in its place. It was refused, and now is answered; what
-/// has been answered behind it has overtaken it.
-pub(super) fn put_right(order: &mut Order, behind: &mut [Order]) {
+/// Gives the order what `later` ones have got in its place. It was refused, and now is answered; what
+/// was sent after it and is answered has overtaken it.
+pub(crate) fn put_right(order: &mut Order, later: &mut [Order]) {
     let has_keys = |other: &&mut Order| other.slot == order.slot && other.first_key.is_some();
-    let mut behind: Vec<&mut Order> = behind.iter_mut().filter(has_keys).collect();
+    let mut later: Vec<&mut Order> = later.iter_mut().filter(has_keys).collect();
     let keys = order.keys();
     if keys.is_empty() {
         return;
     }
     // It may have been overtaken by one that was done, and whose answer was lost.
-    order.in_doubt |= behind.iter().any(|other| other.in_doubt);
+    order.in_doubt |= later.iter().any(|other| other.in_doubt);
     let mut without: HashMap<Vec<u8>, VecDeque<usize>> = HashMap::new();
     for (place, (key, number)) in keys.into_iter().zip(order.numbers()).enumerate() {
         if *number == Value::Int(0) {
             without.entry(key).or_default().push_back(place);
         }
     }
-    for other in behind.iter_mut().rev().filter(|other| other.reply.is_some()) {
+    for other in later.iter_mut().rev().filter(|other| other.reply.is_some()) {
         for (key, theirs) in other.keys().iter().zip(other.numbers()).rev() {
             if *theirs == Value::Int(1)
                 && let Some(place) = without.get_mut(key).and_then(VecDeque::pop_front)
@@ -60,15 +60,15 @@ mod tests {
     #[test]
     fn ones_go_to_the_first_of_equal_keys() {
         let mut first = order(1, "a b c a d", &[0, 0, 1, 0, 0]);
-        let mut behind = [
+        let mut later = [
             order(1, "x a d", &[1, 1, 0]),
             order(2, "b", &[1]),
             order(1, "d", &[]),
             order(1, "a d d", &[1, 1, -1]),
         ];
-        put_right(&mut first, &mut behind);
+        put_right(&mut first, &mut later);
         assert_eq!(numbers(&mut first), [1, 0, 1, 1, 1]);
-        let [same, other, open, last] = &mut behind;
+        let [same, other, open, last] = &mut later;
         assert_eq!(numbers(same), [1, 0, 0]);
         assert_eq!(numbers(other), [1], "keys of another shard");
         assert_eq!(numbers(open), [0; 0]);
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn who_was_overtaken_by_one_in_doubt_is_in_doubt() {
-        let mut behind = [order(1, "a", &[])];
-        behind[0].in_doubt = true;
+        let mut later = [order(1, "a", &[])];
+        later[0].in_doubt = true;
         for (slot, doubt) in [(2, false), (1, true)] {
             let mut first = order(slot, "a", &[0]);
-            put_right(&mut first, &mut behind);
+            put_right(&mut first, &mut later);
             assert_eq!(first.in_doubt, doubt);
         }
     }
@@ -91,12 +91,12 @@ mod tests {
     fn strange_replies_stay_as_they_are() {
         let strange = Some(Ok(Value::Okay));
         let mut first = order(1, "a b", &[0]);
-        let mut behind = [order(1, "a", &[1, 1]), order(1, "b", &[1])];
-        behind[1].reply.clone_from(&strange);
-        put_right(&mut first, &mut behind);
-        assert_eq!((numbers(&mut first), numbers(&mut behind[0])), (vec![1], vec![0, 1]));
+        let mut later = [order(1, "a", &[1, 1]), order(1, "b", &[1])];
+        later[1].reply.clone_from(&strange);
+        put_right(&mut first, &mut later);
+        assert_eq!((numbers(&mut first), numbers(&mut later[0])), (vec![1], vec![0, 1]));
         first.reply.clone_from(&strange);
-        put_right(&mut first, &mut behind);
+        put_right(&mut first, &mut later);
         assert_eq!(first.reply, strange);
     }
 }

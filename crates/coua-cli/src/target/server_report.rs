@@ -1,18 +1,17 @@
-//! `coua info` about a filter on a server.
+//! What there is to say of a filter on a server: `info` and `--stats`.
 
-use super::Address;
-use super::description::Description;
-use super::filter::Filter;
 use crate::clock::window_text;
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::report::Report;
 use crate::terminal::text::{grouped, percent, significant, tenths};
 use coua::window::{Clock, Window};
+use coua_remote::{Address, Description, Filter};
 use serde_json::{Value, json};
 
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
-    let (filter, found) = Filter::open(address, Notes::Told)?;
+    let (filter, found) = Filter::open(address, Notes::Told.teller())?;
     Ok(report(&filter.name(), &found))
 }
 
@@ -41,6 +40,19 @@ fn report(server: &str, found: &Description) -> Report {
         report.row("window of each shard", window_text(window));
     }
     report
+}
+
+/// The figures of a run.
+pub(super) fn figures(found: &Description) -> FilterFigures {
+    FilterFigures {
+        items: found.items,
+        load: found.load,
+        bits_per_item: found.bits_per_item(),
+        memory_bytes: found.memory_bytes,
+        hash_bits: found.hash_bits,
+        false_positive_rate: found.false_positive_rate,
+        window: None,
+    }
 }
 
 fn window_object(window: Window) -> Value {

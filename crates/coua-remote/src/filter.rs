@@ -1,21 +1,20 @@
 //! A filter on a server: opened or created, asked about keys, described.
 
-use super::address::Address;
-use super::description::Description;
-use super::exchange::Exchange;
-use super::order::Order;
-use super::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
-use super::request::Request;
-use super::shards::{Shards, key, slot};
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::signals::Stop;
+use crate::address::Address;
+use crate::description::Description;
+use crate::error::{Error, Tell};
+use crate::exchange::Exchange;
+use crate::order::Order;
+use crate::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
+use crate::shards::{Shards, key, slot};
 use redis::{Cmd, Value};
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A filter on a server.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub struct Filter {
     exchange: Exchange,
     shards: Shards,
     /// Keys about which was asked twice.
@@ -24,7 +23,7 @@ pub(crate) struct Filter {
 
 /// A question on its way.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub struct Asked {
     question: Question,
     batches: Vec<Batch>,
     keys: usize,
@@ -33,8 +32,12 @@ pub(crate) struct Asked {
 
 impl Filter {
     /// The filter that is there.
-    pub(crate) fn open(address: &Address, notes: Notes) -> Result<(Self, Description), Failure> {
-        let mut filter = Self::connect(address, notes)?;
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the server, or that there is no filter.
+    pub fn open(address: &Address, tell: Tell) -> Result<(Self, Description), Error> {
+        let mut filter = Self::connect(address, tell)?;
         match filter.describe()? {
             Some(description) => Ok((filter, description)),
             None => {
@@ -43,66 +46,75 @@ impl Filter {
         }
     }
 
-    /// The filter that is there, which must agree with what is wanted; or a new one as wanted.
-    pub(crate) fn open_or_create(
+    /// The filter that is there; or a new one, for which `words` says CF.RESERVE's words for each of so many shards.
+    ///
+    /// # Errors
+    ///
+    /// Those of `words`, and [`Error`]s of the server.
+    pub fn open_or_create<E: From<Error>>(
         address: &Address,
-        wanted: &Request,
-        notes: Notes,
-    ) -> Result<(Self, Description), Failure> {
-        let mut filter = Self::connect(address, notes)?;
+        words: impl FnOnce(u64) -> Result<Vec<String>, E>,
+        tell: Tell,
+    ) -> Result<(Self, Description), E> {
+        let mut filter = Self::connect(address, tell)?;
         if filter.describe()?.is_none() {
-            filter.create(wanted)?;
+            let words = words(filter.shards.len() as u64)?;
+            filter.create(words)?;
         }
         // Another process may have created it at the same time, and otherwise.
         let description = filter.describe()?;
         let description = description.ok_or_else(|| filter.failure(GONE))?;
-        wanted.agree_with(&description, &filter.exchange.address)?;
         Ok((filter, description))
     }
 
-    pub(super) fn connect(address: &Address, notes: Notes) -> Result<Self, Failure> {
-        let exchange = Exchange::new(address.clone());
-        let mut exchange = exchange.map_err(|trouble| Failure::at(address, trouble))?;
-        exchange.notes = notes;
+    pub(crate) fn connect(address: &Address, tell: Tell) -> Result<Self, Error> {
+        let exchange = Exchange::new(address.clone(), tell);
+        let exchange = exchange.map_err(|trouble| Error::at(address, trouble))?;
         let shards = Shards::new(&address.name, address.shards);
         Ok(Self { exchange, shards, in_doubt: 0 })
     }
 
     /// Stops being patient when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: Arc<Stop>) {
+    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
         self.exchange.heed(stop);
     }
 
     /// Whether the answers to what is on its way are in doubt.
-    pub(crate) fn has_doubts(&self) -> bool {
+    pub fn has_doubts(&self) -> bool {
         self.exchange.has_doubts()
     }
 
     /// About how many keys was asked twice.
-    pub(crate) fn in_doubt(&self) -> u64 {
+    pub fn in_doubt(&self) -> u64 {
         self.in_doubt
     }
 
     /// How often a connection was lost.
-    pub(crate) fn losses(&self) -> u64 {
+    pub fn losses(&self) -> u64 {
         self.exchange.losses
     }
 
-    pub(crate) fn name(&self) -> String {
+    /// The address, without its password.
+    pub fn name(&self) -> String {
         self.exchange.address.to_string()
     }
 
-    pub(crate) fn shards(&self) -> usize {
+    /// How many keys of the server it is spread over.
+    pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
     /// The keys of the shards.
-    pub(super) fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         self.shards.keys().to_vec()
     }
 
     /// What the server tells of all shards; none if the filter is not there.
-    pub(crate) fn describe(&mut self) -> Result<Option<Description>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the server, or with the shards.
+    pub fn describe(&mut self) -> Result<Option<Description>, Error> {
         let mut found = self.look_for_all()?;
         self.refuse_other_shards(&found)?;
         found.truncate(self.shards.len());
@@ -124,7 +136,7 @@ impl Filter {
 
     /// What CF.INFO answers for each shard, for the key that there would be if there were more of them, and,
     /// unless it is the only shard, for the name alone.
-    fn look_for_all(&mut self) -> Result<Vec<Option<Value>>, Failure> {
+    fn look_for_all(&mut self) -> Result<Vec<Option<Value>>, Error> {
         let Address { name, shards, .. } = &self.exchange.address;
         let beyond = key(name, shards.unwrap_or(0));
         let single = shards.map(|_| name);
@@ -146,7 +158,7 @@ impl Filter {
     }
 
     /// Refuses a filter of the same name that has other shards than the address says.
-    fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<(), Failure> {
+    fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<(), Error> {
         let Address { name, shards, .. } = &self.exchange.address;
         let has = |place: usize| found.get(place).is_some_and(Option::is_some);
         let beyond = self.shards.len();
@@ -178,8 +190,8 @@ impl Filter {
     }
 
     /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the questions.
-    pub(crate) fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
-        let is_too_long = keys.bytes.iter().any(|key| key.len() > LONGEST_KEY);
+    pub fn ask(&mut self, question: Question, keys: Keys<'_>) -> Asked {
+        let is_too_long = keys.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { Batch::of(keys, &self.shards) };
         let names = self.shards.keys();
         let orders = batches.iter().map(|batch| {
@@ -193,7 +205,7 @@ impl Filter {
     }
 
     /// The answers, as long as there is hope of one. If there is none for some of the keys, tells why.
-    pub(crate) fn answers(&mut self, asked: Asked) -> (Vec<Answer>, Result<(), Failure>) {
+    pub fn answers(&mut self, asked: Asked) -> (Vec<Answer>, Result<(), Error>) {
         let Asked { question, batches, keys, is_too_long } = asked;
         let mut answers = vec![Answer::default(); keys];
         if is_too_long {
@@ -220,16 +232,16 @@ impl Filter {
     }
 
     /// Has orders done while no question is open.
-    pub(super) fn run(&mut self, orders: Vec<Order>) -> Result<Vec<Order>, Failure> {
+    pub(crate) fn run(&mut self, orders: Vec<Order>) -> Result<Vec<Order>, Error> {
         let count = orders.len();
         self.exchange.post(orders);
         let (orders, result) = self.exchange.take(count);
         result.map(|()| orders).map_err(|text| self.failure(&text))
     }
 
-    pub(crate) fn failure(&self, reason: &str) -> Failure {
+    pub(crate) fn failure(&self, reason: &str) -> Error {
         let reason = if reason == "not found" { GONE } else { reason };
-        Failure::at(&self.exchange.address, reason)
+        Error::at(&self.exchange.address, reason)
     }
 }
 
@@ -252,6 +264,6 @@ fn numbers(
     if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
 }
 
-pub(super) fn order(key: &str, command: &Cmd) -> Order {
+pub(crate) fn order(key: &str, command: &Cmd) -> Order {
     Order::new(slot(key), command.get_packed_command())
 }

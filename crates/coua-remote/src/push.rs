@@ -1,9 +1,9 @@
 //! `coua push`: a filter of this machine as a key of a server.
 
-use super::Address;
-use super::filter::{Filter, order};
-use super::image;
-use crate::terminal::message::{Failure, Notes};
+use crate::Address;
+use crate::error::{Error, Tell};
+use crate::filter::{Filter, order};
+use crate::image;
 use coua::window::Generations;
 use std::fmt;
 
@@ -14,12 +14,16 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
                          items; leave ?shards=N out";
 
 /// Creates the key. Other clients get errors about it until all of it is there.
-pub(crate) fn push(pushed: &Generations, address: &Address, notes: Notes) -> Result<(), Failure> {
+///
+/// # Errors
+///
+/// What is wrong with the server, or that the key is there already.
+pub fn push(pushed: &Generations, address: &Address, tell: Tell) -> Result<(), Error> {
     if address.shards.is_some() {
-        return Err(Failure::at(address, NO_SHARDS));
+        return Err(Error::at(address, NO_SHARDS));
     }
-    let bytes = image::encode(pushed).map_err(|error| Failure::io(address, &error))?;
-    let mut filter = Filter::connect(address, notes)?;
+    let bytes = image::encode(pushed).map_err(|error| Error::at(address, error))?;
+    let mut filter = Filter::connect(address, tell)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }
@@ -60,7 +64,7 @@ impl fmt::Display for Refused {
 }
 
 impl Filter {
-    fn load(&mut self, position: usize, chunk: &[u8]) -> Result<Result<(), Refused>, Failure> {
+    fn load(&mut self, position: usize, chunk: &[u8]) -> Result<Result<(), Refused>, Error> {
         let key = self.keys().remove(0);
         let command = redis::cmd("CF.LOADCHUNK").arg(&key).arg(position).arg(chunk).to_owned();
         let mut done = self.run(vec![order(&key, &command)])?;
@@ -71,7 +75,7 @@ impl Filter {
     }
 
     /// Takes away what this run has begun.
-    fn remove_begun(&mut self) -> Result<(), Failure> {
+    fn remove_begun(&mut self) -> Result<(), Error> {
         let key = self.keys().remove(0);
         self.run(vec![order(&key, redis::cmd("DEL").arg(&key))]).map(drop)
     }

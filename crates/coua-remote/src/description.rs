@@ -1,28 +1,35 @@
 //! What the server tells of a filter: CF.INFO of all its shards, together.
 
-use crate::terminal::figures::FilterFigures;
 use coua::window::{Clock, Window};
 use redis::{FromRedisValue, Value};
 
 /// All shards of a filter together.
 #[derive(Debug, Default)]
-pub(crate) struct Description {
-    pub(crate) shards: u64,
-    pub(crate) items: u64,
-    pub(crate) deleted: u64,
-    pub(crate) memory_bytes: u64,
-    pub(crate) slots: u64,
+pub struct Description {
+    /// How many there are.
+    pub shards: u64,
+    /// Items in all of them, every copy counted.
+    pub items: u64,
+    /// Items that were removed.
+    pub deleted: u64,
+    /// Memory of all of them.
+    pub memory_bytes: u64,
+    /// Slots of all buckets.
+    pub slots: u64,
     /// Slots in use, 0 to 1; none for filters of another module's layout.
-    pub(crate) load: Option<f64>,
+    pub load: Option<f64>,
     /// The fewest of any shard.
-    pub(crate) hash_bits: Option<f64>,
-    pub(crate) false_positive_rate: Option<f64>,
+    pub hash_bits: Option<f64>,
+    /// Now, for a key that was never added.
+    pub false_positive_rate: Option<f64>,
     /// It never grows.
-    pub(crate) is_fixed: bool,
-    pub(crate) fewest_items: u64,
-    pub(crate) most_items: u64,
+    pub is_fixed: bool,
+    /// Items of the emptiest shard.
+    pub fewest_items: u64,
+    /// Items of the fullest shard.
+    pub most_items: u64,
     /// Of each shard, if it forgets.
-    pub(crate) window: Option<Window>,
+    pub window: Option<Window>,
 }
 
 impl Description {
@@ -58,26 +65,13 @@ impl Description {
     }
 
     /// As `--when-full` names it.
-    pub(crate) fn when_full(&self) -> &'static str {
+    pub fn when_full(&self) -> &'static str {
         if self.is_fixed { "error" } else { "exceed" }
     }
 
-    pub(crate) fn bits_per_item(&self) -> f64 {
+    /// Memory in bits, by items.
+    pub fn bits_per_item(&self) -> f64 {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
-    }
-}
-
-impl From<&Description> for FilterFigures {
-    fn from(all: &Description) -> Self {
-        Self {
-            items: all.items,
-            load: all.load,
-            bits_per_item: all.bits_per_item(),
-            memory_bytes: all.memory_bytes,
-            hash_bits: all.hash_bits,
-            false_positive_rate: all.false_positive_rate,
-            window: None,
-        }
     }
 }
 

@@ -3,17 +3,17 @@
 //! Orders are posted, which sends them, and taken later, in the same order, when their replies have
 //! come: in between there is time to post others.
 
-use super::address::Address;
-use super::link::Trouble;
-use super::nodes::Nodes;
-use super::order::Order;
-use super::overtaken;
-use super::wire::Node;
-use crate::terminal::message::Notes;
-use crate::terminal::signals::Stop;
+use crate::address::Address;
+use crate::error::Tell;
+use crate::link::Trouble;
+use crate::nodes::Nodes;
+use crate::order::Order;
+use crate::overtaken;
+use crate::wire::Node;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ const MOVING: Duration = Duration::from_secs(5);
 
 /// The servers, and what is on the way to them.
 #[derive(Debug)]
-pub(super) struct Exchange {
-    pub(super) address: Address,
+pub(crate) struct Exchange {
+    pub(crate) address: Address,
     nodes: Nodes,
     /// All that were posted and not taken.
     orders: VecDeque<Order>,
@@ -39,14 +39,14 @@ pub(super) struct Exchange {
     /// Why there is no hope any more.
     gave_up: Option<String>,
     /// Ends the patience with a server that is away.
-    stop: Option<Arc<Stop>>,
-    pub(super) notes: Notes,
+    stop: Option<Arc<AtomicBool>>,
+    pub(crate) tell: Tell,
     /// How often connections were lost.
-    pub(super) losses: u64,
+    pub(crate) losses: u64,
 }
 
 impl Exchange {
-    pub(super) fn new(address: Address) -> Result<Self, Trouble> {
+    pub(crate) fn new(address: Address, tell: Tell) -> Result<Self, Trouble> {
         let nodes = Nodes::connect(&address)?;
         Ok(Self {
             address,
@@ -57,20 +57,20 @@ impl Exchange {
             trouble: None,
             gave_up: None,
             stop: None,
-            notes: Notes::Told,
+            tell,
             losses: 0,
         })
     }
 
     /// Stops being patient when the program is to stop.
-    pub(super) fn heed(&mut self, stop: Arc<Stop>) {
+    pub(crate) fn heed(&mut self, stop: Arc<AtomicBool>) {
         self.nodes.heed(&stop);
         self.stop = Some(stop);
     }
 
     /// Sends orders. Whatever goes wrong is found out, and mended, when they are taken: then the answers
     /// are as if those for the same key had been done in their order.
-    pub(super) fn post(&mut self, orders: impl IntoIterator<Item = Order>) {
+    pub(crate) fn post(&mut self, orders: impl IntoIterator<Item = Order>) {
         self.orders.extend(orders);
         if self.gave_up.is_none() {
             self.trouble = self.send_waiting().err().or(self.trouble.take());
@@ -79,7 +79,7 @@ impl Exchange {
 
     /// The next `count` orders, each answered or refused; or why this gave up, with some of them
     /// neither.
-    pub(super) fn take(&mut self, count: usize) -> (Vec<Order>, Result<(), String>) {
+    pub(crate) fn take(&mut self, count: usize) -> (Vec<Order>, Result<(), String>) {
         let result = self.wait_for(count);
         self.taken += count as u64;
         (self.orders.drain(..count).collect(), result)
@@ -96,7 +96,7 @@ impl Exchange {
             let before = mem::replace(&mut left, self.unanswered());
             let progressed = left < before;
             if since.is_none() {
-                self.tell(&trouble);
+                self.tell_trouble(&trouble);
             }
             if progressed || since.is_none() {
                 (since, pause) = (Some(Instant::now()), FIRST_PAUSE);
@@ -117,7 +117,7 @@ impl Exchange {
     }
 
     /// Whether some are in doubt.
-    pub(super) fn has_doubts(&self) -> bool {
+    pub(crate) fn has_doubts(&self) -> bool {
         self.orders.iter().any(|order| order.in_doubt)
     }
 
@@ -125,16 +125,16 @@ impl Exchange {
         self.orders.iter().filter(|order| order.reply.is_none()).count()
     }
 
-    fn tell(&self, trouble: &Trouble) {
+    fn tell_trouble(&self, trouble: &Trouble) {
         let is_away = matches!(trouble, Trouble::Lost(_) | Trouble::NotNow(_));
         if is_away && !self.address.patience.is_zero() {
             let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
-            self.notes.say(format_args!("{address}: {trouble}; trying again for {seconds} s"));
+            (self.tell)(&format!("{address}: {trouble}; trying again for {seconds} s"));
         }
     }
 
     fn be_patient(&self, trouble: &Trouble, waited: Duration) -> Result<(), String> {
-        let is_stopped = self.stop.as_ref().is_some_and(|stop| stop.signal().is_some());
+        let is_stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         let patience = match trouble {
             Trouble::Refused(text) => return Err(text.clone()),
             // Nobody is away.
@@ -271,10 +271,10 @@ impl Exchange {
             Ok(reply) => {
                 order.reply = Some(reply);
                 if order.was_refused
-                    && let Some((order, behind)) =
+                    && let Some((order, later)) =
                         self.orders.make_contiguous()[place..].split_first_mut()
                 {
-                    overtaken::put_right(order, behind);
+                    overtaken::put_right(order, later);
                 }
             }
             Err(Trouble::Ask(_) | Trouble::Moved) if !self.nodes.are_a_cluster() => {

@@ -1,7 +1,6 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
-use crate::clock;
-use crate::terminal::message::Failure;
+use crate::error::Error;
 use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
@@ -22,17 +21,17 @@ const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
 
 /// The address of a filter on a server.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Address {
+pub struct Address {
     scheme: String,
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
-    pub(super) database: i64,
-    pub(super) name: String,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) database: i64,
+    pub(crate) name: String,
     /// None: the filter is one key of this name.
-    pub(super) shards: Option<u32>,
-    pub(super) patience: Duration,
+    pub(crate) shards: Option<u32>,
+    pub(crate) patience: Duration,
 }
 
 /// As messages name it: without the password.
@@ -53,13 +52,17 @@ impl fmt::Debug for Address {
 
 impl Address {
     /// The address that is given in place of a filter file, if one is.
-    pub(crate) fn of(argument: &Path) -> Result<Option<Self>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the address.
+    pub fn of(argument: &Path) -> Result<Option<Self>, Error> {
         let text = argument.to_string_lossy();
         let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
         if !is_address {
             return Ok(None);
         }
-        let wrong = |reason: String| Failure::at(without_password(&text), reason);
+        let wrong = |reason: String| Error::at(without_password(&text), reason);
         let mut address = Self::parse(&text).map_err(wrong)?;
         if address.password.is_none() {
             address.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
@@ -68,34 +71,21 @@ impl Address {
     }
 
     /// The address where nothing else will do.
-    pub(crate) fn needed(argument: &Path) -> Result<Self, Failure> {
-        let wrong = || Failure::at(argument.display(), format!("is no address: expected {FORM}"));
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the address, or that it is none.
+    pub fn needed(argument: &Path) -> Result<Self, Error> {
+        let wrong = || Error::at(argument.display(), format!("is no address: expected {FORM}"));
         Self::of(argument)?.ok_or_else(wrong)
     }
 
-    /// Complains about an address where only a file will do, and about a stream.
-    pub(crate) fn refuse(argument: &Path) -> Result<(), Failure> {
-        if argument == Path::new("-") {
-            let reason =
-                "a filter is a file with a name, not a stream; write ./- for a file of this name";
-            return Err(Failure::at("-", reason));
-        }
-        let refused = |address: Self| {
-            Failure::at(
-                address,
-                "is a filter on a server, and this command takes filter files; dedup, add, check, \
-                 remove, count and info take both, and pull makes a file of it",
-            )
-        };
-        Self::of(argument)?.map_or(Ok(()), |address| Err(refused(address)))
-    }
-
-    pub(super) fn has_tls(&self) -> bool {
+    pub(crate) fn has_tls(&self) -> bool {
         matches!(self.scheme.as_str(), "valkeys" | "rediss")
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        if has_at_behind_host(text) {
+        if has_at_after_host(text) {
             return Err(format!(
                 "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
                  a name @ too; expected {FORM}"
@@ -157,9 +147,12 @@ impl Address {
             "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
             "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
             "retry" => {
-                let patience = clock::seconds(value);
-                self.patience =
-                    patience.map_err(|wrong| format!("says retry={value}: it {wrong}"))?;
+                let seconds = value.strip_suffix('s').unwrap_or(value).parse().ok();
+                let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                let wrong = || {
+                    format!("says retry={value}: it is not a number of seconds, such as 5 or 0.5")
+                };
+                self.patience = time.ok_or_else(wrong)?;
             }
             _ => return Err(format!("says {name}={value}: expected shards, db or retry")),
         }
@@ -169,7 +162,7 @@ impl Address {
 
 /// Whether there is an `@` where neither user nor password is. They may have been meant: with a `/` in the
 /// password, its beginning would be a port, and its end a part of the name, which messages show.
-fn has_at_behind_host(text: &str) -> bool {
+fn has_at_after_host(text: &str) -> bool {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
 }
@@ -261,9 +254,7 @@ mod tests {
         let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
         assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
         let wrong = Address::of(Path::new("valkey://me:sec@ret@h:x/seen")).unwrap_err();
-        let crate::terminal::message::Failure::At { name, reason } = wrong else {
-            panic!("another kind")
-        };
+        let (name, reason) = (wrong.name(), wrong.reason());
         assert_eq!(name, "valkey://h:x/seen");
         assert!(!reason.contains("ret@"), "{reason}");
         for text in [
@@ -276,9 +267,7 @@ mod tests {
             "valkey://h/secret@x",
         ] {
             let wrong = Address::of(Path::new(text)).unwrap_err();
-            let crate::terminal::message::Failure::At { name, reason } = wrong else {
-                panic!("another kind")
-            };
+            let (name, reason) = (wrong.name(), wrong.reason());
             assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
             assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
         }

@@ -1,9 +1,7 @@
 //! Creating the shards of a filter, also when several processes do so at once.
 
-use super::filter::{Filter, order};
-use super::request::Request;
-use crate::terminal::message::Failure;
-use crate::terminal::text::hexadecimal;
+use crate::error::Error;
+use crate::filter::{Filter, order};
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
@@ -16,9 +14,8 @@ impl Filter {
     ///
     /// All have the same secret key of their hash, so that they can be merged. Of processes that do this at
     /// once, the one that creates the last shard creates the others too, unless it dies on the way.
-    pub(super) fn create(&mut self, wanted: &Request) -> Result<(), Failure> {
+    pub(crate) fn create(&mut self, mut words: Vec<String>) -> Result<(), Error> {
         let keys = self.keys();
-        let mut words = wanted.words(keys.len() as u64)?;
         let Some((first, others)) = keys.split_first() else { return Ok(()) };
         if let Some((last, between)) = others.split_last() {
             words.extend(["SEED".to_owned(), self.seed()?]);
@@ -31,7 +28,7 @@ impl Filter {
     }
 
     /// Creates keys; tells whether none of them was there.
-    fn reserve(&mut self, keys: &[String], words: &[String]) -> Result<bool, Failure> {
+    fn reserve(&mut self, keys: &[String], words: &[String]) -> Result<bool, Error> {
         let reserve = |key: &String| order(key, redis::cmd("CF.RESERVE").arg(key).arg(words));
         let mut are_new = true;
         for order in self.run(keys.iter().map(reserve).collect())? {
@@ -45,7 +42,7 @@ impl Filter {
     }
 
     /// Whether another process completes the filter within a moment.
-    fn appears(&mut self) -> Result<bool, Failure> {
+    fn appears(&mut self) -> Result<bool, Error> {
         let until = Instant::now() + CREATION;
         while Instant::now() < until {
             if self.describe()?.is_some() {
@@ -57,11 +54,11 @@ impl Filter {
     }
 
     /// A secret key, as CF.RESERVE takes it.
-    fn seed(&self) -> Result<String, Failure> {
+    fn seed(&self) -> Result<String, Error> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
         filled
             .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
-        Ok(hexadecimal(key))
+        Ok(format!("{:032x}", u128::from_le_bytes(key).swap_bytes()))
     }
 }

@@ -1,9 +1,9 @@
 //! Questions about keys, put into commands: many keys in one, each shard's by themselves.
 
-use super::shards::Shards;
-use crate::key::Parts;
+use crate::shards::Shards;
 use coua::KeyHash;
 use redis::Cmd;
+use std::iter;
 
 /// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
 const MOST_KEYS: usize = 512;
@@ -14,7 +14,7 @@ pub(crate) const LONGEST_KEY: usize = 512 << 20;
 
 /// What is to be done with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub enum Question {
     /// Insert what is not there: 1, or 0 if it is.
     InsertNew,
     /// Insert one more copy: 1.
@@ -42,9 +42,9 @@ impl Question {
 }
 
 /// What a server answers about a key that it has no room for.
-pub(crate) const FULL: i64 = -1;
+pub const FULL: i64 = -1;
 /// What it answers about one that it has.
-pub(crate) const ALREADY_THERE: i64 = 0;
+pub const ALREADY_THERE: i64 = 0;
 
 impl Question {
     /// Where the keys begin among the words of the command, if of equal keys the first one gets a 1, and the
@@ -67,18 +67,37 @@ impl Question {
 
 /// What is known about one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The server's number; none if it gave none.
-    pub(crate) number: Option<i64>,
+    pub number: Option<i64>,
     /// The question was put twice, because the first answer was lost: it may have been done twice.
-    pub(crate) in_doubt: bool,
+    pub in_doubt: bool,
 }
 
 /// Keys with their hashes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys<'a> {
-    pub(crate) bytes: &'a Parts,
+pub struct Keys<'a> {
+    bytes: &'a [u8],
+    ends: &'a [usize],
     pub(crate) hashes: &'a [KeyHash],
+}
+
+impl<'a> Keys<'a> {
+    /// One key after the other in `bytes`, each up to one of the `ends`, with their hashes.
+    pub fn new(bytes: &'a [u8], ends: &'a [usize], hashes: &'a [KeyHash]) -> Self {
+        Self { bytes, ends, hashes }
+    }
+
+    /// The bytes of each.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        let (bytes, starts) = (self.bytes, iter::once(0).chain(self.ends.iter().copied()));
+        starts.zip(self.ends).map(move |(start, end)| &bytes[start..*end])
+    }
+
+    fn nth(&self, nth: usize) -> &'a [u8] {
+        let start = nth.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[nth]]
+    }
 }
 
 /// Keys of one shard that go in one command.
@@ -94,7 +113,7 @@ impl Batch {
     pub(crate) fn of(keys: Keys<'_>, shards: &Shards) -> Vec<Self> {
         let mut done = Vec::new();
         let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
-        for (place, (hash, key)) in keys.hashes.iter().zip(keys.bytes.iter()).enumerate() {
+        for (place, (hash, key)) in keys.hashes.iter().zip(keys.iter()).enumerate() {
             let shard = shards.of(*hash);
             let batch =
                 open[shard].get_or_insert_with(|| Self { shard, places: Vec::new(), bytes: 0 });
@@ -114,60 +133,8 @@ impl Batch {
         let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
         command.arg(word).arg(name).arg(words);
         for &place in &self.places {
-            command.arg(keys.bytes.nth(place));
+            command.arg(keys.nth(place));
         }
         command
-    }
-}
-
-/// Keys that were handed to the server and may have to be taken back.
-#[derive(Debug, Default)]
-pub(crate) struct ChangeLog {
-    bytes: Parts,
-    hashes: Vec<KeyHash>,
-}
-
-impl ChangeLog {
-    pub(crate) fn note(&mut self, key: &[u8], hash: KeyHash) {
-        self.bytes.push(key);
-        self.hashes.push(hash);
-    }
-
-    /// Notes those of the keys from the `first` on whose answer says so.
-    pub(crate) fn note_some(
-        &mut self,
-        keys: Keys<'_>,
-        answers: &[Answer],
-        first: usize,
-        says_so: impl Fn(&Answer) -> bool,
-    ) {
-        let all = answers.iter().zip(keys.bytes.iter().zip(keys.hashes));
-        for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| says_so(answer)) {
-            self.note(key, *hash);
-        }
-    }
-
-    /// Notes what another has noted.
-    pub(crate) fn append(&mut self, other: &Self) {
-        for (key, hash) in other.bytes.iter().zip(&other.hashes) {
-            self.note(key, *hash);
-        }
-    }
-
-    pub(crate) fn keys(&self) -> Keys<'_> {
-        Keys { bytes: &self.bytes, hashes: &self.hashes }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.hashes.clear();
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.size()
     }
 }

@@ -29,7 +29,7 @@ const OF_REDISBLOOM: &str = "it has the layout of RedisBloom, which forgets the 
 const NO_IMAGE: &str = "what the server sends is no filter that this version knows";
 
 /// The filter in an image.
-pub(super) fn decode(bytes: &[u8]) -> Result<Generations, String> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Generations, String> {
     if bytes.len() < HEAD || &bytes[..8] != MAGIC {
         return Err(OF_REDISBLOOM.to_owned());
     }
@@ -67,7 +67,7 @@ fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
 }
 
 /// The image of a filter.
-pub(super) fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
+pub(crate) fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
     let kind = if filter.window().is_some() { WINDOW } else { FILTER };
     let mut key = [0; 16];
     let algorithm = match filter.hasher().algorithm() {
