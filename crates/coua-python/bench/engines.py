@@ -1,16 +1,21 @@
 """Engines' own distinct beside Coua in them: processor seconds, peak memory, and rows out.
 
-    engines.py [ROWS]
+    engines.py [ROWS] [--out FILE]
 
 Needs the wheel, and polars, duckdb, pyarrow. Keys are 32 characters, of which 53 % are new. Each job is a process
 of its own, on one thread, from a Parquet file to a Parquet file. The second run has half of its rows from the
 first, and leaves out what that has seen: Coua by its filter file, the engines by the rows they wrote.
+
+FILE gets a line for each job, tab-separated, under the names: input (rows), engine, run, way, seconds, megabytes, rows
+(out), wrong (rows lost, or left twice; negative where they are lost).
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +97,8 @@ def run(engine: str, code: str, files: list[Path]) -> tuple[float, float]:
     return float(seconds), float(kilobytes) / 1e3
 
 
-def main(number: int) -> None:
+def measure(number: int) -> Iterator[tuple[int, str, int, str, float, float, int, int | str]]:
+    """The figures of each job, as in the file."""
     chance = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -102,8 +108,6 @@ def main(number: int) -> None:
         distinct = {1: len(np.unique(numbers))}
         distinct[2] = len(np.setdiff1d(numbers + int(number * 0.35), numbers))
         written: dict[str, Path] = {}
-        print(f"{number:,} rows\n\n| engine | run | way | CPU s | peak MB | rows out | rows lost or left over |")
-        print("|---|---|---|---|---|---|---|")
         for (engine, way, turn), code in JOBS.items():
             out = folder / f"{engine}-{way}-{turn}.parquet"
             state = folder / f"{engine}.coua"
@@ -112,9 +116,23 @@ def main(number: int) -> None:
             rows = pyarrow.parquet.read_metadata(out).num_rows
             if way.startswith(("unique", "distinct")) and turn == 1:
                 written[engine] = out
-            wrong = "" if way.startswith("reads") else str(rows - distinct[turn])
-            print(f"| {engine} | {turn} | {way} | {seconds:.2f} | {megabytes:.0f} | {rows} | {wrong} |", flush=True)
+            wrong = "" if way.startswith("reads") else rows - distinct[turn]
+            yield number, engine, turn, way, round(seconds, 2), round(megabytes), rows, wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Engines' own distinct beside Coua in them.")
+    parser.add_argument("rows", type=int, nargs="?", default=5_000_000)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    lines = ["input\tengine\trun\tway\tseconds\tmegabytes\trows\twrong"]
+    print(lines[0])
+    for figures in measure(arguments.rows):
+        lines.append("\t".join(map(str, figures)))
+        print(lines[-1], flush=True)
+    if arguments.out:
+        arguments.out.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000)
+    main()

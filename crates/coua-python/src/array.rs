@@ -8,8 +8,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
 use numpy::{
-    Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray,
-    PyUntypedArrayMethods,
+    PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,38 +36,19 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
     }
 }
 
+/// Of any width and byte order; a negative one is its two's complement.
 fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     batch.reserve(array.len())?;
-    let is_taken = take::<u64>(batch, array, |key| key)
-        || take::<i64>(batch, array, i64::cast_unsigned)
-        || take::<u32>(batch, array, u64::from)
-        || take::<i32>(batch, array, |key| i64::from(key).cast_unsigned())
-        || take::<u16>(batch, array, u64::from)
-        || take::<i16>(batch, array, |key| i64::from(key).cast_unsigned())
-        || take::<u8>(batch, array, u64::from)
-        || take::<i8>(batch, array, |key| i64::from(key).cast_unsigned());
-    if is_taken {
-        return Ok(());
+    let wide = if array.dtype().kind() == b'i' { "i8" } else { "u8" };
+    // Without a copy if the numbers are so already.
+    let numbers = array.call_method1("astype", (wide, "K", "unsafe", true, false))?;
+    let bits = numbers.call_method1("view", ("u8",))?;
+    let bits = bits.cast::<PyArray1<u64>>()?.readonly();
+    match bits.as_slice() {
+        Ok(keys) => batch.add_integers(keys.iter().copied()),
+        Err(_) => batch.add_integers(bits.as_array().iter().copied()),
     }
-    // In the other byte order.
-    let native = array.dtype().call_method1("newbyteorder", ("=",))?;
-    let array = array.call_method1("astype", (native,))?;
-    add_integers(batch, array.cast()?)
-}
-
-/// Adds the keys if they are of this type, and says so.
-fn take<T: Element + Copy>(
-    batch: &mut Batch,
-    array: &Bound<'_, PyUntypedArray>,
-    bits: impl Fn(T) -> u64,
-) -> bool {
-    let Ok(array) = array.cast::<PyArray1<T>>() else { return false };
-    let array = array.readonly();
-    match array.as_slice() {
-        Ok(keys) => batch.add_integers(keys.iter().map(|key| bits(*key))),
-        Err(_) => batch.add_integers(array.as_array().iter().map(|key| bits(*key))),
-    }
-    true
+    Ok(())
 }
 
 /// Bytes of one length; as numpy shows them, those of `S` end before the zeros at their end.

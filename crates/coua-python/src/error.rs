@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use coua::{BuildError, FullReason};
-use coua_store::StoreError;
+use coua_store::{Reason, StoreError};
 use numpy::PyArray1;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyValueError};
@@ -80,21 +80,17 @@ pub(crate) fn load(error: coua::LoadError) -> PyErr {
 
 /// A file that cannot be opened, or written.
 pub(crate) fn store(error: &StoreError) -> PyErr {
-    match error {
-        StoreError::Io { path, source, .. }
-        | StoreError::Folder { path, source }
-        | StoreError::Unsynced { path, source }
-        | StoreError::Load { path, source: coua::LoadError::Io(source) } => {
-            operating_system(path, source, &error.reason())
+    match &error.reason {
+        Reason::Io { source, .. }
+        | Reason::Folder(source)
+        | Reason::Unsynced(source)
+        | Reason::Load(coua::LoadError::Io(source)) => {
+            operating_system(&error.path, source, &error.reason)
         }
-        StoreError::Busy { .. } => {
-            Locked::new_err(format!("{error}; wait for it, or name another file"))
-        }
-        StoreError::Load { source: coua::LoadError::OutOfMemory(_), .. } => {
-            PyMemoryError::new_err(error.to_string())
-        }
-        StoreError::Load { .. } => LoadError::new_err(error.to_string()),
-        error => Error::new_err(error.to_string()),
+        Reason::Busy => Locked::new_err(format!("{error}; wait for it, or name another file")),
+        Reason::Load(coua::LoadError::OutOfMemory(_)) => PyMemoryError::new_err(error.to_string()),
+        Reason::Load(_) => LoadError::new_err(error.to_string()),
+        _ => Error::new_err(error.to_string()),
     }
 }
 

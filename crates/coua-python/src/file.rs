@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use coua::window::Generations;
-use coua_store::{Lock, Options as StoreOptions, StoreError, Wait};
+use coua_store::{Lock, Options as StoreOptions, Reason, StoreError, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -113,7 +113,9 @@ fn lock(py: Python<'_>, path: &Path, patience: Option<Duration>) -> PyResult<Loc
     let begin = Instant::now();
     loop {
         match py.detach(|| Lock::take(path, Wait::No)) {
-            Err(StoreError::Busy { .. }) if patience.is_none_or(|most| begin.elapsed() < most) => {
+            Err(StoreError { reason: Reason::Busy, .. })
+                if patience.is_none_or(|most| begin.elapsed() < most) =>
+            {
                 py.check_signals()?;
                 py.detach(|| sleep(BETWEEN_TRIES));
             }

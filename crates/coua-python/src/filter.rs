@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use coua::window::{Clock, Generations};
-use coua::{BatchFull, KeyHasher};
+use coua::{BatchFull, KeyHash, KeyHasher};
+use numpy::{Element, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -49,6 +50,17 @@ impl Filter {
     /// The state, once no other thread uses it.
     #[inline]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        if self.process.is_this()
+            && let Ok(state) = self.state.try_lock()
+        {
+            return Ok(state);
+        }
+        self.wait(py)
+    }
+
+    /// The state, where there was a fork or another thread uses it.
+    #[cold]
+    fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         self.check_process()?;
         self.state.lock_py_attached(py).map_err(broken)
     }
@@ -147,6 +159,22 @@ impl Filter {
             }
             Ok(work(&mut state, chunk, answers))
         })
+    }
+
+    /// Answers a batch of which no key can be refused. `work` gets some of the keys.
+    pub(crate) fn answers<'py, A: Element + Copy + Default>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        null: &str,
+        access: Access,
+        work: impl Fn(&mut State, &[KeyHash]) -> Vec<A> + Sync,
+    ) -> PyResult<Bound<'py, PyArray1<A>>> {
+        let batch = self.batch(keys, null)?;
+        let outcome = self.in_chunks(keys.py(), access, &batch, |state, chunk, answers| {
+            answers.append(&mut work(state, &batch.hashes()[chunk]));
+            Ok(())
+        })?;
+        Ok(PyArray1::from_vec(keys.py(), batch.spread(outcome.answers, A::default())))
     }
 
     pub(crate) fn batch(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<Batch> {

@@ -26,6 +26,7 @@ mod plan;
 mod shards;
 mod state;
 mod times;
+mod whole;
 mod window;
 
 use pyo3::prelude::*;

@@ -2,20 +2,18 @@
 
 use std::path::PathBuf;
 
+use coua::Insertion;
 use coua::window::{Clock, Generations, When};
-use coua::{HashAlgorithm, Insertion};
-use coua_store::{Lock, Options, Runs, Wait};
 use numpy::PyArray1;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::cuckoo::CuckooFilter;
-use crate::error::{self, MergeError};
+use crate::error;
 use crate::filter::Filter;
 use crate::key;
 use crate::state::{Access, Keys, State};
-use crate::window::Window;
+use crate::whole;
 
 fn when(times: Option<&Vec<u64>>) -> When<'_> {
     times.map_or(When::Now, |times| When::Each(times))
@@ -149,13 +147,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let batch = self.batch(keys, null)?;
-        let outcome = self.in_chunks(keys.py(), Access::Ask, &batch, |state, chunk, answers| {
-            let mut present = state.contains_batch(&batch.hashes()[chunk]);
-            answers.append(&mut present);
-            Ok(())
-        })?;
-        batch.answered(keys.py(), outcome)
+        self.answers(keys, null, Access::Ask, State::contains_batch)
     }
 
     /// `discard` for many keys.
@@ -171,14 +163,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let batch = self.batch(keys, null)?;
-        let outcome =
-            self.in_chunks(keys.py(), Access::Change, &batch, |state, chunk, answers| {
-                let mut removed = state.remove_batch(&batch.hashes()[chunk]);
-                answers.append(&mut removed);
-                Ok(())
-            })?;
-        batch.answered(keys.py(), outcome)
+        self.answers(keys, null, Access::Change, State::remove_batch)
     }
 
     /// `count` for many keys.
@@ -191,13 +176,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let batch = self.batch(keys, null)?;
-        let outcome = self.in_chunks(keys.py(), Access::Ask, &batch, |state, chunk, answers| {
-            let mut counts = state.count_batch(&batch.hashes()[chunk]);
-            answers.append(&mut counts);
-            Ok(())
-        })?;
-        Ok(PyArray1::from_vec(keys.py(), batch.spread(outcome.answers, 0)))
+        self.answers(keys, null, Access::Ask, State::count_batch)
     }
 
     /// Items, copies included.
@@ -206,15 +185,7 @@ impl Filter {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let name = slf.get_type().name()?;
-        let state = slf.get().lock(slf.py())?;
-        if state.check(Access::Ask).is_err() {
-            return Ok(format!("{name}(closed)"));
-        }
-        let filter = state.filter();
-        let (items, rate) = (filter.len(), filter.false_positive_rate());
-        let megabytes = filter.memory_bytes() as f64 / 1e6;
-        Ok(format!("{name}({items} items, false positive rate {rate:.1e}, {megabytes:.1} MB)"))
+        whole::described(slf)
     }
 
     /// The probability that a key which was never added is found, with the items of now.
@@ -249,7 +220,7 @@ impl Filter {
 
     /// A copy in memory, which does not change with this one.
     fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        in_memory(slf.py(), slf.get().copied(slf.py())?)
+        whole::copy(slf.get(), slf.py())
     }
 
     fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
@@ -271,19 +242,12 @@ impl Filter {
     /// >>> len(monday), "b" in monday
     /// (2, True)
     fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
-        if slf.is(other) {
-            return Ok(());
-        }
-        let other = other.get().copied(other.py())?;
-        slf.get().change(slf.py(), |filter| unite(filter, &other))?
+        whole::unite_into(slf, other)
     }
 
     /// The union of two filters, as `|=` makes it.
     fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let mut union = slf.get().copied(slf.py())?;
-        let other = other.get().copied(other.py())?;
-        slf.py().detach(|| unite(&mut union, &other))?;
-        in_memory(slf.py(), union)
+        whole::union(slf.get(), other)
     }
 
     /// Gives back memory that is not needed any more after removals.
@@ -307,52 +271,15 @@ impl Filter {
 
     /// Writes the filter to a file, in one step: whoever reads it meanwhile finds what was there before, or this.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let copy = self.copied(py)?;
-        let saved = py.detach(|| {
-            let lock = Lock::take(&path, Wait::No)?;
-            Options::new().replace(lock, copy, Runs::default())
-        });
-        saved.map_err(|error| error::store(&error))
+        whole::save(self, py, &path)
     }
 
     /// What `save` would write.
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let copy = self.copied(py)?;
-        let mut bytes = Vec::new();
-        py.detach(|| copy.write_to(&mut bytes))?;
-        Ok(PyBytes::new(py, &bytes))
+        whole::bytes(self, py)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        if matches!(slf.get().hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
-            return Err(PyTypeError::new_err(
-                "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and load \
-                 it with key=",
-            ));
-        }
-        // A file has none.
-        let Ok(from_bytes) = slf.get_type().getattr("from_bytes") else {
-            return Err(PyTypeError::new_err(
-                "an open file is not pickled: pickle its copy(), or its path",
-            ));
-        };
-        let arguments = (slf.get().__bytes__(slf.py())?,);
-        (from_bytes, arguments).into_pyobject(slf.py())
+        whole::pickled(slf)
     }
-}
-
-/// As a `CuckooFilter` or a `Window`.
-fn in_memory(py: Python<'_>, filter: Generations) -> PyResult<Py<PyAny>> {
-    Ok(match filter.window() {
-        Some(_) => Py::new(py, Window::of(filter))?.into_any(),
-        None => Py::new(py, CuckooFilter::of(filter))?.into_any(),
-    })
-}
-
-fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
-    match (filter.unbounded_mut(), other.unbounded()) {
-        (Some(into), Some(from)) => into.merge_unique(from).map_err(|error| error.to_string()),
-        _ => filter.merge(other).map_err(|error| error.to_string()),
-    }
-    .map_err(MergeError::new_err)
 }

@@ -25,7 +25,7 @@ use std::thread;
 use coua::window::Generations;
 
 use crate::access::Touch;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
 use crate::log::{Base, Log, Mark, Scan, Transaction};
 use crate::options::Options;
@@ -135,23 +135,22 @@ impl Store {
     }
 
     fn start_task(&mut self, next: Next) -> Result<(), StoreError> {
-        let (path, until) = (self.lock.path().clone(), self.log.committed());
+        let (path, until) = (self.lock.target(), self.log.committed());
         // With a position of its own.
-        let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
-        if !self.lock.is_held() || !is_at(&file, &path) {
-            return Err(StoreError::Replaced { path });
+        let file = File::open(path).map_err(|source| StoreError::io(path, "open", source))?;
+        if !self.lock.is_held() || !is_at(&file, path) {
+            return Err(Reason::Replaced.at(path));
         }
         let committed = AtomicU64::new(until.at);
         let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
-        let (next_path, options) = (next.path.clone(), self.options.for_all());
-        let (base, runs) = (self.log.base(), self.committed_runs.clone());
+        let next_path = next.path.clone();
         let task = Task {
-            options,
+            options: self.options.for_all(),
             file,
-            path: path.clone(),
-            base,
+            path: path.to_owned(),
+            base: self.log.base(),
             until,
-            runs,
+            runs: self.committed_runs.clone(),
             next,
             signals: signals.clone(),
         };
@@ -160,7 +159,7 @@ impl Store {
         let work = Box::new(move || drop(sender.send(task.run())));
         let started = self.options.spawn.start(work, &signals);
         started
-            .map_err(|source| StoreError::io(&path, "start the background snapshot of", source))?;
+            .map_err(|source| StoreError::io(path, "start the background snapshot of", source))?;
         self.background = Some(Background { signals, path: next_path, made });
         Ok(())
     }
@@ -174,7 +173,7 @@ impl Store {
             Ok(made) => made,
             Err(TryRecvError::Disconnected) => {
                 let source = io::Error::other("its thread has ended early");
-                Err(StoreError::io(self.lock.path(), "write a new snapshot of", source))
+                Err(StoreError::io(self.lock.target(), "write a new snapshot of", source))
             }
         };
         if let (Err(_), Some(background)) = (&made, self.background.take()) {
@@ -195,7 +194,7 @@ impl Store {
         let disk = self.options.disk.clone();
         let to = next.target(&*disk);
         let (changes, runs) = (mem::take(&mut self.changes), self.run_changes());
-        let ready = Scan::new(self.lock.file(), self.lock.path(), self.log.base())
+        let ready = Scan::new(self.lock.file(), self.lock.target(), self.log.base())
             .and_then(|present| log.copy(to, &present, copied, self.log.written().at))
             .and_then(|_| log.put(to, Transaction { changes: changes.bytes(), runs: &runs }))
             .and_then(|()| to.sync())
@@ -272,7 +271,7 @@ impl Task {
 
     /// The filter as it was committed.
     fn filter(&self) -> Result<Generations, StoreError> {
-        let unreadable = |source| StoreError::Load { path: self.path.clone(), source };
+        let unreadable = |source| Reason::Load(source).at(&self.path);
         self.go_on()?;
         let logged = self.until.at - self.base.bytes;
         let view = view_of(&self.options, &self.file, self.base.bytes, Touch::Change, logged);

@@ -49,13 +49,7 @@ impl Changes {
     }
 
     fn begin(&mut self, change: Change) -> usize {
-        put_u32(
-            &mut self.bytes,
-            match change {
-                Change::Insert => INSERT,
-                Change::Remove => REMOVE,
-            },
-        );
+        put_u32(&mut self.bytes, if change == Change::Insert { INSERT } else { REMOVE });
         let at = self.bytes.len();
         put_u32(&mut self.bytes, 0);
         self.run = Some((change, at));
@@ -122,17 +116,11 @@ pub(crate) fn repeat(
         let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
         hashes.clear();
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
-        if let (INSERT | REMOVE, Some(generation)) = (kind, generation) {
-            memory.fetch(filter, generation, &hashes);
-        }
         match (kind, &hashes[..], generation) {
-            (INSERT, _, Some(generation)) => {
-                let done = filter.replay(Change::Insert, generation, &hashes);
-                done.map_err(Unrepeatable::Full)?;
-            }
-            (REMOVE, _, Some(generation)) => {
-                let done = filter.replay(Change::Remove, generation, &hashes);
-                done.map_err(Unrepeatable::Full)?;
+            (INSERT | REMOVE, _, Some(generation)) => {
+                memory.fetch(filter, generation, &hashes);
+                let change = if kind == INSERT { Change::Insert } else { Change::Remove };
+                filter.replay(change, generation, &hashes).map_err(Unrepeatable::Full)?;
             }
             (TURN, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
                 filter.set_clock(clock.to_u64());

@@ -4,7 +4,7 @@ use std::mem;
 
 use coua::window::Generations;
 
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::legacy::Journal;
 use crate::log::{Kind, Transaction};
 use crate::runs::{Run, Runs};
@@ -24,7 +24,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError`] if the disk refused, or a run takes too much space. Except after
-    /// [`StoreError::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
+    /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
     /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_runs()?;
@@ -53,7 +53,7 @@ impl Store {
                 self.reserve().ok();
                 Ok(())
             }
-            (Need::Reopening, _) => Err(StoreError::Broken { path: self.lock.path().clone() }),
+            (Need::Reopening, _) => Err(Reason::Broken.at(self.lock.target())),
         }
     }
 
@@ -133,7 +133,7 @@ impl Store {
     /// Refuses a run that is larger than readers accept.
     fn check_runs(&self) -> Result<(), StoreError> {
         match self.runs.iter().map(|(_, run)| run.bytes()).find(|&bytes| bytes > Run::MOST_BYTES) {
-            Some(found) => Err(StoreError::RunTooLarge { path: self.lock.path().clone(), found }),
+            Some(found) => Err(Reason::RunTooLarge { found }.at(self.lock.target())),
             None => Ok(()),
         }
     }
@@ -150,12 +150,7 @@ impl Store {
     pub(crate) fn take_over(&mut self) -> Result<(), StoreError> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         let taken = self.copy_journal(&journal);
-        let disk = self.options.disk.clone();
-        let removed = taken.and_then(|()| {
-            let failed = |source| StoreError::io(&journal.path, "remove", source);
-            let removed = if journal.path.exists() { disk.remove(&journal.path) } else { Ok(()) };
-            removed.and_then(|()| disk.sync_folder(self.lock.folder())).map_err(failed)
-        });
+        let removed = taken.and_then(|()| Journal::remove_beside(&*self.options.disk, &self.lock));
         if removed.is_err() {
             self.journal = Some(journal);
         }
@@ -216,11 +211,11 @@ impl Store {
     fn unless_found(&mut self, error: StoreError) -> StoreError {
         let is_broken = self.need == Need::Reopening;
         let (log, to) = self.log_target();
-        match error {
-            StoreError::Io { source, .. } if is_broken && log.has_another_commit(to) => {
-                StoreError::Unsynced { path: to.path.clone(), source }
+        match error.reason {
+            Reason::Io { source, .. } if is_broken && log.has_another_commit(to) => {
+                Reason::Unsynced(source).at(to.path)
             }
-            error => error,
+            reason => reason.at(&error.path),
         }
     }
 }

@@ -19,7 +19,7 @@ use coua::{CuckooFilter, KeyHash};
 use crate::background::held::Held;
 use crate::disk::{Disk, FileSystem};
 use crate::folder::Folder;
-use crate::{Options, Run, Runs, Store, StoreError};
+use crate::{Options, Reason, Run, Runs, Store, StoreError};
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,8 +250,12 @@ impl Script {
 fn round_on_disk(path: &Path, expected: &[Option<Vec<u8>>]) -> u64 {
     let (bytes, round) = match Options::new().read(path) {
         Ok(view) => (Some(bytes_of(&view.filter)), round_of(&view.runs)),
-        Err(StoreError::Blank { .. }) => (None, 0),
-        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (None, 0),
+        Err(StoreError { reason: Reason::Blank, .. }) => (None, 0),
+        Err(StoreError { reason: Reason::Io { source, .. }, .. })
+            if source.kind() == io::ErrorKind::NotFound =>
+        {
+            (None, 0)
+        }
         Err(error) => panic!("{error}"),
     };
     assert!(expected[round as usize] == bytes, "round {round} is not as it was committed");
@@ -296,7 +300,7 @@ impl Play<'_> {
                 if self.disk.is_dead() {
                     return Some(false);
                 }
-                if matches!(error, StoreError::Broken { .. }) {
+                if matches!(error, StoreError { reason: Reason::Broken, .. }) {
                     return None;
                 }
             }
@@ -317,8 +321,8 @@ impl Play<'_> {
         let found = round_on_disk(&self.path, self.expected);
         let is_done = found == round;
         assert!(is_done || found + 1 == round, "{found} after {round}");
-        if !matches!(error, StoreError::Broken { .. }) {
-            let is_told = matches!(error, StoreError::Unsynced { .. });
+        if !matches!(error, StoreError { reason: Reason::Broken, .. }) {
+            let is_told = matches!(error, StoreError { reason: Reason::Unsynced(_), .. });
             assert_eq!(is_done, is_told, "{:?}: {error}", self.disk.failed());
         }
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 
 /// Symbolic links that are followed.
 const MOST_LINKS: usize = 40;
@@ -34,12 +34,12 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Folder`] if there is none, or it cannot be opened.
+    /// [`Reason::Folder`] if there is none, or it cannot be opened.
     ///
     /// See the example of [`Folder`].
     pub fn of(path: &Path) -> Result<Self, StoreError> {
         let opened = open(folder_of(path));
-        let failed = |source| StoreError::Folder { path: path.to_owned(), source };
+        let failed = |source| Reason::Folder(source).at(path);
         Ok(Self { file: opened.map_err(failed)?.map(Arc::new) })
     }
 
@@ -76,7 +76,7 @@ fn open(folder: &Path) -> io::Result<Option<File>> {
 ///
 /// # Errors
 ///
-/// [`StoreError::Io`] if there are too many symbolic links.
+/// [`Reason::Io`] if there are too many symbolic links.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -135,7 +135,7 @@ mod tests {
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
         let kind = |path: &Path| match Folder::of(path) {
-            Err(StoreError::Folder { source, .. }) => source.kind(),
+            Err(StoreError { reason: Reason::Folder(source), .. }) => source.kind(),
             other => panic!("{other:?}"),
         };
         assert_eq!(kind(&file.join("seen.coua")), io::ErrorKind::NotADirectory);

@@ -1,4 +1,4 @@
-//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect_file`].
+//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect`].
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use coua::KeyHash;
 use crate::changes::show;
 use crate::damage::Damage;
 use crate::error::StoreError;
-use crate::log::{Base, Checked, Kind, Scan};
+use crate::log::{Base, Contents, Kind, Scan};
 use crate::runs::Runs;
 use crate::state::Committed;
 
@@ -66,7 +66,7 @@ pub enum Logged {
 #[derive(Debug)]
 pub struct LogReader {
     base: Base,
-    checked: Checked,
+    contents: Contents,
     committed: Committed,
 }
 
@@ -75,13 +75,11 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`]: the end of the snapshot cannot be read.
+    /// [`Reason::Io`](crate::Reason::Io): the end of the snapshot cannot be read.
     pub fn new(file: &dyn Source, path: &Path, snapshot_bytes: u64) -> Result<Self, StoreError> {
-        let mut end = [0; Base::END];
-        let offset = snapshot_bytes.saturating_sub(Base::END as u64);
-        file.read_at(offset, &mut end).map_err(|source| StoreError::io(path, "read", source))?;
-        let base = Base::of(&end, snapshot_bytes);
-        Ok(Self { base, checked: Checked::nothing(base), committed: Committed::default() })
+        let base = Base::of(file, snapshot_bytes);
+        let base = base.map_err(|source| StoreError::io(path, "read", source))?;
+        Ok(Self { base, contents: Contents::of_nothing(base), committed: Committed::default() })
     }
 
     /// Checks the log to its end, and shows to `each` what it says. O(bytes of the log); a frame is in memory
@@ -89,7 +87,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] with the offset of what is wrong. After [`StoreError::Io`] it may be called again,
+    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of what is wrong. After [`Reason::Io`] it may be called again,
     /// and goes on at the frame that could not be read.
     pub fn read(
         &mut self,
@@ -97,13 +95,13 @@ impl LogReader {
         path: &Path,
         mut each: impl FnMut(Logged),
     ) -> Result<LogView, StoreError> {
-        let Self { base, checked, committed } = self;
-        let contents = Scan::new(file, path, *base)?.rest(checked, |frame| {
+        let Self { base, contents, committed } = self;
+        Scan::new(file, path, *base)?.rest(contents, |frame| {
             committed.see(frame)?;
             match frame.kind {
                 Kind::Changes => {
                     let damage = Damage::Field { name: "change", found: frame.begin.sequence };
-                    show(frame.payload, &mut each).ok_or(damage)?;
+                    show(&frame.payload, &mut each).ok_or(damage)?;
                 }
                 Kind::Commit => each(Logged::Committed),
                 _ => {}
@@ -120,6 +118,6 @@ impl LogReader {
 
     /// Bytes of the file before the frame that is read next.
     pub fn position(&self) -> u64 {
-        self.checked.at.at
+        self.contents.checked.at
     }
 }

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::damage::Damage;
-use crate::error::StoreError;
+use crate::disk::Disk;
+use crate::error::{Reason, StoreError};
 use crate::fields::Fields;
+use crate::lock::Lock;
 use crate::log::{Base, Kind, Mark, Scan};
 use crate::place::{Place, path_of, role_of};
 use crate::runs::{Run, Runs};
@@ -61,7 +63,7 @@ impl Journal {
     /// The journal beside a filter whose log is empty; none if there is none.
     pub(crate) fn beside(filter: &Path, snapshot: Base) -> Result<Option<Self>, StoreError> {
         let Some((file, path, head)) = open(filter)? else { return Ok(None) };
-        let damaged = |what| StoreError::Damaged { path: path.clone(), offset: 0, what };
+        let damaged = |what| Reason::Damaged { offset: 0, what }.at(&path);
         let (version, named) = decode(&head).map_err(damaged)?;
         let base = Base { bytes: HEADER_BYTES, checksum: named.0 };
         let scan = Scan::new(&file, &path, base)?;
@@ -76,7 +78,7 @@ impl Journal {
                 let to = end.marks.last().map_or(from, |mark| mark.at);
                 (*mark.ok_or_else(unknown)?, to, Some(run))
             }
-            _ => return Err(StoreError::Foreign { path }),
+            _ => return Err(Reason::Foreign.at(&path)),
         };
         let mut runs = Runs::default();
         if let Some(run) = run.filter(|run| !run.places.is_empty()) {
@@ -88,7 +90,7 @@ impl Journal {
     /// Whether a filter without a snapshot has the journal of one: its changes are nowhere else.
     pub(crate) fn check_absent(filter: &Path) -> Result<(), StoreError> {
         match open(filter)? {
-            Some((_, path, _)) => Err(StoreError::Orphaned { path }),
+            Some((_, path, _)) => Err(Reason::Orphaned.at(&path)),
             None => Ok(()),
         }
     }
@@ -98,10 +100,18 @@ impl Journal {
         Ok(open(filter)?.map(|(_, _, head)| xxh3_64(&head)))
     }
 
-    pub(crate) fn path_beside(filter: &Path) -> PathBuf {
+    fn path_beside(filter: &Path) -> PathBuf {
         let mut name = OsString::from(filter);
         name.push(".journal");
         name.into()
+    }
+
+    /// Removes the journal beside a filter, if there is one, for good.
+    pub(crate) fn remove_beside(disk: &dyn Disk, lock: &Lock) -> Result<(), StoreError> {
+        let path = Self::path_beside(lock.target());
+        let removed = if path.exists() { disk.remove(&path) } else { Ok(()) };
+        let removed = removed.and_then(|()| disk.sync_folder(lock.folder()));
+        removed.map_err(|source| StoreError::io(&path, "remove", source))
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -115,7 +125,7 @@ impl Journal {
     ) -> Result<(), StoreError> {
         let scan = Scan::new(&self.file, &self.path, self.base)?;
         scan.frames(self.from, self.to, |frame| match frame.kind {
-            Kind::Changes => each(&self.path, frame.begin.at, frame.payload),
+            Kind::Changes => each(&self.path, frame.begin.at, &frame.payload),
             _ => Ok(()),
         })?;
         Ok(())
@@ -167,7 +177,7 @@ impl End {
                     found: frame.begin.sequence,
                 });
             }
-            let mut fields = Fields::new(frame.payload);
+            let mut fields = Fields::new(&frame.payload);
             match frame.kind {
                 Kind::Changes => return Ok(()),
                 Kind::Commit => {

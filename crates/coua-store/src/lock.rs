@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use coua::LoadError;
 use coua::window::Generations;
 
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::folder::{Folder, resolved};
 
 /// What to do while another process writes the filter.
@@ -21,7 +21,7 @@ pub enum Wait {
     /// Wait until it has finished.
     #[default]
     UntilFree,
-    /// Give up with [`StoreError::Busy`].
+    /// Give up with [`Reason::Busy`].
     No,
 }
 
@@ -35,11 +35,11 @@ enum Missing {
 /// The right to write a filter, until dropped. A placeholder to which nothing was committed goes with it.
 ///
 /// ```
-/// use coua_store::{Lock, StoreError, Wait};
+/// use coua_store::{Lock, Reason, StoreError, Wait};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
 /// let lock = Lock::take(&path, Wait::UntilFree)?;
-/// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError::Busy { .. })));
+/// assert!(matches!(Lock::take(&path, Wait::No), Err(StoreError { reason: Reason::Busy, .. })));
 /// drop(lock);
 /// assert!(!path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -80,38 +80,23 @@ impl Lock {
         let folder = Folder::of(&path)?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
-            let (path, folder) = (path.clone(), folder.clone());
-            let mut lock = Self { file, path, folder, is_placeholder, was_new: false };
-            match lock.file.try_lock() {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) if wait == Wait::No => return Err(lock.give_up(None)),
-                Err(TryLockError::WouldBlock) => {
-                    if let Err(error) = lock.file.lock() {
-                        return Err(lock.give_up(Some(error)));
-                    }
+                Err(TryLockError::WouldBlock) if wait == Wait::No => {
+                    return Err(Reason::Busy.at(&path));
                 }
-                Err(TryLockError::Error(error)) => return Err(lock.give_up(Some(error))),
-            }
-            if lock.is_held() {
-                lock.was_new = lock.is_new();
-                return Ok(lock);
+                Err(TryLockError::WouldBlock) => {
+                    file.lock().map_err(|source| StoreError::io(&path, "lock", source))?;
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(StoreError::io(&path, "lock", source));
+                }
             }
             // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
-            lock.let_go();
-        }
-    }
-
-    /// Without the lock it was not this process's placeholder.
-    fn let_go(mut self) {
-        self.is_placeholder = false;
-    }
-
-    fn give_up(self, error: Option<io::Error>) -> StoreError {
-        let path = self.path.clone();
-        self.let_go();
-        match error {
-            None => StoreError::Busy { path },
-            Some(source) => StoreError::io(&path, "lock", source),
+            if is_at(&file, &path) {
+                let was_new = is_empty(&file);
+                return Ok(Self { file, path, folder, is_placeholder, was_new });
+            }
         }
     }
 
@@ -131,17 +116,12 @@ impl Lock {
 
     /// The error of a file that was replaced or changed without the lock.
     pub(crate) fn replaced(&self) -> StoreError {
-        StoreError::Replaced { path: self.path.clone() }
+        Reason::Replaced.at(&self.path)
     }
 
     /// The file that has the name.
     pub(crate) fn file(&self) -> &File {
         &self.file
-    }
-
-    /// The filter file, with symbolic links resolved.
-    pub(crate) fn path(&self) -> &PathBuf {
-        &self.path
     }
 
     /// The folder that it is in.
@@ -164,7 +144,7 @@ impl Lock {
 
     /// Whether there is no filter yet.
     pub fn is_new(&self) -> bool {
-        self.file.metadata().is_ok_and(|found| found.len() == 0)
+        is_empty(&self.file)
     }
 
     /// Whether the file may be replaced by a filter: it must be a filter or empty.
@@ -177,9 +157,7 @@ impl Lock {
             return Ok(());
         }
         match Generations::snapshot_bytes(&self.file) {
-            Err(source @ LoadError::NotAFilter) => {
-                Err(StoreError::Load { path: self.path.clone(), source })
-            }
+            Err(source @ LoadError::NotAFilter) => Err(Reason::Load(source).at(&self.path)),
             Err(LoadError::Io(source)) => Err(StoreError::io(&self.path, "read", source)),
             // A damaged filter may be replaced too.
             _ => Ok(()),
@@ -197,6 +175,10 @@ impl Drop for Lock {
     }
 }
 
+fn is_empty(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| found.len() == 0)
+}
+
 /// Closing the file is not enough: a mapping of it, which may outlast the store, would keep the lock.
 fn unlock(file: &File) {
     // Fails only if it was not locked.
@@ -211,7 +193,7 @@ fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreErro
     let was_there = found.is_ok();
     let opened = match found {
         Ok(found) if !found.is_file() => {
-            return Err(StoreError::NotRegular { path: path.to_owned() });
+            return Err(Reason::NotRegular.at(path));
         }
         Ok(_) => options.open(path).map(|file| (file, false)),
         Err(error)
@@ -276,7 +258,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&counter).unwrap(), "400");
         assert!(!path.exists(), "the placeholder is gone");
         let missing = Lock::take_existing(&path, Wait::No);
-        assert!(matches!(missing, Err(StoreError::Io { .. })), "{missing:?}");
+        assert!(
+            matches!(missing, Err(StoreError { reason: Reason::Io { .. }, .. })),
+            "{missing:?}"
+        );
     }
 
     #[test]

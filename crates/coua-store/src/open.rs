@@ -70,7 +70,7 @@ impl Options {
                 Store::begin(self, lock, build().into())
             }
             _ => {
-                let state = State::of(self, lock.file(), lock.path(), Touch::Change)?;
+                let state = State::of(self, lock.file(), lock.target(), Touch::Change)?;
                 self.remove_taken_over(&lock, &state)?;
                 Store::resume(self, lock, state)
             }
@@ -83,7 +83,7 @@ impl Options {
     /// # Errors
     ///
     /// [`StoreError`] if it is not, or the disk refused. The old file is then unchanged, except after
-    /// [`StoreError::Unsynced`].
+    /// [`Reason::Unsynced`](crate::Reason::Unsynced).
     pub fn replace<F: Into<Generations>>(
         &self,
         lock: Lock,
@@ -92,17 +92,14 @@ impl Options {
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
         temporary::clear(lock.target());
-        let (path, folder) = (lock.path().clone(), lock.folder().clone());
         // Tells readers that find both that the journal does not belong to the new filter.
-        let superseded = Journal::name_beside(&path)?;
+        let superseded = Journal::name_beside(lock.target())?;
         let mut store = Store::begin(self, lock, filter.into())?;
         (store.runs, store.superseded) = (runs, superseded);
         store.commit()?;
         if superseded.is_some() {
-            let journal = Journal::path_beside(&path);
-            let removed = self.disk.remove(&journal).and_then(|()| self.disk.sync_folder(&folder));
             // The next writer tries again.
-            removed.ok();
+            Journal::remove_beside(&*self.disk, &store.lock).ok();
         }
         Ok(())
     }
@@ -112,9 +109,6 @@ impl Options {
         if state.taken_over.is_none() || state.taken_over != Journal::name_beside(lock.target())? {
             return Ok(());
         }
-        let journal = Journal::path_beside(lock.target());
-        let removed = self.disk.remove(&journal);
-        let removed = removed.and_then(|()| self.disk.sync_folder(lock.folder()));
-        removed.map_err(|source| StoreError::io(&journal, "remove", source))
+        Journal::remove_beside(&*self.disk, lock)
     }
 }

@@ -2,7 +2,6 @@
 
 #[cfg(not(target_family = "wasm"))]
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -44,12 +43,14 @@ pub struct Place {
 }
 
 /// Why a program cannot continue with a file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Moved {
     /// It cannot be read.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
     /// It is shorter than the position.
+    #[error("is {found} bytes long, but {expected} bytes of it were done")]
     Shorter {
         /// Bytes now.
         found: u64,
@@ -57,42 +58,14 @@ pub enum Moved {
         expected: u64,
     },
     /// It begins differently.
+    #[error("begins differently than when the run was interrupted")]
     Start,
     /// The bytes before the position differ.
+    #[error("was changed before byte {offset}, where the run would continue")]
     Changed {
         /// The position.
         offset: u64,
     },
-}
-
-impl fmt::Display for Moved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Shorter { found, expected } => {
-                write!(f, "is {found} bytes long, but {expected} bytes of it were done")
-            }
-            Self::Start => f.write_str("begins differently than when the run was interrupted"),
-            Self::Changed { offset } => {
-                write!(f, "was changed before byte {offset}, where the run would continue")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Moved {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<io::Error> for Moved {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 impl Place {

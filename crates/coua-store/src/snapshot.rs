@@ -9,7 +9,7 @@ use coua::window::Generations;
 
 use crate::background::Signals;
 use crate::disk::Disk;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
 use crate::log::{Base, Kind, Log, Target, Transaction};
 use crate::runs::Runs;
@@ -53,12 +53,12 @@ impl Store {
         let disk = &*self.options.disk;
         if let Some(next) = &mut self.next {
             if next.bytes < needed {
-                disk.reserve(&next.file, needed).map_err(no_space(self.lock.path()))?;
+                disk.reserve(&next.file, needed).map_err(no_space(self.lock.target()))?;
                 next.bytes = needed;
             }
             return Ok(());
         }
-        let target = self.lock.path();
+        let target = self.lock.target();
         let created = disk.create(target);
         let (file, path) =
             created.map_err(|source| StoreError::io(target, "make a new snapshot of", source))?;
@@ -92,8 +92,7 @@ impl Store {
     fn check_old_snapshot(&mut self) -> Result<(), StoreError> {
         if self.is_unchecked {
             let checked = Generations::verify(self.lock.file(), self.log.base().bytes);
-            let path = || self.lock.path().clone();
-            checked.map_err(|source| StoreError::Load { path: path(), source })?;
+            checked.map_err(|source| Reason::Load(source).at(self.lock.target()))?;
             self.is_unchecked = false;
         }
         Ok(())
@@ -102,7 +101,7 @@ impl Store {
     /// Gives the name of the filter to a file that is on the disk.
     pub(crate) fn give_name(&self, next: &Next) -> Result<(), StoreError> {
         self.lock.check_held()?;
-        let to = self.lock.path();
+        let to = self.lock.target();
         match self.options.disk.rename(&next.path, to) {
             // On a network file system the rename may succeed although its answer was lost.
             Err(source) if !(cfg!(unix) && is_at(&next.file, to)) => {
@@ -127,7 +126,7 @@ impl Store {
         let synced = self.options.disk.sync_folder(self.lock.folder());
         synced.map_err(|source| {
             self.need = Need::Reopening;
-            StoreError::Unsynced { path: self.lock.path().clone(), source }
+            Reason::Unsynced(source).at(self.lock.target())
         })
     }
 }
@@ -193,17 +192,15 @@ pub(crate) fn write_snapshot(
     pace: Pace<'_>,
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
-    let mut out = Steps { to, pace, at: 0, synced: 0, piece: Vec::new(), end: Vec::new() };
-    let written = filter.write_to(&mut out).and_then(|()| out.put_piece());
-    let base = Base::of(&out.end, out.at);
-    written.map_err(failed("write"))?;
+    let mut out = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
+    filter.write_to(&mut out).and_then(|()| out.put_piece()).map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
-    to.disk.cut(to.file, base.bytes).map_err(failed("cut"))?;
+    to.disk.cut(to.file, out.at).map_err(failed("cut"))?;
     to.sync()?;
-    Ok(base)
+    Base::of(to.file, out.at).map_err(failed("read"))
 }
 
-/// Writes a file piece by piece, and remembers its end.
+/// Writes a file piece by piece.
 struct Steps<'a> {
     to: Target<'a>,
     pace: Pace<'a>,
@@ -212,12 +209,11 @@ struct Steps<'a> {
     synced: u64,
     /// Bytes not written yet.
     piece: Vec<u8>,
-    /// The last bytes, by which a snapshot is known.
-    end: Vec<u8>,
 }
 
 impl Steps<'_> {
-    fn put(&mut self, piece: &[u8]) -> io::Result<()> {
+    /// Writes what there is of a piece.
+    fn put_piece(&mut self) -> io::Result<()> {
         if let Pace::Steady(signals) = self.pace {
             if signals.is_stopped() {
                 return Err(io::Error::other("given up"));
@@ -227,17 +223,9 @@ impl Steps<'_> {
                 self.synced = self.at;
             }
         }
-        self.to.disk.write(self.to.file, piece, self.at)?;
-        self.at += piece.len() as u64;
-        Ok(())
-    }
-
-    /// Writes what there is of a piece.
-    fn put_piece(&mut self) -> io::Result<()> {
-        let mut piece = std::mem::take(&mut self.piece);
-        self.put(&piece)?;
-        piece.clear();
-        self.piece = piece;
+        self.to.disk.write(self.to.file, &self.piece, self.at)?;
+        self.at += self.piece.len() as u64;
+        self.piece.clear();
         Ok(())
     }
 }
@@ -245,18 +233,11 @@ impl Steps<'_> {
 impl Write for Steps<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = &bytes[..bytes.len().min(PIECE - self.piece.len())];
-        if taken.len() == PIECE {
-            self.put(taken)?;
-        } else {
-            self.piece.try_reserve(taken.len())?;
-            self.piece.extend_from_slice(taken);
-            if self.piece.len() == PIECE {
-                self.put_piece()?;
-            }
+        self.piece.try_reserve(taken.len())?;
+        self.piece.extend_from_slice(taken);
+        if self.piece.len() == PIECE {
+            self.put_piece()?;
         }
-        self.end.extend_from_slice(&taken[taken.len().saturating_sub(Base::END)..]);
-        let surplus = self.end.len().saturating_sub(Base::END);
-        self.end.drain(..surplus);
         Ok(taken.len())
     }
 

@@ -1,7 +1,6 @@
 //! From the file to the last committed state.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use coua::LoadError;
@@ -10,7 +9,7 @@ use coua::window::Generations;
 use crate::access::Touch;
 use crate::changes::{Unrepeatable, repeat};
 use crate::damage::Damage;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
@@ -52,7 +51,7 @@ impl State {
             let state = Self::of(options, &file, path, Touch::Ask);
             let is_doubtful = match &state {
                 // A writer has taken back what it had begun.
-                Err(StoreError::Damaged { .. } | StoreError::Foreign { .. }) => true,
+                Err(StoreError { reason: Reason::Damaged { .. } | Reason::Foreign, .. }) => true,
                 // It may have appended a journal, and removed it.
                 Ok(state) => state.view.transactions == 0 && state.journal.is_none(),
                 Err(_) => false,
@@ -76,7 +75,7 @@ impl State {
         let journal = if is_bare { Journal::beside(path, base)? } else { None };
         let logged = contents.committed.at - base.bytes;
         let logged = journal.as_ref().map_or(logged, Journal::bytes);
-        let unreadable = |source| StoreError::Load { path: path.to_owned(), source };
+        let unreadable = |source| Reason::Load(source).at(path);
         let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
         let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
         let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
@@ -101,11 +100,11 @@ impl State {
 impl Look {
     fn at(file: &File, path: &Path) -> Result<Self, StoreError> {
         if file.metadata().is_ok_and(|found| found.len() == 0) {
-            return Err(StoreError::Blank { path: path.to_owned() });
+            return Err(Reason::Blank.at(path));
         }
         let base = base_of(file).map_err(|error| match error {
             LoadError::Io(source) => StoreError::io(path, "read", source),
-            source => StoreError::Load { path: path.to_owned(), source },
+            source => Reason::Load(source).at(path),
         })?;
         let mut committed = Committed::default();
         let contents = Scan::new(file, path, base)?.contents(|frame| committed.see(frame))?;
@@ -127,13 +126,13 @@ pub(crate) struct Committed {
 
 impl Committed {
     /// The next frame.
-    pub(crate) fn see(&mut self, frame: &Frame<'_>) -> Result<(), Damage> {
+    pub(crate) fn see(&mut self, frame: &Frame) -> Result<(), Damage> {
         let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
         match frame.kind {
             Kind::Changes => {}
-            Kind::Runs => self.run_changes.push(frame.payload.to_vec()),
+            Kind::Runs => self.run_changes.push(frame.payload.clone()),
             Kind::TakeOver => {
-                let name = Fields::new(frame.payload).u64();
+                let name = Fields::new(&frame.payload).u64();
                 self.new_taken_over = Some(name.ok_or(unreadable("journal"))?);
             }
             Kind::Commit if frame.payload != self.members.commit() => {
@@ -157,23 +156,20 @@ impl Committed {
 fn open(path: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::io(path, "open", source);
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(StoreError::NotRegular { path: path.to_owned() }),
+        Ok(found) if !found.is_file() => Err(Reason::NotRegular.at(path)),
         Ok(_) => File::open(path).map_err(failed),
         Err(source) => Err(failed(source)),
     }
 }
 
 /// The snapshot with which a file begins.
-fn base_of(mut file: &File) -> Result<Base, LoadError> {
+fn base_of(file: &File) -> Result<Base, LoadError> {
     let bytes = Generations::snapshot_bytes(file)?;
     let found = file.metadata()?.len();
     if found < bytes {
         return Err(LoadError::Length { expected: bytes, found });
     }
-    file.seek(SeekFrom::Start(bytes.saturating_sub(Base::END as u64)))?;
-    let mut end = Vec::new();
-    file.take(Base::END as u64).read_to_end(&mut end)?;
-    Ok(Base::of(&end, bytes))
+    Ok(Base::of(file, bytes)?)
 }
 
 /// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log
@@ -192,19 +188,19 @@ pub(crate) fn view_of(
 }
 
 /// Repeats the changes in a frame of the log.
-pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame<'_>) -> Result<(), StoreError> {
+pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
     match frame.kind {
-        Kind::Changes => redo(view, path, frame.begin.at, frame.payload),
+        Kind::Changes => redo(view, path, frame.begin.at, &frame.payload),
         _ => Ok(()),
     }
 }
 
 fn redo(view: &mut View, path: &Path, offset: u64, changes: &[u8]) -> Result<(), StoreError> {
     repeat(&mut view.filter, &view.memory, changes).map_err(|error| match error {
-        Unrepeatable::Full(source) => StoreError::Replay { path: path.to_owned(), offset, source },
+        Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };
-            StoreError::Damaged { path: path.to_owned(), offset, what }
+            Reason::Damaged { offset, what }.at(path)
         }
     })
 }

@@ -154,7 +154,7 @@ impl Store {
     /// The log of the file, and where its steps go.
     pub(crate) fn log_target(&mut self) -> (&mut Log, Target<'_>) {
         let to =
-            Target { disk: &*self.options.disk, file: self.lock.file(), path: self.lock.path() };
+            Target { disk: &*self.options.disk, file: self.lock.file(), path: self.lock.target() };
         (&mut self.log, to)
     }
 

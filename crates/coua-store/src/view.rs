@@ -8,7 +8,7 @@ use coua::window::Generations;
 use coua::{KeyHash, Layout, Load, LoadError};
 
 use crate::access::{Access, Touch, Way};
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::log::Base;
 use crate::prefetch;
 use crate::residency::{self, Missing};
@@ -180,11 +180,11 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Overwritten`]: answers may have been wrong.
+    /// [`Reason::Overwritten`]: answers may have been wrong.
     pub fn check_origin(&self) -> Result<(), StoreError> {
         match &self.origin {
             Some(origin) if !origin.base.is_in(&origin.file) => {
-                Err(StoreError::Overwritten { path: origin.path.clone() })
+                Err(Reason::Overwritten.at(&origin.path))
             }
             _ => Ok(()),
         }

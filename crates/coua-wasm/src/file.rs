@@ -1,6 +1,6 @@
 //! A look into the file of a filter, which lies elsewhere and may be large.
 
-use coua::inspect_file::{Contents, TableView};
+use coua::inspect::{Contents, TableView};
 use coua::window::Clock;
 use coua::{KeyHash, LoadError};
 use coua_store::inspect::Source;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use coua::inspect_file::{Contents, TableView};
+use coua::inspect::{Contents, TableView};
 use coua::{BuildError, CuckooFilter, Insertion, KeyHasher, Layout, Load, LoadError, WhenFull};
 
 use crate::state::{number_of, with};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coua::KeyHash;
-use coua::inspect_file::TableView;
+use coua::inspect::TableView;
 use coua_store::inspect::{LogReader, LogView, Logged};
 use coua_store::{Role, Run};
 use serde::Serialize;
@@ -113,7 +113,7 @@ impl Pass {
     fn new(file: &Sparse, snapshot_bytes: u64) -> Result<Self, String> {
         let reader = LogReader::new(file, Path::new(""), snapshot_bytes);
         Ok(Self {
-            reader: reader.map_err(|error| error.reason().to_string())?,
+            reader: reader.map_err(|error| error.reason.to_string())?,
             generation: None,
             pending: Changes::default(),
             committed: Changes::default(),
@@ -139,7 +139,7 @@ impl Pass {
             }
             _ => {}
         });
-        Ok((view.map_err(|error| error.reason().to_string())?, *committed))
+        Ok((view.map_err(|error| error.reason.to_string())?, *committed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use coua::inspect_file::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
+use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
 use coua::{CuckooFilter, HashAlgorithm, KeyHash, Layout, LoadError, WhenFull};
 use serde::Serialize;
 

@@ -1,7 +1,8 @@
 //! Errors, each with what was found and what was expected.
 
-use std::error::Error;
 use std::fmt;
+
+use thiserror::Error;
 
 /// What `insert_unique` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,28 +86,18 @@ impl fmt::Display for Full {
     }
 }
 
-impl Error for Full {}
+impl std::error::Error for Full {}
 
 /// A batch stopped at a refused insert: the first `done` keys were inserted, the others were not tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{full} (after {done} keys of the batch)")]
 #[non_exhaustive]
 pub struct BatchFull {
     /// Keys processed, from the start of the batch.
     pub done: usize,
     /// Why the next one was refused.
+    #[source]
     pub full: Full,
-}
-
-impl fmt::Display for BatchFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (after {} keys of the batch)", self.full, self.done)
-    }
-}
-
-impl Error for BatchFull {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.full)
-    }
 }
 
 /// Memory that the operating system or the address space does not have.
@@ -125,18 +116,24 @@ impl fmt::Display for OutOfMemory {
     }
 }
 
-impl Error for OutOfMemory {}
+impl std::error::Error for OutOfMemory {}
 
 /// A filter cannot be built as described.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The false-positive rate is not a probability between 0 and 1.
+    #[error("false-positive rate {rate} is not between 0 and 1 (such as 0.001)")]
     Rate {
         /// The rate asked for.
         rate: f64,
     },
     /// So small a rate needs more than the 64 bits of the hash.
+    #[error(
+        "false-positive rate {rate:e} is too small for so many items: a 64-bit hash allows {}; raise the rate or \
+         lower the number of items",
+        rounded_up(*smallest)
+    )]
     RateTooSmall {
         /// The rate asked for.
         rate: f64,
@@ -144,23 +141,33 @@ pub enum BuildError {
         smallest: f64,
     },
     /// A rate was given, but no number of items up to which it is to hold.
+    #[error(
+        "false-positive rate {rate} is given without a number of items for which it must hold: give max_items \
+         (or the capacity) as well"
+    )]
     RateWithoutItems {
         /// The rate asked for.
         rate: f64,
     },
     /// Both a rate and hash bits were given; each determines the other.
+    #[error("both a false-positive rate and hash bits were given; give one of them")]
     RateAndHashBits,
     /// Hash bits outside 8..=64.
+    #[error("hash bits {bits} are not between 8 and 64")]
     HashBits {
         /// The bits asked for.
         bits: u32,
     },
     /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping ones.
+    #[error(
+        "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
+    )]
     SlotsPerBucket {
         /// The slots asked for.
         slots: u32,
     },
     /// More items to start with than at most.
+    #[error("capacity {capacity} is above the maximum of {max_items} items")]
     CapacityAboveMaxItems {
         /// Items to start with.
         capacity: u64,
@@ -168,46 +175,12 @@ pub enum BuildError {
         max_items: u64,
     },
     /// There is not enough memory for the table.
-    OutOfMemory(OutOfMemory),
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
     /// The filter has no room for all the keys that it was to be built from.
-    Full(Full),
+    #[error(transparent)]
+    Full(#[from] Full),
 }
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate { rate } => {
-                write!(f, "false-positive rate {rate} is not between 0 and 1 (such as 0.001)")
-            }
-            Self::RateTooSmall { rate, smallest } => write!(
-                f,
-                "false-positive rate {rate:e} is too small for so many items: \
-                 a 64-bit hash allows {}; raise the rate or lower the number of items",
-                rounded_up(*smallest)
-            ),
-            Self::RateWithoutItems { rate } => write!(
-                f,
-                "false-positive rate {rate} is given without a number of items for which it must \
-                 hold: give max_items (or the capacity) as well"
-            ),
-            Self::RateAndHashBits => {
-                f.write_str("both a false-positive rate and hash bits were given; give one of them")
-            }
-            Self::HashBits { bits } => write!(f, "hash bits {bits} are not between 8 and 64"),
-            Self::SlotsPerBucket { slots } => write!(
-                f,
-                "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
-            ),
-            Self::CapacityAboveMaxItems { capacity, max_items } => {
-                write!(f, "capacity {capacity} is above the maximum of {max_items} items")
-            }
-            Self::OutOfMemory(error) => error.fmt(f),
-            Self::Full(full) => full.fmt(f),
-        }
-    }
-}
-
-impl Error for BuildError {}
 
 /// A rate rounded up to two digits: following the error's advice must succeed.
 fn rounded_up(rate: f64) -> String {
@@ -219,25 +192,20 @@ fn rounded_up(rate: f64) -> String {
     format!("{:.1e}", rate * 1.05)
 }
 
-impl From<Full> for BuildError {
-    fn from(full: Full) -> Self {
-        Self::Full(full)
-    }
-}
-
-impl From<OutOfMemory> for BuildError {
-    fn from(error: OutOfMemory) -> Self {
-        Self::OutOfMemory(error)
-    }
-}
-
 /// Two filters cannot be merged; both are unchanged.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MergeError {
     /// Different hash algorithm, seed or key: the filters disagree about every key.
+    #[error(
+        "filters with different hash algorithms or seeds cannot be merged: build both with the same"
+    )]
     Hasher,
     /// The other filter remembers fewer or other bits of the hash than this one needs.
+    #[error(
+        "a filter of {from_bits:.2} hash bits cannot be merged into one of {into_bits:.2}: build both with the \
+         same capacity and rate, or the same hash bits"
+    )]
     Resolution {
         /// Hash bits of this filter.
         into_bits: f64,
@@ -245,33 +213,19 @@ pub enum MergeError {
         from_bits: f64,
     },
     /// This filter has no room for the other's items.
+    #[error(transparent)]
     Full(Full),
 }
 
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Hasher => f.write_str(
-                "filters with different hash algorithms or seeds cannot be merged: \
-                 build both with the same",
-            ),
-            Self::Resolution { into_bits, from_bits } => write!(
-                f,
-                "a filter of {from_bits:.2} hash bits cannot be merged into one of {into_bits:.2}: \
-                 build both with the same capacity and rate, or the same hash bits"
-            ),
-            Self::Full(full) => full.fmt(f),
-        }
-    }
-}
-
-impl Error for MergeError {}
-
 /// A filter cannot be converted as asked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
     /// The target needs more bits of every key than the filter remembers.
+    #[error(
+        "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2}: only fewer bits are possible \
+         without the keys"
+    )]
     Finer {
         /// Hash bits asked for.
         wanted: f64,
@@ -279,6 +233,11 @@ pub enum ConvertError {
         remembered: f64,
     },
     /// The filter cannot keep so small a rate with the items stored now.
+    #[error(
+        "a filter with a false-positive rate of {} cannot be converted to {rate:e}: only higher rates are \
+         possible without the keys",
+        rounded_up(*smallest)
+    )]
     FinerRate {
         /// The rate asked for.
         rate: f64,
@@ -286,40 +245,19 @@ pub enum ConvertError {
         smallest: f64,
     },
     /// A filter of fixed size keeps its layout, and drops whole bits of its fingerprints only.
+    #[error(
+        "a filter of fixed size cannot be converted to hash bits or another layout: only to a false-positive \
+         rate of {} or higher",
+        rounded_up(*smallest)
+    )]
     FixedSize {
         /// The rate that it keeps with the items stored now.
         smallest: f64,
     },
     /// The target cannot be built.
+    #[error(transparent)]
     Build(BuildError),
     /// The target cannot hold the items.
+    #[error(transparent)]
     Full(Full),
 }
-
-impl fmt::Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Finer { wanted, remembered } => write!(
-                f,
-                "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2}: only \
-                 fewer bits are possible without the keys"
-            ),
-            Self::FinerRate { rate, smallest } => write!(
-                f,
-                "a filter with a false-positive rate of {} cannot be converted to {rate:e}: only \
-                 higher rates are possible without the keys",
-                rounded_up(*smallest)
-            ),
-            Self::FixedSize { smallest } => write!(
-                f,
-                "a filter of fixed size cannot be converted to hash bits or another layout: only to \
-                 a false-positive rate of {} or higher",
-                rounded_up(*smallest)
-            ),
-            Self::Build(error) => error.fmt(f),
-            Self::Full(full) => full.fmt(f),
-        }
-    }
-}
-
-impl Error for ConvertError {}

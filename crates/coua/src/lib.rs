@@ -37,7 +37,6 @@ mod error;
 mod examples;
 mod hash;
 pub mod inspect;
-pub mod inspect_file;
 mod kernel;
 mod merge;
 #[cfg(feature = "serde")]

@@ -24,14 +24,19 @@ fn public_items(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let mut lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     let (mut items, mut within, mut is_public_enum) = (Vec::new(), String::new(), false);
+    let mut derived = "";
     while let Some(line) = lines.next() {
         let text = line.trim_start();
+        if let Some(traits) = text.strip_prefix("#[derive(") {
+            derived = traits.trim_end_matches(")]");
+        }
         let is_item = text.starts_with("pub ");
         let is_top = !line.starts_with([' ', '}']);
         let is_impl = is_top && text.starts_with("impl");
         let is_variant = is_public_enum && text.starts_with(|c: char| c.is_ascii_uppercase());
         if !(is_item || is_impl || is_variant) {
             is_public_enum &= line != "}";
+            derived = if text.starts_with('#') { derived } else { "" };
             continue;
         }
         let mut item = text.to_owned();
@@ -44,6 +49,10 @@ fn public_items(source: &str) -> Vec<String> {
         let item = if is_use { &item[..] } else { item.split(" {").next().unwrap_or_default() };
         let item = item.trim_end_matches([',', ';']);
         let item = item.replace("( ", "(").replace(", )", ")").replace(" where", "");
+        if let Some(name) = name_of_type(&item).filter(|_| !derived.is_empty()) {
+            items.push(format!("impl {derived} for {name}"));
+            derived = "";
+        }
         if is_top {
             within.clone_from(&item);
             is_public_enum = item.starts_with("pub enum");
@@ -74,6 +83,7 @@ fn the_public_interface_is_as_listed() {
     let is_public = |item: &String| match item.split_once(" for ") {
         Some((trait_, of)) if trait_.starts_with("impl") => {
             let of = of.split(['<', ' ']).next().unwrap_or_default();
+            let trait_ = trait_.rsplit(' ').next().unwrap_or_default();
             trait_.contains("Key") || types.iter().any(|name| name == of)
         }
         _ => true,

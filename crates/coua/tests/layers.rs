@@ -15,9 +15,9 @@ const LAYERS: [&[&str]; 12] = [
     &["builder"],
     &["batch"],
     &["convert"],
-    &["merge", "build", "shared", "snapshot", "inspect"],
+    &["merge", "build", "shared", "snapshot"],
     &["window", "bloom"],
-    &["serde", "inspect_file"],
+    &["serde", "inspect"],
     &["lib"],
 ];
 

@@ -5,8 +5,8 @@ use super::secret::SecretArgs;
 use super::window::NowArgs;
 use crate::commands::info;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::Format;
 use crate::terminal::message::Failure;
+use crate::terminal::report::Format;
 use std::path::PathBuf;
 
 /// Describe a filter file

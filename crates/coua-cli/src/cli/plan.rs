@@ -6,8 +6,8 @@ use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::target::window::WindowSpec;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::Format;
 use crate::terminal::message::Failure;
+use crate::terminal::report::Format;
 use std::path::PathBuf;
 
 /// Tell how much memory a filter needs, and how others would compare

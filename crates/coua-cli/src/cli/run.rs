@@ -2,9 +2,9 @@
 
 use crate::run::Manner;
 use crate::target::file;
-use crate::terminal::figures::Format;
 use crate::terminal::message::Notes;
 use crate::terminal::progress::{Shown, Watch};
+use crate::terminal::report::Format;
 use clap::{Args, ValueEnum, value_parser};
 use coua_store::Wait;
 use std::num::NonZeroUsize;

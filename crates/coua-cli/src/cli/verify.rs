@@ -4,9 +4,9 @@ use super::run::ProgressArgs;
 use super::secret::SecretArgs;
 use crate::commands::verify;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::Format;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::Watch;
+use crate::terminal::report::Format;
 use std::path::PathBuf;
 
 /// Check every byte of filter files

@@ -1,5 +1,6 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
+use crate::output::own_files;
 use crate::remote::{self, Address};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes, say};
@@ -25,6 +26,7 @@ pub(crate) enum Browser {
 
 /// Writes the page to a file.
 pub(crate) fn write(path: &Path) -> Result<Exit, Failure> {
+    own_files::refuse_filter(path)?;
     let page = coua_page::page().map_err(not_made)?;
     fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
     Ok(Exit::Success)

@@ -55,15 +55,14 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Output {
-    /// A file, which is [emptied](Self::empty) once nothing can be refused any more; or standard output.
+    /// A file that was [checked](Opening::check_all), which is [emptied](Self::empty) once nothing can be refused any
+    /// more; or standard output.
     fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
             let name = Stream::Output.name();
             return Self::new(name.to_owned(), platform::standard_output(), opening);
         };
-        // Before a new one is made.
-        opening.check_path(path)?;
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let mut output = Self::new(path.display().to_string(), file, opening)?;
@@ -120,7 +119,6 @@ impl Output {
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
     fn resume(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
-        opening.check_path(&place.path)?;
         let file = File::options().append(true).open(&place.path);
         let mut output = Self::new(place.path.display().to_string(), file, opening)?;
         output.owes_separator = place.note > 0;
@@ -280,7 +278,8 @@ impl Opening<'_> {
     }
 
     fn check_path(&self, path: &Path) -> Result<(), Failure> {
-        self.check(&path.display().to_string(), Some(path), Identity::at(path))
+        self.check(&path.display().to_string(), Some(path), Identity::at(path))?;
+        own_files::refuse_filter(path)
     }
 
     /// Complains if a regular file must not be the output of this name.

@@ -4,6 +4,9 @@
 use crate::input::Survey;
 use crate::platform::{self, Identity};
 use crate::terminal::message::Failure;
+use coua::LoadError;
+use coua::window::Generations;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Files that are there, and names where one would be made.
@@ -20,7 +23,7 @@ impl OwnFiles {
         let key = key.map(Path::to_owned);
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
         let resolved = coua_store::resolved(path)
-            .map_err(|error| Failure::at(path.display(), error.reason()))?;
+            .map_err(|error| Failure::at(path.display(), error.reason))?;
         Ok(Self { filter: vec![path.to_owned(), resolved], key })
     }
 
@@ -65,5 +68,18 @@ impl OwnFiles {
     pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<(), Failure> {
         let own = Self { key: key.map(Path::to_owned), ..Self::default() };
         own.refuse_output(&output.display().to_string(), Some(output), Identity::at(output))
+    }
+}
+
+/// Complains if there is a filter, whichever it is, where something else is to be written.
+pub(crate) fn refuse_filter(path: &Path) -> Result<(), Failure> {
+    // Opening anything but a regular file may wait. One that cannot be read is told where it is written.
+    let file = Identity::at(path).and_then(|_| File::open(path).ok());
+    match file.map(|file| Generations::snapshot_bytes(&file)) {
+        None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
+        Some(_) => {
+            let reason = "holds a filter, which would be lost: name another output, or remove the file first";
+            Err(Failure::at(path.display(), reason))
+        }
     }
 }

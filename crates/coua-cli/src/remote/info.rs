@@ -4,96 +4,46 @@ use super::Address;
 use super::description::Description;
 use super::filter::Filter;
 use crate::clock::window_text;
-use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::{Failure, Notes};
-use crate::terminal::text::{grouped, known, percent, significant, size};
+use crate::terminal::report::Report;
+use crate::terminal::text::{grouped, percent, significant, tenths};
 use coua::window::{Clock, Window};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-/// What there is to say; the names of the fields are part of the interface.
-#[derive(Debug, Serialize)]
-struct Info {
-    server: String,
-    shards: u64,
-    items: u64,
-    items_deleted: u64,
-    fewest_items_in_a_shard: u64,
-    most_items_in_a_shard: u64,
-    false_positive_rate: Option<f64>,
-    hash_bits: Option<f64>,
-    load: Option<f64>,
-    memory_bytes: u64,
-    bits_per_item: f64,
-    slots: u64,
-    when_full: &'static str,
-    /// Of each shard; null for a filter that never forgets.
-    window: Option<WindowInfo>,
-}
-
-#[derive(Debug, Serialize)]
-struct WindowInfo {
-    clock: &'static str,
-    length: u64,
-    generations: u32,
-}
-
-impl WindowInfo {
-    fn of(window: Window) -> Self {
-        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
-        Self { clock, length: window.length(), generations: window.generations() }
-    }
-}
-
-/// The description, to be printed.
-pub(crate) fn describe(address: &Address, form: Format) -> Result<String, Failure> {
+/// What there is to say of the filter, as its server tells it.
+pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     let (filter, found) = Filter::open(address, Notes::Told)?;
-    let info = Info::of(filter.name(), &found);
-    Ok(match form {
-        Format::Json => serde_json::to_string_pretty(&info).unwrap_or_default() + "\n",
-        Format::Text => info.table(found.window),
-    })
+    Ok(report(&filter.name(), &found))
 }
 
-impl Info {
-    fn of(server: String, found: &Description) -> Self {
-        Self {
-            server,
-            shards: found.shards,
-            items: found.items,
-            items_deleted: found.deleted,
-            fewest_items_in_a_shard: found.fewest_items,
-            most_items_in_a_shard: found.most_items,
-            false_positive_rate: found.false_positive_rate,
-            hash_bits: found.hash_bits,
-            load: found.load,
-            memory_bytes: found.memory_bytes,
-            bits_per_item: found.bits_per_item(),
-            slots: found.slots,
-            when_full: found.when_full(),
-            window: found.window.map(WindowInfo::of),
-        }
+fn report(server: &str, found: &Description) -> Report {
+    let mut report = Report::default();
+    report.text("server", "server", server);
+    report.number("shards", "shards", found.shards);
+    report.number("items", "items", found.items);
+    report.number("items_deleted", "items removed", found.deleted);
+    let (fewest, most) = (found.fewest_items, found.most_items);
+    report.field("fewest_items_in_a_shard", fewest);
+    report.field("most_items_in_a_shard", most);
+    if found.shards > 1 {
+        report.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
     }
+    let rate = found.false_positive_rate;
+    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
+    report.measure("hash_bits", "hash bits", found.hash_bits, significant);
+    report.measure("load", "load", found.load, percent);
+    report.bytes("memory_bytes", "memory", found.memory_bytes);
+    report.measure("bits_per_item", "bits per item", found.bits_per_item(), tenths);
+    report.number("slots", "slots", found.slots);
+    report.text("when_full", "when full", found.when_full());
+    report.field("window", found.window.map(window_object));
+    if let Some(window) = found.window {
+        report.row("window of each shard", window_text(window));
+    }
+    report
+}
 
-    fn table(&self, window: Option<Window>) -> String {
-        let mut table = Table::default();
-        table.row("server", &self.server);
-        table.row("shards", grouped(self.shards));
-        table.row("items", grouped(self.items));
-        table.row("items removed", grouped(self.items_deleted));
-        if self.shards > 1 {
-            let (fewest, most) = (self.fewest_items_in_a_shard, self.most_items_in_a_shard);
-            table.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
-        }
-        table.row("false-positive rate now", known(self.false_positive_rate, significant));
-        table.row("hash bits", known(self.hash_bits, significant));
-        table.row("load", percent(self.load));
-        table.row("memory", size(self.memory_bytes));
-        table.row("bits per item", format!("{:.1}", self.bits_per_item));
-        table.row("slots", grouped(self.slots));
-        table.row("when full", self.when_full);
-        if let Some(window) = window {
-            table.row("window of each shard", window_text(window));
-        }
-        table.text()
-    }
+fn window_object(window: Window) -> Value {
+    let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+    json!({"clock": clock, "length": window.length(), "generations": window.generations()})
 }

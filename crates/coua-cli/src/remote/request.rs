@@ -4,7 +4,7 @@ use super::address::Address;
 use super::description::Description;
 use crate::clock::window_text;
 use crate::terminal::message::Failure;
-use crate::terminal::text::significant;
+use crate::terminal::text::{counted, significant};
 use coua::window::{Clock, Window};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
@@ -67,8 +67,8 @@ impl Request {
                 if bits > MOST_BITS {
                     let least = items as f64 / shards as f64 * (-MOST_BITS).exp2();
                     let least = significant(least);
-                    let reason =
-                        format!("is less than 64-bit hashes allow: {least} for {items} items");
+                    let items = counted(items, "item");
+                    let reason = format!("is less than 64-bit hashes allow: {least} for {items}");
                     return Err(Failure::at("--rate", reason));
                 }
                 ("HASHBITS", bits.max(FEWEST_BITS).to_string())

@@ -32,9 +32,9 @@ impl Shards {
         &self.keys
     }
 
-    /// The shard of an item: the highest part of its hash, which is XXH3-64 with seed 0.
+    /// The shard of an item by its hash, which is XXH3-64 with seed 0: as `--shard` divides records.
     pub(super) fn of(&self, hash: KeyHash) -> usize {
-        ((u128::from(hash.to_u64()) * self.keys.len() as u128) >> 64) as usize
+        hash.shard(self.keys.len() as u32) as usize
     }
 }
 
@@ -52,6 +52,7 @@ pub(super) fn slot(key: &str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::shard::Shard;
     use coua::KeyHasher;
 
     #[test]
@@ -59,7 +60,20 @@ mod tests {
         let shards = Shards::new("seen", Some(64));
         let of = |item: &str| shards.of(KeyHasher::default().hash(item.as_bytes()));
         let found = ["", "a", "b", "https://example.org/", "coua"].map(of);
-        assert_eq!(found, [11, 57, 21, 35, 29]);
+        assert_eq!(found, [48, 7, 15, 18, 51]);
+    }
+
+    /// One partition for runs that share the records out, and for filters on servers.
+    #[test]
+    fn shards_are_those_of_runs() {
+        let hashes = (0..1000_u64).map(|item| KeyHasher::default().hash(item.to_le_bytes()));
+        for hash in hashes {
+            for count in [1, 2, 3, 64, 16_384] {
+                let number = Shards::new("seen", Some(count)).of(hash) + 1;
+                let shard = Shard::parse(&format!("{number}/{count}")).unwrap();
+                assert!(shard.has(hash), "{number} of {count}");
+            }
+        }
     }
 
     #[test]

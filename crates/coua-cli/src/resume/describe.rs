@@ -1,7 +1,7 @@
 //! What there is to say about the runs that a filter remembers.
 
 use super::remembered::{Remembered, words};
-use crate::terminal::figures::Table;
+use crate::terminal::report::Report;
 use crate::terminal::text::{counted, grouped, size};
 use coua_store::{Place, Role, Runs};
 use serde::Serialize;
@@ -60,45 +60,46 @@ impl RunInfo {
     }
 
     /// Rows for runs that have not ended, and one for all that have.
-    pub(crate) fn rows(runs: &[Self], table: &mut Table) {
+    pub(crate) fn rows(runs: &[Self], report: &mut Report) {
         let (ended, unended): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.has_ended);
         for run in unended {
-            run.unended_rows(table);
+            run.unended_rows(report);
         }
         if ended.is_empty() {
             return;
         }
-        table
+        report
             .row("ended runs", format!("{}, remembered for --resume", grouped(ended.len() as u64)));
         for run in ended.iter().take(MOST_FILES) {
             let records = counted(run.records, "record");
-            table.row("", format!("{}, {records} done", run.name));
+            report.row("", format!("{}, {records} done", run.name));
         }
         if ended.len() > MOST_FILES {
-            table.row("", "and others (--json lists all)");
+            report.row("", "and others (--json lists all)");
         }
     }
 
-    fn unended_rows(&self, table: &mut Table) {
+    fn unended_rows(&self, report: &mut Report) {
         let name = self.command.as_ref();
         let name =
             name.map_or_else(|| "of a later version".to_owned(), |name| format!("coua {name}"));
-        table.row("unfinished run", format!("{name}, {} done", counted(self.records, "record")));
+        report.row("unfinished run", format!("{name}, {} done", counted(self.records, "record")));
         for Position { file, offset, size: whole } in self.inputs.iter().take(MOST_FILES) {
             let of = whole.map_or_else(String::new, |whole| format!(" of {}", size(whole)));
-            table.row("its input", format!("{file}, {}{of}", size(*offset)));
+            report.row("its input", format!("{file}, {}{of}", size(*offset)));
         }
         if self.inputs.len() > MOST_FILES {
-            table.row("", format!("and {} more", grouped((self.inputs.len() - MOST_FILES) as u64)));
+            report
+                .row("", format!("and {} more", grouped((self.inputs.len() - MOST_FILES) as u64)));
         }
         for Position { file, offset, .. } in &self.outputs {
-            table.row("its output", format!("{file}, {}", size(*offset)));
+            report.row("its output", format!("{file}, {}", size(*offset)));
         }
         let remedy = match &self.obstacle {
             Some(obstacle) => format!("not possible: {obstacle}"),
             None => "the same command with --resume".to_owned(),
         };
-        table.row("to resume it", remedy);
+        report.row("to resume it", remedy);
     }
 }
 
@@ -140,9 +141,9 @@ mod tests {
         let mut runs = Runs::default();
         runs.add(run);
         let all = RunInfo::all(&runs);
-        let mut table = Table::default();
-        RunInfo::rows(&all, &mut table);
-        (all[0].clone(), table.text())
+        let mut report = Report::default();
+        RunInfo::rows(&all, &mut report);
+        (all[0].clone(), report.table())
     }
 
     #[test]

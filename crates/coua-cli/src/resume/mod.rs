@@ -21,7 +21,7 @@ use crate::output::{Destinations, Opening, Outputs};
 use crate::platform::Identity;
 use crate::target::file::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
-use crate::terminal::text::grouped;
+use crate::terminal::text::{counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
 use recorder::{AfterEnd, Entry, State};
@@ -178,10 +178,10 @@ impl Checkpoints {
             return Ok(Some(run));
         }
         let reason = format!(
-            "how far a run is in {} inputs takes up to {} bytes with their names, of {} that are kept: give \
+            "how far a run is in {} takes up to {} with their names, of {} that are kept: give \
              fewer at a time, or begin in a folder with a shorter name",
-            grouped(run.places.len() as u64),
-            grouped(bytes),
+            counted(run.places.len() as u64, "input"),
+            counted(bytes, "byte"),
             grouped(Run::MOST_BYTES)
         );
         if self.mode == Mode::Resume {

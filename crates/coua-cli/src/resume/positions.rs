@@ -5,6 +5,7 @@
 use crate::record::Format;
 use crate::record::block::{Block, Ending};
 use crate::terminal::message::Failure;
+use crate::terminal::text::{counted, grouped};
 use coua_store::Place;
 use std::path::PathBuf;
 
@@ -129,9 +130,10 @@ impl Positions {
         while self.current < input.min(self.inputs.len()) {
             let position = &self.inputs[self.current];
             if position.remaining() > 0 {
-                let (found, done) = (position.met, position.done.records);
+                let found = counted(position.met, "record");
+                let done = grouped(position.done.records);
                 let reason = format!(
-                    "--resume: has changed: it has {found} records, but {done} of it were done; put it back \
+                    "--resume: has changed: it has {found} (expected at least {done}, which are done); put it back \
                      as it was, or start over with --anew"
                 );
                 return Err(Failure::at(position.path.display(), reason));

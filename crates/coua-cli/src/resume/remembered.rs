@@ -94,9 +94,9 @@ impl<'a> Remembered<'a> {
         let added = |place: &&Place| self.has_ended() && bytes_after(&place.path, place) > 0;
         self.places(Role::Output).find(added).map_or(Ok(()), |place| {
             let reason = format!(
-                "--resume: has {} bytes more than the run that has ended left in it, which would be cut off: \
+                "--resume: has {} more than the run that has ended left in it, which would be cut off: \
                  name another output",
-                bytes_after(&place.path, place)
+                counted(bytes_after(&place.path, place), "byte")
             );
             Err(Failure::at(place.path.display(), reason))
         })

@@ -3,7 +3,8 @@
 use crate::key::answers::{Answers, Found};
 use crate::target::Op;
 use crate::target::collisions::{Answered, Expected};
-use crate::terminal::figures;
+use crate::terminal::report::Report;
+use crate::terminal::text::significant;
 use serde::{Deserialize, Serialize};
 
 /// What a run has counted; each command has its own. The names are part of the file format: a run that is resumed
@@ -72,34 +73,28 @@ impl Counts {
         Answered { new: self.unique, repeats: self.repeats }
     }
 
-    /// The figures of a command.
-    pub(super) fn figures(&self, op: Op, expected: Expected) -> figures::Answers {
-        let none = figures::Answers::default();
+    /// Adds the figures of a command.
+    pub(super) fn tell(&self, op: Op, expected: Expected, report: &mut Report) {
         match op {
             Op::Dedup => {
+                report.number("unique", "unique", self.unique);
+                report.number("repeats", "repeats", self.repeats);
                 let expected = match expected {
                     Expected::Counted => Some(self.expected_wrongly_dropped),
                     Expected::AtEnd(expected) => expected,
                 };
-                figures::Answers {
-                    unique: Some(self.unique),
-                    repeats: Some(self.repeats),
-                    // Chance may expect more than the repeats that there were.
-                    expected_wrongly_dropped: expected.map(|it| it.min(self.repeats as f64)),
-                    ..none
+                // Chance may expect more than the repeats that there were.
+                if let Some(expected) = expected.map(|it| it.min(self.repeats as f64)) {
+                    let name = "expected wrongly dropped";
+                    report.measure("expected_wrongly_dropped", name, expected, significant);
                 }
             }
-            Op::Add | Op::AddNew => figures::Answers { added: Some(self.added), ..none },
-            Op::Remove => figures::Answers {
-                removed: Some(self.found),
-                not_found: Some(self.not_found),
-                ..none
-            },
-            Op::Check | Op::Count => figures::Answers {
-                found: Some(self.found),
-                not_found: Some(self.not_found),
-                ..none
-            },
+            Op::Add | Op::AddNew => report.number("added", "added", self.added),
+            Op::Remove => report.number("removed", "removed", self.found),
+            Op::Check | Op::Count => report.number("found", "found", self.found),
+        }
+        if matches!(op, Op::Remove | Op::Check | Op::Count) {
+            report.number("not_found", "not found", self.not_found);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::record::block::Block;
 use crate::target::Op;
 use crate::terminal::message::Failure;
-use crate::terminal::text::grouped;
+use crate::terminal::text::counted;
 
 /// Whether all records were dealt with.
 #[derive(Debug, Default)]
@@ -82,17 +82,16 @@ impl GaveUp {
         let Self { reason, first, last, .. } = self;
         let rest = match op {
             Op::Dedup => format!(
-                "they are in the output whether seen before or not, and may not be recorded; stopped \
-                 after {last}"
+                "printed whether seen before or not, and perhaps not recorded; stopped after {last}"
             ),
             Op::Add | Op::AddNew => {
-                format!("they may be in the filter or not; all before {first} are")
+                format!("perhaps in the filter, perhaps not; all before {first} are")
             }
-            Op::Remove => "they may have been removed or not, and are in no report".to_owned(),
+            Op::Remove => "perhaps removed, perhaps not, and in no report".to_owned(),
             Op::Check | Op::Count => return reason.clone(),
         };
-        let unanswered = grouped(self.unanswered);
-        format!("{reason}; {unanswered} records were not answered: {rest}")
+        let unanswered = counted(self.unanswered, "record");
+        format!("{reason}; no answer for {unanswered}: {rest}")
     }
 }
 
@@ -117,6 +116,6 @@ mod tests {
         let Ending::GaveUp(left) = ending else { panic!("another ending") };
         assert_eq!((left.first.as_str(), left.last.as_str()), ("in: record 2", "in: record 5"));
         let words = left.words(Op::Remove);
-        assert!(words.starts_with("gone; 3 records were not answered: they may"), "{words}");
+        assert!(words.starts_with("gone; no answer for 3 records: perhaps"), "{words}");
     }
 }

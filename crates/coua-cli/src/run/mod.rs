@@ -19,9 +19,9 @@ use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
 use crate::target::{self, Location, Op, Target};
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::Format;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::{Counted, Shown};
+use crate::terminal::report::Format;
 use crate::terminal::stream::Stream;
 use coua_store::Wait;
 use counts::Counts;
@@ -156,9 +156,10 @@ impl Run {
             }
             (ended, _) => ended?,
         };
-        let printed = session.print_figures(|| {
+        let printed = session.print_figures(|report| {
             let (filter, expected) = target.describe(counts.answered())?;
-            Ok((counts.figures(op, expected), filter))
+            counts.tell(op, expected, report);
+            Ok(filter)
         });
         match refusal {
             Some(refusal) => Err(refusal),

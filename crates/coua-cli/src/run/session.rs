@@ -13,11 +13,14 @@ use crate::run::Manner;
 use crate::run::reading::Reading;
 use crate::target::Target;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::{Answers, Figures, FilterFigures};
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::{Counted, Counters, Progress};
+use crate::terminal::report::{Format, Report};
 use crate::terminal::signals::{self, Stop};
-use crate::terminal::text::grouped;
+use crate::terminal::stream::Stream;
+use crate::terminal::text::{counted, grouped};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// A command at work.
@@ -155,18 +158,17 @@ impl Session {
             && !self.some_key
             && self.stop.signal().is_none()
         {
-            let number = grouped(self.without_key);
+            let records = counted(self.without_key, "record");
             let reason = format_args!(
-                "none of {number} records has a key; correct the option that says where keys are, or give \
+                "no key in {records}; correct the option that says where keys are, or give \
                  --on-missing as well"
             );
             return Err(Failure::at(first, reason));
         }
         if let Some(first) = &self.first_without_key {
-            let number = grouped(self.without_key);
-            let fate = if self.keeps_keyless() { "let pass" } else { "left out" };
-            self.notes()
-                .say(format_args!("{number} records without a key were {fate}: first {first}"));
+            let records = counted(self.without_key, "record");
+            let fate = if self.keeps_keyless() { "passed through" } else { "left out" };
+            self.notes().say(format_args!("{records} without a key {fate}: first {first}"));
         }
         read
     }
@@ -178,29 +180,36 @@ impl Session {
     /// Tells about records that came too late to be remembered.
     pub(super) fn tell_outdated(&self, outdated: u64) {
         if outdated > 0 {
-            let number = grouped(outdated);
-            self.notes().say(format_args!(
-                "{number} records were older than the window, and are not remembered"
-            ));
+            let records = counted(outdated, "record");
+            self.notes()
+                .say(format_args!("not remembered, because older than the window: {records}"));
         }
     }
 
-    /// Prints the figures, if they are wanted; only then `describe` is asked for them.
+    /// Prints the figures on standard error, if they are wanted; only then `describe` is asked for those of the
+    /// answers, and of the filter.
     pub(super) fn print_figures(
         &self,
-        describe: impl FnOnce() -> Result<(Answers, FilterFigures), Failure>,
+        describe: impl FnOnce(&mut Report) -> Result<FilterFigures, Failure>,
     ) -> Result<(), Failure> {
         let Some(format) = self.manner.figures else { return Ok(()) };
-        let (answers, filter) = describe()?;
-        let figures = Figures {
-            records: self.records,
-            bytes: self.bytes,
-            answers,
-            without_key: self.without_key,
-            filter,
-            seconds: self.counters.seconds(),
+        let mut report = Report::default();
+        report.number("records", "records", self.records);
+        report.bytes("bytes", "bytes", self.bytes);
+        let filter = describe(&mut report)?;
+        report.field("without_key", self.without_key);
+        if self.without_key > 0 {
+            report.row("without key", grouped(self.without_key));
+        }
+        filter.tell(&mut report);
+        report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
+        let text = match format {
+            Format::Text => report.table(),
+            Format::Json => serde_json::to_string(&report).unwrap_or_default() + "\n",
         };
-        figures.print(format)
+        // They were asked for: that they cannot be written is an error.
+        let written = io::stderr().lock().write_all(text.as_bytes());
+        written.map_err(|error| Failure::write(Stream::Error.name(), &error))
     }
 
     /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.

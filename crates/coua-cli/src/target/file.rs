@@ -11,7 +11,7 @@ use crate::target::spec::FilterSpec;
 use crate::terminal::message::{self, Failure, Notes, words};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
-use coua_store::{Access, Lock, Options, Runs, Store, StoreError, View, Wait};
+use coua_store::{Access, Lock, Options, Reason, Runs, Store, StoreError, View, Wait};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,9 +65,9 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
     check_there(path)?;
     platform::explain_shortened(path);
-    let view = with_key(options, secret)?.read(path).map_err(|error| match error {
-        StoreError::Load { source, .. } => unreadable(path, &source),
-        error => failure(&error),
+    let view = with_key(options, secret)?.read(path).map_err(|error| match error.reason {
+        Reason::Load(source) => unreadable(path, &source),
+        _ => failure(&error),
     })?;
     check_key(secret, &view.filter, &path.display().to_string())?;
     Ok(view)
@@ -147,7 +147,9 @@ impl FilterFile {
 
     fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self, Failure> {
         let lock = match take(path, Wait::No) {
-            Err(StoreError::Busy { path: name }) if manners.wait == Wait::UntilFree => {
+            Err(StoreError { reason: Reason::Busy, path: name, .. })
+                if manners.wait == Wait::UntilFree =>
+            {
                 let name = name.display();
                 manners.notes.say(format_args!("{name}: waiting for another process"));
                 take(path, Wait::UntilFree)
@@ -300,19 +302,16 @@ impl Kept {
     /// Keeps all changes so far, and those of the runs.
     pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
         let (name, saved) = (self.name(), self.saved);
-        self.store.commit().map_err(|error| match error {
+        self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.
-            StoreError::Unsynced { source, .. } if stage == Stage::Checkpoint => {
-                let reason = message::reason(&source);
+            Reason::Unsynced(source) if stage == Stage::Checkpoint => {
+                let reason = message::reason(source);
                 let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
                                  outlasts a power cut";
                 Failure::at(&name, format_args!("{uncertain}: {reason}"))
             }
-            StoreError::Unsynced { path, source } => {
-                let error = StoreError::Io { path, doing: "sync", source };
-                not_saved(&name, saved, &error)
-            }
-            error => not_saved(&name, saved, &error),
+            Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
+            _ => not_saved(&name, saved, &error),
         })?;
         match stage {
             Stage::Checkpoint => self.saved = Saved::Some,
@@ -351,25 +350,29 @@ pub(crate) fn unreadable(path: &Path, error: &LoadError) -> Failure {
 
 /// The failure to say about a filter that cannot be opened.
 fn failure(error: &StoreError) -> Failure {
-    match error {
-        StoreError::Load { path, source } => unreadable(path, source),
-        StoreError::Io { path, source, .. } => Failure::io(path.display(), source),
-        StoreError::Folder { path, .. } => Failure::at(path.display(), words(error)),
-        error => Failure::at(error.path().display(), error.reason()),
+    let StoreError { path, reason, .. } = error;
+    match reason {
+        Reason::Load(source) => unreadable(path, source),
+        Reason::Io { source, .. } => Failure::io(path.display(), source),
+        Reason::Folder(_) => Failure::at(path.display(), words(error)),
+        _ => Failure::at(path.display(), reason),
     }
 }
 
 /// The failure to say about a filter whose changes cannot be kept.
 fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
     let reason = words(error);
-    match error {
-        StoreError::Replaced { path } => return Failure::at(path.display(), reason),
-        StoreError::Unsynced { .. } => {
+    match error.reason {
+        Reason::Replaced => Failure::at(error.path.display(), reason),
+        Reason::Unsynced(_) => {
             let reason = format!("{reason}; it need not be done again");
-            return Failure::Unsynced { name: name.to_owned(), reason };
+            Failure::Unsynced { name: name.to_owned(), reason }
         }
-        _ => {}
+        _ => not_kept(name, saved, &reason),
     }
+}
+
+fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
     let state = match saved {
         Saved::Nothing => "",
         Saved::Empty => ", and without items still",

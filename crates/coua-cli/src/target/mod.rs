@@ -17,8 +17,9 @@ use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
 use crate::remote::{self, Address};
-use crate::terminal::figures::{FilterFigures, Format};
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
+use crate::terminal::report::Report;
 use crate::terminal::signals;
 use collisions::{Answered, Expected};
 use coua::window::{Generations, Window};
@@ -106,8 +107,8 @@ impl Stop {
 }
 
 /// What there is to say of a filter on a server.
-pub(crate) fn server_description(address: &Address, format: Format) -> Result<String, Failure> {
-    remote::info::describe(address, format)
+pub(crate) fn server_description(address: &Address) -> Result<Report, Failure> {
+    remote::info::describe(address)
 }
 
 /// The filter of a run.

@@ -16,7 +16,7 @@ use crate::target::spec::FilterSpec;
 use crate::target::{Op, Stop};
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
-use crate::terminal::text::grouped;
+use crate::terminal::text::{counted, grouped};
 use coua::WhenFull;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -209,10 +209,10 @@ impl Server {
         let asked = self.filter.ask(Question::Remove, self.unsettled.keys());
         if let (answers, Err(failure)) = self.filter.answers(asked) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
-            let (name, left) = (self.name(), grouped(left as u64));
+            let (name, left) = (self.name(), counted(left as u64, "record"));
             let reason = failure.reason();
             message::say(format_args!(
-                "{name}: {left} records remain recorded that may not be in the output: {reason}"
+                "{name}: still recorded, and perhaps not in the output: {left}: {reason}"
             ));
         }
     }

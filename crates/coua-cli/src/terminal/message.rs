@@ -1,7 +1,7 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
 use crate::terminal::exit::{self, Exit};
-use coua_store::StoreError;
+use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -117,12 +117,10 @@ impl Notes {
 
 /// What is wrong with a filter file, in the operating system's words where they are its.
 pub(crate) fn words(error: &StoreError) -> String {
-    let text = error.reason().to_string();
-    match error {
-        StoreError::Folder { source, .. } | StoreError::Unsynced { source, .. } => {
-            ending_with(source, text)
-        }
-        StoreError::Io { source, .. } => reason(source),
+    let text = error.reason.to_string();
+    match &error.reason {
+        Reason::Folder(source) | Reason::Unsynced(source) => ending_with(source, text),
+        Reason::Io { source, .. } => reason(source),
         _ => text,
     }
 }

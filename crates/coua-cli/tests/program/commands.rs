@@ -340,7 +340,7 @@ fn plan_tells_the_memory() {
         "coua: plan: 10,000,000,000,000,000,000 items are more than any filter can hold\n";
     too_many.failed(2, message);
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
-    run.failed(2, "coua: plan: 1,000,000,000 items do not fit into 1.0 MB\n");
+    run.failed(2, "coua: plan: no filter of 1.0 MB holds 1,000,000,000 items\n");
 }
 
 #[test]

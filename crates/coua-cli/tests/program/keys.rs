@@ -23,16 +23,30 @@ fn fields() {
 }
 
 #[test]
+fn one_record_without_a_key_is_told_as_one() {
+    let run = run_with(b"short\n1 a\n", ["dedup", "-k2"]);
+    assert!(
+        run.stderr.starts_with("coua: 1 record without a key passed through: "),
+        "{}",
+        run.stderr
+    );
+    let run = run_with(b"short\n", ["dedup", "-k2"]);
+    assert!(run.stderr.contains(": no key in 1 record; "), "{}", run.stderr);
+    run_with(b"", ["plan", "--items", "1", "--memory", "1"])
+        .failed(2, "coua: plan: no filter of 1 B holds 1 item\n");
+}
+
+#[test]
 fn records_without_a_key() {
     let input = "1 a\nshort\n2 a\n\n3 b\nshort\n";
     let run = run_with(input.as_bytes(), ["dedup", "-k2"]);
     assert_eq!(run.stdout, b"1 a\nshort\n\n3 b\nshort\n");
-    let message = "coua: 3 records without a key were let pass: first standard input: record 2: no \
+    let message = "coua: 3 records without a key passed through: first standard input: record 2: no \
                    field 2\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "-k2", "--on-missing=drop"]);
     assert_eq!(run.stdout, b"1 a\n3 b\n");
-    let message = "coua: 3 records without a key were left out: first standard input: record 2: no \
+    let message = "coua: 3 records without a key left out: first standard input: record 2: no \
                    field 2\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     for threads in ["1", "2", "3", "4"] {
@@ -69,7 +83,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
     let input = b"{\"id\":1}\n{\"id\":2}\n";
     let message = |what: &str| {
         format!(
-            "coua: standard input: record 1: {what}: none of 2 records has a key; correct the option that \
+            "coua: standard input: record 1: {what}: no key in 2 records; correct the option that \
              says where keys are, or give --on-missing as well\n"
         )
     };
@@ -156,7 +170,7 @@ fn ragged_csv() {
     let input = "id,url\n1,a\n2\n3,a,extra\n4,\"open\n5,b\n";
     let run = run_with(input.as_bytes(), ["dedup", "--csv", "url"]);
     assert_eq!(run.stdout, b"id,url\n1,a\n2\n4,\"open\n5,b\n");
-    let message = "coua: 2 records without a key were let pass: first standard input: record 3: no \
+    let message = "coua: 2 records without a key passed through: first standard input: record 3: no \
                    column 2\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "--csv", "url", "--on-missing=drop"]);
@@ -188,7 +202,7 @@ fn broken_json() {
     let input = "{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n{\"id\":1}\n\n\u{0}\n";
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id"]);
     assert_eq!(run.stdout, b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\0\n");
-    let message = "coua: 5 records without a key were let pass: first standard input: record 2: no \
+    let message = "coua: 5 records without a key passed through: first standard input: record 2: no \
                    valid JSON\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id", "--on-missing=error"]);

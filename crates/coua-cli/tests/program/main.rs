@@ -24,6 +24,7 @@ mod streams;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod threads;
 mod together;
 mod windows;
 mod wrongly_dropped;

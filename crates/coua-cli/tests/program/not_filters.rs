@@ -173,3 +173,33 @@ fn only_filters_and_empty_files_are_replaced() {
     run_in(&folder, &["merge", "-o", "torn", "other"]).good();
     assert!(folder.read("torn") == folder.read("other"));
 }
+
+#[test]
+fn filters_are_no_place_for_records() {
+    let folder = Folder::new();
+    folder.file("input", "a\nb\na\n");
+    run_in(&folder, &["add", "other", "input"]).good();
+    run_in(&folder, &["add", "base", "input"]).good();
+    run_in(&folder, &["add", "forgets", "input", "--window", "1d"]).good();
+    folder.file("torn", &folder.read("other")[..100]);
+    for filter in ["other", "forgets", "torn"] {
+        let before = folder.read(filter);
+        let message = format!(
+            "coua: {filter}: holds a filter, which would be lost: name another output, or remove the file first\n"
+        );
+        for args in [
+            &["dedup", "--filter", "seen", "-o", filter, "input"][..],
+            &["dedup", "-o", filter, "input"],
+            &["dedup", "--filter", "seen", "-o", "output", "--tee-dups", filter, "input"],
+            &["dedup", "--filter", "seen", "--anew", "-o", filter, "input"],
+            &["dedup", "--filter", "seen", "--resume", "-o", filter, "input"],
+            &["remove", "base", "--report", "found", "-o", filter, "input"],
+            &["plan", "--items", "5", "--plot", filter],
+            &["explore", "--write", filter],
+        ] {
+            run_in(&folder, args).failed(2, &message);
+            assert!(folder.read(filter) == before, "{args:?}");
+            assert!(!folder.has("seen") && !folder.has("output"), "{args:?}");
+        }
+    }
+}

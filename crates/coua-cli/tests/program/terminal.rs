@@ -1,6 +1,6 @@
 //! What is shown on a terminal alone.
 
-use crate::support::{coua, until, wait};
+use crate::support::{Folder, coua, until, wait};
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
@@ -70,6 +70,28 @@ fn progress_comes_after_a_second_and_goes() {
     let start = Instant::now();
     let text = shown(&["dedup"], |_| true);
     assert!(text.is_empty() || start.elapsed() > Duration::from_secs(1), "{text:?}");
+}
+
+/// Where records go to the terminal too, it is shown if that is asked for.
+#[test]
+fn progress_is_shown_wherever_it_is_asked_for() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    let commands: [&[&str]; 5] = [
+        &["dedup", "--filter", &filter],
+        &["add", &filter],
+        &["check", &filter],
+        &["count", &filter],
+        &["remove", &filter],
+    ];
+    for (command, counted) in
+        commands.into_iter().zip(["unique", "added", "found", "found", "removed"])
+    {
+        let is_there = |text: &str| text.contains(" records, ") && text.contains(counted);
+        let text = shown(&[command, &["--progress"]].concat(), is_there);
+        let last_line = text.rsplit(['\r', '\n']).next().unwrap();
+        assert!(!last_line.contains("records"), "{command:?}: taken away: {text:?}");
+    }
 }
 
 #[test]

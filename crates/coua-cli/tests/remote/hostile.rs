@@ -264,7 +264,7 @@ fn all_blocks_on_the_way_are_told() {
                 done.stderr.split_once(before).unwrap_or_else(|| panic!("{}", done.stderr));
             rest.split_once(behind).unwrap().0.replace(',', "").parse::<usize>().unwrap()
         };
-        let unanswered = number("gave up after 0 s; ", " records were not answered");
+        let unanswered = number("gave up after 0 s; no answer for ", " records");
         assert_eq!(unanswered, 3 * LINES, "{}", done.stderr);
         (
             unanswered,

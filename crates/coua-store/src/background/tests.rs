@@ -11,7 +11,7 @@ use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
 use super::{Signals, Spawn, Work};
-use crate::{Access, Options, Run, Store, StoreError};
+use crate::{Access, Options, Reason, Run, Store, StoreError};
 
 /// Hashes of a round: the log reaches its limit in the third.
 const HASHES: u64 = 60;
@@ -313,7 +313,7 @@ fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
     bench.commit_until_at_work(&mut store);
     let (sender, made) = channel();
     let source = LoadError::OutOfMemory(OutOfMemory { bytes: 1 << 40 });
-    sender.send(Err(StoreError::Load { path: bench.path(), source })).unwrap();
+    sender.send(Err(Reason::Load(source).at(&bench.path()))).unwrap();
     if let Some(background) = &mut store.background {
         background.signals.stop.store(true, Ordering::Relaxed);
         background.made = made;
@@ -349,7 +349,7 @@ fn damage_is_not_written_on() {
     let committed = bench.round;
     bench.change(&mut store);
     let error = bench.try_commit(&mut store).unwrap_err();
-    assert!(matches!(error, StoreError::Load { .. }), "{error}");
+    assert!(matches!(error, StoreError { reason: Reason::Load(_), .. }), "{error}");
     assert!(error.to_string().contains("segment 0"), "{error}");
     drop(store);
     assert!(fs::read(bench.path()).unwrap().starts_with(&file));

@@ -13,7 +13,7 @@ use coua::window::Generations;
 
 use super::{Script, bytes_of, change, commit, hashes, options, round_of};
 use crate::disk::FileSystem;
-use crate::{Options, StoreError};
+use crate::{Options, Reason, StoreError};
 
 const SCRIPT: Script = Script { make: growing, rounds: 500, ..super::SCRIPT };
 
@@ -80,8 +80,8 @@ fn a_copy_of_a_filter_at_work_is_a_commit_or_an_error() {
                     assert!(expected[round as usize] == state, "round {round}");
                     whole += 1;
                 }
-                Err(StoreError::Damaged { .. }) => refused += 1,
-                Err(StoreError::Blank { .. }) => assert_eq!(before, 0),
+                Err(StoreError { reason: Reason::Damaged { .. }, .. }) => refused += 1,
+                Err(StoreError { reason: Reason::Blank, .. }) => assert_eq!(before, 0),
                 Err(error) => panic!("{error}"),
             }
         }

@@ -7,7 +7,7 @@ use coua::window::Generations;
 
 use super::{Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, left_in, options};
 use crate::disk::Disk;
-use crate::{Options, StoreError};
+use crate::{Options, Reason, StoreError};
 
 /// Commits and ends. What has failed, and in which round.
 fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), (usize, StoreError)> {
@@ -42,7 +42,7 @@ fn every_step_of_an_end_fails_once_in_every_way() {
                 let what = format!("{fails_at}: {fault:?}, {then:?}");
                 let expected = match &ended {
                     Ok(()) => 3,
-                    Err((round, StoreError::Unsynced { .. })) => *round,
+                    Err((round, StoreError { reason: Reason::Unsynced(_), .. })) => *round,
                     Err((round, _)) => round - 1,
                 };
                 assert!(found == states[expected], "{what}: {ended:?}");

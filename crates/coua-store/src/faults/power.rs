@@ -12,7 +12,7 @@ use crate::background::held::Held;
 use crate::disk::{Disk, FileSystem};
 use crate::folder::Folder;
 use crate::lock::inode_of;
-use crate::{Options, StoreError};
+use crate::{Options, Reason, StoreError};
 
 type Inode = (u64, u64);
 
@@ -91,8 +91,12 @@ impl Volatile {
     fn check(&self, path: &Path) {
         let found = match Options::new().read(path) {
             Ok(view) => Some(bytes_of(&view.filter)),
-            Err(StoreError::Blank { .. }) => None,
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(StoreError { reason: Reason::Blank, .. }) => None,
+            Err(StoreError { reason: Reason::Io { source, .. }, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                None
+            }
             Err(error) => panic!("{error}"),
         };
         assert!(self.states.lock().unwrap().contains(&found), "this was not committed");

@@ -11,7 +11,7 @@ use coua::{CuckooFilter, KeyHash, Load};
 use super::power::Volatile;
 use super::{Fault, Faulty, Then, bytes_of, empty, hashes, left_in, options};
 use crate::disk::Disk;
-use crate::{Lock, Options, Runs, Store, StoreError, Wait};
+use crate::{Lock, Options, Reason, Runs, Store, StoreError, Wait};
 
 #[expect(dead_code, reason = "it writes logs too")]
 #[path = "../../tests/store/text.rs"]
@@ -148,7 +148,7 @@ fn every_step_of_a_takeover_fails_once_in_every_way() {
             let what = format!("{}, {fails_at}: {fault:?}, {then:?}: {done:?}", pair.name);
             let expected = match &done {
                 Ok(()) => 2,
-                Err((round, StoreError::Unsynced { .. })) => *round,
+                Err((round, StoreError { reason: Reason::Unsynced(_), .. })) => *round,
                 Err((round, _)) => round - 1,
             };
             assert!(found(&path) == states[expected], "{what}");
@@ -226,7 +226,10 @@ fn every_step_of_a_replacement_fails_once_in_every_way() {
                 let replaced = replace(disk, &path);
                 let what =
                     format!("{}, {is_ruined}, {fails_at}: {fault:?}: {replaced:?}", pair.name);
-                let is_new = matches!(&replaced, Ok(()) | Err(StoreError::Unsynced { .. }));
+                let is_new = matches!(
+                    &replaced,
+                    Ok(()) | Err(StoreError { reason: Reason::Unsynced(_), .. })
+                );
                 let expected = if is_new { Some(&new) } else { old.as_ref() };
                 for _ in 0..2 {
                     let view = Options::new().read(&path).ok();

@@ -118,10 +118,10 @@ impl Head {
         Some(Ok(head))
     }
 
-    /// The payload, if it and the mark at the end (`rest`) match the head.
-    pub(crate) fn payload<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
-        let (payload, end) = rest.split_at_checked(self.payload_bytes as usize)?;
-        (end == END_MAGIC && xxh3_64(payload) == self.payload_sum).then_some(payload)
+    /// Whether these are its payload and the mark at the end.
+    pub(super) fn is_followed_by(&self, rest: &[u8]) -> bool {
+        let (payload, end) = rest.split_at(self.payload_bytes as usize);
+        end == END_MAGIC && xxh3_64(payload) == self.payload_sum
     }
 }
 

@@ -10,9 +10,10 @@ mod torn;
 mod write;
 
 use std::fs::File;
+use std::io;
 
 pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
-pub(crate) use scan::{Checked, Contents, Frame, Scan};
+pub(crate) use scan::{Contents, Frame, Scan};
 pub use source::Source;
 pub(crate) use write::{Log, Target, Transaction};
 
@@ -27,19 +28,19 @@ pub(crate) struct Base {
 
 impl Base {
     /// Bytes at the end of a snapshot that begin with its whole checksum (docs/format.md, section 6).
-    pub(crate) const END: usize = 16;
+    const END: u64 = 16;
 
-    /// Of a snapshot of so many `bytes` that ends with these.
-    pub(crate) fn of(end: &[u8], bytes: u64) -> Self {
-        let checksum = end.first_chunk().copied().unwrap_or_default();
-        Self { bytes, checksum: u64::from_le_bytes(checksum) }
+    /// Of the snapshot in the first `bytes` bytes of a file.
+    pub(crate) fn of(file: &dyn Source, bytes: u64) -> io::Result<Self> {
+        let mut checksum = [0; 8];
+        file.read_at(bytes.saturating_sub(Self::END), &mut checksum)?;
+        Ok(Self { bytes, checksum: u64::from_le_bytes(checksum) })
     }
 
     /// Whether a file still begins with the snapshot.
     pub(crate) fn is_in(self, file: &File) -> bool {
-        let mut end = [0; Self::END];
-        let read = file.read_at(self.bytes.saturating_sub(Self::END as u64), &mut end);
-        read.is_ok_and(|read| read == end.len()) && Self::of(&end, self.bytes) == self
+        let is_there = file.length().is_ok_and(|length| length >= self.bytes);
+        is_there && Self::of(file, self.bytes).is_ok_and(|found| found == self)
     }
 
     /// The offset of the first frame.

@@ -7,7 +7,7 @@ use super::frame::{END_BYTES, HEAD_BYTES, Head};
 use super::torn::is_torn;
 use super::{Base, Kind, Mark, Source};
 use crate::damage::Damage;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 
 /// A file of frames that is being read.
 #[derive(Clone, Copy, Debug)]
@@ -18,24 +18,11 @@ pub(crate) struct Scan<'a> {
     bytes: u64,
 }
 
-/// How far a log was checked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked {
-    pub(crate) at: Mark,
-    committed: Mark,
-    transactions: u64,
-}
-
-impl Checked {
-    /// Nothing yet.
-    pub(crate) fn nothing(base: Base) -> Self {
-        Self { at: base.first(), committed: base.first(), transactions: 0 }
-    }
-}
-
-/// What a log holds.
+/// What a log holds, as far as it was checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
+    /// Where the next frame is looked for.
+    pub(crate) checked: Mark,
     /// Where the last commit ends; what follows does not count.
     pub(crate) committed: Mark,
     pub(crate) transactions: u64,
@@ -44,21 +31,29 @@ pub(crate) struct Contents {
 }
 
 /// A frame at an offset.
-pub(crate) struct Frame<'a> {
+pub(crate) struct Frame {
     pub(crate) kind: Kind,
     pub(crate) begin: Mark,
     pub(crate) end: Mark,
-    pub(crate) payload: &'a [u8],
+    pub(crate) payload: Vec<u8>,
     /// The checksum of its head.
     pub(crate) head: u64,
 }
 
 /// What is found at an offset.
 enum Found {
-    Frame(Head, Vec<u8>),
+    Frame(Frame),
     /// The file ends here, or within a frame.
     End,
     Not(Damage),
+}
+
+impl Contents {
+    /// Nothing was checked yet.
+    pub(crate) fn of_nothing(base: Base) -> Self {
+        let first = base.first();
+        Self { checked: first, committed: first, transactions: 0, uncommitted: 0 }
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -74,29 +69,27 @@ impl<'a> Scan<'a> {
     /// Checks every frame up to the last complete one, and calls `each` with each.
     pub(crate) fn contents(
         &self,
-        each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
+        each: impl FnMut(&Frame) -> Result<(), Damage>,
     ) -> Result<Contents, StoreError> {
-        self.rest(&mut Checked::nothing(self.base), each)
+        let mut contents = Contents::of_nothing(self.base);
+        self.rest(&mut contents, each).map(|()| contents)
     }
 
     /// As [`contents`](Self::contents), from where an error of reading has ended it.
     pub(crate) fn rest(
         &self,
-        checked: &mut Checked,
-        mut each: impl FnMut(&Frame<'_>) -> Result<(), Damage>,
-    ) -> Result<Contents, StoreError> {
+        contents: &mut Contents,
+        mut each: impl FnMut(&Frame) -> Result<(), Damage>,
+    ) -> Result<(), StoreError> {
         loop {
-            let at = checked.at;
+            let at = contents.checked;
             match self.frame_at(at)? {
-                Found::Frame(head, payload) => {
-                    let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
-                    let (kind, sum) = (head.kind, head.sum);
-                    let frame = Frame { kind, begin: at, end, payload: &payload, head: sum };
+                Found::Frame(frame) => {
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
-                    checked.at = end;
-                    if kind.commits() {
-                        checked.committed = end;
-                        checked.transactions += 1;
+                    contents.checked = frame.end;
+                    if frame.kind.commits() {
+                        contents.committed = frame.end;
+                        contents.transactions += 1;
                     }
                 }
                 Found::End => break,
@@ -109,8 +102,8 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        let Checked { committed, transactions, .. } = *checked;
-        Ok(Contents { committed, transactions, uncommitted: self.bytes - committed.at })
+        contents.uncommitted = self.bytes - contents.committed.at;
+        Ok(())
     }
 
     /// Calls `each` with every frame between two places. Returns where the last one ends.
@@ -118,16 +111,14 @@ impl<'a> Scan<'a> {
         &self,
         from: Mark,
         to: u64,
-        mut each: impl FnMut(&Frame<'_>) -> Result<(), StoreError>,
+        mut each: impl FnMut(&Frame) -> Result<(), StoreError>,
     ) -> Result<Mark, StoreError> {
         let mut at = from;
         while at.at < to {
             match self.frame_at(at)? {
-                Found::Frame(head, payload) => {
-                    let end = Mark { at: at.at + head.frame_bytes(), sequence: at.sequence + 1 };
-                    let (kind, sum) = (head.kind, head.sum);
-                    each(&Frame { kind, begin: at, end, payload: &payload, head: sum })?;
-                    at = end;
+                Found::Frame(frame) => {
+                    each(&frame)?;
+                    at = frame.end;
                 }
                 // It was complete a moment ago.
                 Found::End => return Err(self.damaged(at.at, Damage::Checksum)),
@@ -137,7 +128,8 @@ impl<'a> Scan<'a> {
         Ok(at)
     }
 
-    fn frame_at(&self, Mark { at, sequence }: Mark) -> Result<Found, StoreError> {
+    fn frame_at(&self, begin: Mark) -> Result<Found, StoreError> {
+        let Mark { at, sequence } = begin;
         let left = self.bytes.saturating_sub(at);
         if left < HEAD_BYTES {
             return Ok(Found::End);
@@ -159,12 +151,13 @@ impl<'a> Scan<'a> {
         if head.frame_bytes() > left {
             return Ok(Found::End);
         }
-        let mut rest = self.read(at + HEAD_BYTES, head.payload_bytes + END_BYTES)?;
-        if head.payload(&rest).is_none() {
+        let mut payload = self.read(at + HEAD_BYTES, head.payload_bytes + END_BYTES)?;
+        if !head.is_followed_by(&payload) {
             return Ok(Found::Not(Damage::Checksum));
         }
-        rest.truncate(head.payload_bytes as usize);
-        Ok(Found::Frame(head, rest))
+        payload.truncate(head.payload_bytes as usize);
+        let end = Mark { at: at + head.frame_bytes(), sequence: sequence + 1 };
+        Ok(Found::Frame(Frame { kind: head.kind, begin, end, payload, head: head.sum }))
     }
 
     /// As many bytes as there are; the length was checked before. Where a writer took back what it had begun
@@ -180,6 +173,6 @@ impl<'a> Scan<'a> {
     }
 
     pub(crate) fn damaged(&self, offset: u64, what: Damage) -> StoreError {
-        StoreError::Damaged { path: self.path.to_owned(), offset, what }
+        Reason::Damaged { offset, what }.at(self.path)
     }
 }

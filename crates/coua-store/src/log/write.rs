@@ -1,7 +1,7 @@
 //! Writing the log: append, sync, or take back.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::frame::{Head, Members};
 use super::{Base, Contents, Kind, Mark, Scan, Source};
@@ -38,13 +38,13 @@ pub(crate) struct Transaction<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) disk: &'a dyn Disk,
     pub(crate) file: &'a File,
-    pub(crate) path: &'a PathBuf,
+    pub(crate) path: &'a Path,
 }
 
 impl Target<'_> {
     fn failed(&self, doing: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
-        let path = self.path.clone();
-        move |source| StoreError::io(&path, doing, source)
+        let path = self.path;
+        move |source| StoreError::io(path, doing, source)
     }
 
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
@@ -112,7 +112,7 @@ impl Log {
     ) -> Result<Mark, StoreError> {
         let (mut bytes, mut end) = (Vec::new(), self.written);
         let read = other.frames(from, until, |frame| {
-            self.frame(&mut bytes, &mut end, frame.kind, frame.payload);
+            self.frame(&mut bytes, &mut end, frame.kind, &frame.payload);
             if bytes.len() >= STEP {
                 self.write(to, &bytes, end)?;
                 bytes.clear();

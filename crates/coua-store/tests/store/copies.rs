@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Damage, Options, Run, Store, StoreError};
+use coua_store::{Damage, Options, Reason, Run, Store, StoreError};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, commit, committed, hashes, quick_folder, set_round};
@@ -62,7 +62,7 @@ fn two_names_of_a_file_have_one_writer() {
     with_log(&path);
     fs::hard_link(&path, &other).unwrap();
     let mut store = Store::open(&path).unwrap();
-    assert!(matches!(Lock::take(&other, Wait::No), Err(StoreError::Busy { .. })));
+    assert!(matches!(Lock::take(&other, Wait::No), Err(StoreError { reason: Reason::Busy, .. })));
     store.insert("seen by both").unwrap();
     commit(&mut store, 7).unwrap();
     assert!(committed(&path) == committed(&other));
@@ -122,7 +122,7 @@ fn a_copy_of_two_transactions_is_refused() {
     fs::write(&copy, [&begin[..], &end[begin.len()..]].concat()).unwrap();
     for refused in [Store::read(&copy).map(drop), Store::open(&copy).map(drop)] {
         let damage = match refused {
-            Err(StoreError::Damaged { offset, what, .. }) => (offset, what),
+            Err(StoreError { reason: Reason::Damaged { offset, what, .. }, .. }) => (offset, what),
             other => panic!("{other:?}"),
         };
         assert_eq!(damage, (begin.len() as u64, Damage::Checksum));

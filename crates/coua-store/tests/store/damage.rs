@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use coua::CuckooFilter;
-use coua_store::{Damage, Options, Store, StoreError};
+use coua_store::{Damage, Options, Reason, Store, StoreError};
 
 use crate::samples::{bytes_of, change, commit, committed, quick_folder, round_of};
 
@@ -64,7 +64,7 @@ impl Sample {
         let text = error.to_string();
         assert!(text.contains("seen.coua: is damaged at byte"), "{text}");
         match error {
-            StoreError::Damaged { offset, what, .. } => (offset, what),
+            StoreError { reason: Reason::Damaged { offset, what, .. }, .. } => (offset, what),
             error => panic!("{error}"),
         }
     }
@@ -114,7 +114,8 @@ fn every_flipped_bit_of_the_snapshot_is_found() {
         bytes[at] ^= 1 << (at % 8);
         let error = sample.error(&bytes);
         // A length or a checksum that is no more what it was leaves a log that is not its own.
-        let is_named = matches!(error, StoreError::Load { .. } | StoreError::Damaged { .. });
+        let is_named =
+            matches!(error, StoreError { reason: Reason::Load(_) | Reason::Damaged { .. }, .. });
         assert!(is_named, "byte {at}: {error}");
         bytes[at] ^= 1 << (at % 8);
     }
@@ -125,8 +126,8 @@ fn every_cut_leaves_the_last_whole_commit() {
     let sample = Sample::of(20, 40);
     for length in 0..sample.base {
         match sample.error(&sample.file[..length]) {
-            StoreError::Blank { .. } => assert_eq!(length, 0),
-            StoreError::Load { .. } => assert!(length > 0),
+            StoreError { reason: Reason::Blank, .. } => assert_eq!(length, 0),
+            StoreError { reason: Reason::Load(_), .. } => assert!(length > 0),
             error => panic!("{length}: {error}"),
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher, Layout};
-use coua_store::{Access, Options, Store, StoreError};
+use coua_store::{Access, Options, Reason, Store, StoreError};
 
 use crate::files::names_in;
 use crate::samples::{
@@ -197,7 +197,7 @@ fn secret_keys_are_needed_and_not_written() {
     commit(&mut store, 2).unwrap();
     drop(store);
     assert!(options.read(&path).unwrap().filter.contains("b"));
-    assert!(matches!(Store::read(&path), Err(StoreError::Load { .. })));
+    assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Load(_), .. })));
     assert!(Options::new().key([0; 16]).write(&path).is_err());
     for entry in fs::read_dir(folder.path()).unwrap() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();

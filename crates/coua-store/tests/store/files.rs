@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coua::{CuckooFilter, LoadError};
-use coua_store::{Lock, Options, Run, Runs, Store, StoreError, Wait};
+use coua_store::{Lock, Options, Reason, Run, Runs, Store, StoreError, Wait};
 
 use crate::samples::{change, commit, committed};
 
@@ -51,7 +51,7 @@ fn an_empty_file_is_no_filter_yet() {
     fs::write(&path, "").unwrap();
     for error in [Store::read(&path).map(drop), Store::open(&path).map(drop)] {
         let error = error.unwrap_err();
-        assert!(matches!(error, StoreError::Blank { .. }), "{error}");
+        assert!(matches!(error, StoreError { reason: Reason::Blank, .. }), "{error}");
         assert!(error.to_string().contains("seen.coua: is empty"), "{error}");
     }
     drop(Store::create(&path, CuckooFilter::new).unwrap());
@@ -70,14 +70,20 @@ fn a_missing_filter_is_an_error_with_its_name() {
     }
     assert!(names_in(folder.path()).is_empty());
     let nowhere = folder.path().join("no/such/folder/seen.coua");
-    assert!(matches!(Store::create(&nowhere, CuckooFilter::new), Err(StoreError::Folder { .. })));
+    assert!(matches!(
+        Store::create(&nowhere, CuckooFilter::new),
+        Err(StoreError { reason: Reason::Folder(_), .. })
+    ));
 }
 
 #[test]
 fn other_things_than_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = Store::read(folder.path()).unwrap_err();
-    assert!(matches!(error, StoreError::NotRegular { .. } | StoreError::Io { .. }), "{error}");
+    assert!(
+        matches!(error, StoreError { reason: Reason::NotRegular | Reason::Io { .. }, .. }),
+        "{error}"
+    );
     let text = folder.path().join("text");
     fs::write(&text, "not a filter\n").unwrap();
     let error = Store::open(&text).unwrap_err();
@@ -93,7 +99,7 @@ fn one_writer_at_a_time_and_readers_beside() {
     store.insert("a").unwrap();
     commit(&mut store, 1).unwrap();
     let hasty = Options::new().wait(Wait::No);
-    assert!(matches!(hasty.write(&path), Err(StoreError::Busy { .. })));
+    assert!(matches!(hasty.write(&path), Err(StoreError { reason: Reason::Busy, .. })));
     assert!(Store::read(&path).unwrap().filter.contains("a"));
     drop(store);
     let lock = Lock::take(&path, Wait::No).unwrap();
@@ -150,7 +156,10 @@ fn fill_the_disk(name: &str, background_from: u64) {
     };
     if let Some(path) = std::env::var_os("COUA_STORE_UNDER_LIMIT") {
         let error = rounds(Path::new(&path), 3..1_000).unwrap_err();
-        assert!(error.to_string().contains("too large") && error.source_is_io(), "{error}");
+        assert!(
+            error.to_string().contains("too large") && matches!(error.reason, Reason::Io { .. }),
+            "{error}"
+        );
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -191,7 +200,7 @@ fn a_run_larger_than_a_reader_takes_is_refused() {
     };
     let is_refused = |done: Result<(), StoreError>| {
         let error = done.unwrap_err();
-        assert!(matches!(error, StoreError::RunTooLarge { .. }), "{error}");
+        assert!(matches!(error, StoreError { reason: Reason::RunTooLarge { .. }, .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("67108853 bytes, but at most 67108852"), "{text}");
     };
@@ -250,7 +259,7 @@ fn a_filter_replaces_whatever_is_there() {
         fs::write(&path, others).unwrap();
         assert!(matches!(
             replace("f"),
-            Err(StoreError::Load { source: LoadError::NotAFilter, .. })
+            Err(StoreError { reason: Reason::Load(LoadError::NotAFilter), .. })
         ));
         assert!(fs::read(&path).unwrap() == others);
     }
@@ -269,19 +278,12 @@ fn a_pipe_in_the_place_of_a_filter_is_refused() {
         Store::create(&path, CuckooFilter::new).map(drop),
         Lock::take(&path, Wait::No).map(drop),
     ] {
-        assert!(matches!(refused, Err(StoreError::NotRegular { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(StoreError { reason: Reason::NotRegular, .. })),
+            "{refused:?}"
+        );
     }
     assert!(path.exists(), "it stays as it is");
-}
-
-trait SourceIsIo {
-    fn source_is_io(&self) -> bool;
-}
-
-impl SourceIsIo for StoreError {
-    fn source_is_io(&self) -> bool {
-        matches!(self, Self::Io { .. })
-    }
 }
 
 #[cfg(unix)]
@@ -332,7 +334,10 @@ fn files_that_are_removed_replaced_or_overwritten_are_noticed() {
             for round in 2..4 {
                 store.insert("b").unwrap();
                 let error = commit(&mut store, round).unwrap_err();
-                assert!(matches!(error, StoreError::Replaced { .. }), "{at}: {error}");
+                assert!(
+                    matches!(error, StoreError { reason: Reason::Replaced, .. }),
+                    "{at}: {error}"
+                );
                 assert!(fs::read(&path).ok() == other, "what is there now is left alone");
             }
         }
@@ -348,8 +353,8 @@ fn a_file_that_comes_while_a_filter_is_made_stays() {
     store.insert("a").unwrap();
     // Into the placeholder.
     fs::write(&path, "somebody else's").unwrap();
-    assert!(matches!(commit(&mut store, 1), Err(StoreError::Replaced { .. })));
-    assert!(matches!(store.finish(), Err(StoreError::Replaced { .. })));
+    assert!(matches!(commit(&mut store, 1), Err(StoreError { reason: Reason::Replaced, .. })));
+    assert!(matches!(store.finish(), Err(StoreError { reason: Reason::Replaced, .. })));
     assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
 }
 

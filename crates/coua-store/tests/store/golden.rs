@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use coua::{CuckooFilter, KeyHash, Load};
-use coua_store::{Damage, Lock, Options, Place, Role, Run, Runs, Store, StoreError, Wait};
+use coua_store::{Damage, Lock, Options, Place, Reason, Role, Run, Runs, Store, StoreError, Wait};
 
 use crate::samples::bytes_of;
 use crate::text::{
@@ -92,7 +92,7 @@ fn frames_of_kinds_to_come_are_refused() {
     for kind in [0, 6, 3] {
         fs::write(&path, [&snapshot[..], &frame(kind, 0, &snapshot, &[])].concat()).unwrap();
         let error = Store::read(&path).unwrap_err();
-        let is_named = matches!(error, StoreError::Damaged { what: Damage::Kind { found }, .. } if found == kind);
+        let is_named = matches!(error, StoreError { reason: Reason::Damaged { what: Damage::Kind { found }, .. }, .. } if found == kind);
         assert!(is_named || kind == 3, "{error}");
     }
 }
@@ -274,11 +274,11 @@ fn journals_of_others_are_told_apart() {
     // Without a log it may be the journal that belongs to it.
     pair.put(&pair.snapshot, &other);
     for refused in [Store::read(pair.path()).map(drop), Store::open(pair.path()).map(drop)] {
-        assert!(matches!(refused, Err(StoreError::Foreign { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(StoreError { reason: Reason::Foreign, .. })), "{refused:?}");
     }
     fs::remove_file(pair.path()).unwrap();
     let refused = Store::create(pair.path(), build).map(drop);
-    assert!(matches!(refused, Err(StoreError::Orphaned { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError { reason: Reason::Orphaned, .. })), "{refused:?}");
     assert!(!pair.path().exists() && fs::read(pair.journal_path()).unwrap() == other);
     // What does not begin like a journal is none.
     pair.put(&pair.snapshot, b"somebody's notes");

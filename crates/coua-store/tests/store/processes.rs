@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Store, StoreError, Wait};
+use coua_store::{Lock, Options, Reason, Store, StoreError, Wait};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, change_in_memory, commit, committed, hashes, round_of};
@@ -128,14 +128,14 @@ fn a_killed_creator_is_in_nobodys_way() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with("opened")));
         let busy = Options::new().wait(Wait::No).create(&path, CuckooFilter::new);
-        assert!(matches!(busy, Err(StoreError::Busy { .. })));
-        assert!(matches!(Store::read(&path), Err(StoreError::Blank { .. })));
+        assert!(matches!(busy, Err(StoreError { reason: Reason::Busy, .. })));
+        assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Blank, .. })));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().len(), 0);
         assert_eq!(names_in(folder.path()).len(), 2, "and what was to be the filter");
-        assert!(matches!(Store::read(&path), Err(StoreError::Blank { .. })));
-        assert!(matches!(Store::open(&path), Err(StoreError::Blank { .. })));
+        assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Blank, .. })));
+        assert!(matches!(Store::open(&path), Err(StoreError { reason: Reason::Blank, .. })));
     }
     let mut store = Store::create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();

@@ -1,26 +1,31 @@
 //! Why a snapshot cannot be loaded.
 
-use std::error::Error;
 use std::fmt;
 use std::io;
+
+use thiserror::Error;
 
 use crate::error::OutOfMemory;
 use crate::snapshot::version::{GENERATIONS_VERSION, VERSION};
 
 /// A snapshot cannot be loaded. Nothing of it was used.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// Reading failed.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
     /// The bytes do not begin like a filter.
+    #[error("not a Coua filter")]
     NotAFilter,
     /// Written by a later version of the format.
+    #[error("{}", unknown(*found))]
     Version {
         /// The version found.
         found: u16,
     },
     /// The bytes end too early, or continue after the end.
+    #[error("{}", wrong_length(*expected, *found))]
     Length {
         /// Bytes that the header announces, at least.
         expected: u64,
@@ -28,11 +33,13 @@ pub enum LoadError {
         found: u64,
     },
     /// A checksum does not match: the bytes were damaged.
+    #[error("filter is damaged: the checksum of its {part} does not match")]
     Checksum {
         /// The damaged part.
         part: Part,
     },
     /// A field has a value that no filter has.
+    #[error("filter is damaged: its {name} field holds {found}, which is impossible")]
     Field {
         /// The field's name in `docs/format.md`.
         name: &'static str,
@@ -40,11 +47,14 @@ pub enum LoadError {
         found: u64,
     },
     /// The filter uses a secret hash key: read it with that key.
+    #[error("filter needs its secret hash key to be read")]
     KeyNeeded,
     /// The secret hash key is not the one that the filter was built with.
+    #[error("the secret hash key is not the one of this filter")]
     WrongKey,
     /// There is not enough memory for the filter.
-    OutOfMemory(OutOfMemory),
+    #[error("{0}")]
+    OutOfMemory(#[from] OutOfMemory),
 }
 
 /// A part of a snapshot.
@@ -69,72 +79,38 @@ pub enum Part {
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header => f.write_str("header"),
-            Self::SegmentTable => f.write_str("segment table"),
-            Self::Segment(number) => write!(f, "segment {number}"),
-            Self::OverflowTable => f.write_str("overflow table"),
-            Self::Trailer => f.write_str("trailer"),
-            Self::Padding => f.write_str("padding"),
-            Self::Generation(number) => write!(f, "generation {number}"),
-        }
+        let name = match self {
+            Self::Header => "header",
+            Self::SegmentTable => "segment table",
+            Self::Segment(number) => return write!(f, "segment {number}"),
+            Self::OverflowTable => "overflow table",
+            Self::Trailer => "trailer",
+            Self::Padding => "padding",
+            Self::Generation(number) => return write!(f, "generation {number}"),
+        };
+        f.write_str(name)
     }
 }
 
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::NotAFilter => f.write_str("not a Coua filter"),
-            Self::Version { found: GENERATIONS_VERSION } => write!(
-                f,
-                "filter has a window (format version {GENERATIONS_VERSION}): only generations can be \
-                 read from it, and only if it is a regular file"
-            ),
-            Self::Version { found } => write!(
-                f,
-                "filter format version {found} is not known (versions {VERSION} and \
-                 {GENERATIONS_VERSION} are): it was written by a newer coua, or is damaged"
-            ),
-            Self::Length { expected, found } if found > expected => write!(
-                f,
-                "filter ends at byte {expected} of {found}: what follows is the log of a filter in use, \
-                 which coua-store reads (or `coua compact` takes into the filter), or was appended"
-            ),
-            Self::Length { expected, found } => {
-                write!(f, "filter is {found} bytes long but must be {expected}: it was truncated")
-            }
-            Self::Checksum { part } => {
-                write!(f, "filter is damaged: the checksum of its {part} does not match")
-            }
-            Self::Field { name, found } => {
-                write!(f, "filter is damaged: its {name} field holds {found}, which is impossible")
-            }
-            Self::KeyNeeded => f.write_str("filter needs its secret hash key to be read"),
-            Self::WrongKey => f.write_str("the secret hash key is not the one of this filter"),
-            Self::OutOfMemory(error) => error.fmt(f),
-        }
+fn unknown(version: u16) -> String {
+    if version == GENERATIONS_VERSION {
+        return format!(
+            "filter has a window (format version {version}): only generations can be read from it, and only if \
+             it is a regular file"
+        );
     }
+    format!(
+        "filter format version {version} is not known (versions {VERSION} and {GENERATIONS_VERSION} are): it was \
+         written by a newer coua, or is damaged"
+    )
 }
 
-impl Error for LoadError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::OutOfMemory(error) => Some(error),
-            _ => None,
-        }
+fn wrong_length(expected: u64, found: u64) -> String {
+    if found > expected {
+        return format!(
+            "filter ends at byte {expected} of {found}: what follows is the log of a filter in use, which \
+             coua-store reads (or `coua compact` takes into the filter), or was appended"
+        );
     }
-}
-
-impl From<io::Error> for LoadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<OutOfMemory> for LoadError {
-    fn from(error: OutOfMemory) -> Self {
-        Self::OutOfMemory(error)
-    }
+    format!("filter is {found} bytes long but must be {expected}: it was truncated")
 }

@@ -6,7 +6,7 @@ use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
-    trailer,
+    trailer, wrong,
 };
 use crate::table::Directory;
 
@@ -122,7 +122,7 @@ fn rows_of(
     if offset == header.places.overflow {
         Ok((all, rows))
     } else {
-        Err(LoadError::Field { name: "overflow table offset", found: header.places.overflow })
+        wrong("overflow table offset", header.places.overflow)
     }
 }
 
@@ -139,10 +139,10 @@ fn row_of<'a>(
     let level = depth.checked_sub(header.geometry.base_depth);
     let level = level.and_then(|level| levels.get(level as usize));
     let Some(level) = level.filter(|_| depth <= header.deepest()) else {
-        return Err(LoadError::Field { name: "segment depth", found: u64::from(depth) });
+        return wrong("segment depth", depth);
     };
     if at != offset || flags > 1 || reserved != 0 {
-        return Err(LoadError::Field { name: "segment offset", found: at });
+        return wrong("segment offset", at);
     }
     Ok((Row { depth, occupied, overfull: flags == 1, checksum }, level))
 }

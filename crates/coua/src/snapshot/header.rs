@@ -12,7 +12,7 @@ use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::version::VERSION;
 
-pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
 pub(super) const HEADER_BYTES: usize = 192;
@@ -24,7 +24,7 @@ pub(super) const TRAILER_BYTES: u64 = 32;
 /// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
 const PAGE: u64 = 4096;
 /// The last bytes of a snapshot.
-const END_MAGIC: [u8; 8] = *b"COUA-END";
+pub(crate) const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
@@ -105,48 +105,37 @@ impl Header {
         }
     }
 
-    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let Self { geometry, policy, places, .. } = self;
         let (algorithm, seed) = match self.hash {
             StoredHash::Xxh3 { seed } => (1, seed),
             StoredHash::SipHash13 { check } => (2, check),
         };
-        let (resolution, bits) = match self.geometry.resolution {
+        let (resolution, bits) = match geometry.resolution {
             Resolution::Prefix { bits } => (0, bits),
             Resolution::Cells { top_bits } => (1, top_bits),
         };
-        let mut out = Fields::default();
-        out.bytes(&MAGIC);
-        out.bytes(&VERSION.to_le_bytes());
-        out.bytes(&KIND_CUCKOO.to_le_bytes());
-        out.u32(HEADER_BYTES as u32);
-        out.u32(algorithm);
-        out.u32(0);
-        out.u64(seed);
-        out.u64(0);
-        out.u32(u32::from(self.geometry.layout == Layout::Overlapping));
-        out.u32(self.geometry.slots_per_bucket);
-        out.u64(self.geometry.buckets);
-        out.u32(self.geometry.base_depth);
-        out.u32(self.geometry.low_bits);
-        out.u32(resolution);
-        out.u32(bits);
-        out.u32(match self.policy.when_full {
+        let layout = u32::from(geometry.layout == Layout::Overlapping);
+        let when_full = match policy.when_full {
             WhenFull::Grow => 0,
             WhenFull::Refuse => 1,
             WhenFull::ExceedRate => 2,
-        });
-        out.u32(self.policy.max_evictions);
-        out.u64(self.policy.max_items);
-        out.u64(self.len);
-        out.u64(self.stored);
-        out.u64(self.overflowed);
-        out.u64(self.segments);
-        out.u64(self.overflow_entries);
-        out.u64(self.places.end);
-        out.u64(HEADER_BYTES as u64);
-        out.u64(self.places.first_segment);
-        out.u64(self.places.overflow);
-        out.finish()
+        };
+        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = *geometry;
+        let mut out = begin(VERSION, KIND_CUCKOO);
+        put_u32(&mut out, &[HEADER_BYTES as u32, algorithm, 0]);
+        put_u64(&mut out, &[seed, 0]);
+        put_u32(&mut out, &[layout, slots_per_bucket]);
+        put_u64(&mut out, &[geometry.buckets]);
+        put_u32(&mut out, &[base_depth, low_bits, resolution, bits]);
+        put_u32(&mut out, &[when_full, policy.max_evictions]);
+        put_u64(&mut out, &[policy.max_items, self.len, self.stored, self.overflowed]);
+        put_u64(&mut out, &[self.segments, self.overflow_entries]);
+        put_u64(
+            &mut out,
+            &[places.end, HEADER_BYTES as u64, places.first_segment, places.overflow],
+        );
+        finish(out, HEADER_BYTES)
     }
 
     /// Reads and checks everything that can be checked without the rest of the file.
@@ -168,11 +157,8 @@ impl Header {
         let hash = fields.hash()?;
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
-        let (len, stored) = (fields.u64(), fields.u64());
-        let overflowed = fields.u64();
-        let segments = fields.u64();
-        let overflow_entries = fields.u64();
-        let end = fields.u64();
+        let (len, stored, overflowed) = (fields.u64(), fields.u64(), fields.u64());
+        let (segments, overflow_entries, end) = (fields.u64(), fields.u64(), fields.u64());
         fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
         let header = Self {
             hash,
@@ -204,7 +190,7 @@ impl Header {
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
             && overflow - first >= 64 * self.segments;
-        if fits { Ok(()) } else { Err(LoadError::Field { name: "offsets", found: end }) }
+        if fits { Ok(()) } else { wrong("offsets", end) }
     }
 
     /// Depth that no segment exceeds.
@@ -216,6 +202,11 @@ impl Header {
     pub(super) fn levels(&self) -> Vec<LevelGeometry> {
         self.geometry.levels()
     }
+}
+
+/// The error of a field with this value.
+pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, LoadError> {
+    Err(LoadError::Field { name, found: found.into() })
 }
 
 fn first_segment(segments: u64) -> u64 {
@@ -231,40 +222,35 @@ pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
 
 /// The end of a snapshot: checksums of its parts, and a mark.
 pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
-    let sums = [checksum_of(rows), overflow_sum];
-    let mut covered = head.to_vec();
-    covered.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
-    let mut trailer = covered[head.len()..].to_vec();
-    trailer.extend_from_slice(&checksum_of(&covered).to_le_bytes());
-    trailer.extend_from_slice(&END_MAGIC);
-    trailer
+    end_of(head, [checksum_of(rows), overflow_sum])
 }
 
-/// Fields in writing order.
-#[derive(Default)]
-struct Fields(Vec<u8>);
+/// Two numbers, the checksum of a header and these, and a mark.
+pub(crate) fn end_of(head: &[u8], numbers: [u64; 2]) -> Vec<u8> {
+    let numbers = numbers.map(u64::to_le_bytes).concat();
+    let whole = checksum_of(&[head, &numbers].concat());
+    [&numbers[..], &whole.to_le_bytes(), &END_MAGIC].concat()
+}
 
-impl Fields {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
+/// How a header begins.
+pub(crate) fn begin(version: u16, kind: u16) -> Vec<u8> {
+    [&MAGIC[..], &version.to_le_bytes(), &kind.to_le_bytes()].concat()
+}
 
-    fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_le_bytes());
-    }
+pub(crate) fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
 
-    fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_le_bytes());
-    }
+pub(crate) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
 
-    /// Zeros up to the checksum, and the checksum.
-    fn finish(mut self) -> [u8; HEADER_BYTES] {
-        self.0.resize(HEADER_BYTES - 8, 0);
-        self.u64(checksum_of(&self.0.clone()));
-        let mut header = [0; HEADER_BYTES];
-        header.copy_from_slice(&self.0);
-        header
-    }
+/// A header of so many bytes: zeros up to the checksum, and the checksum.
+pub(crate) fn finish(mut header: Vec<u8>, bytes: usize) -> Vec<u8> {
+    header.resize(bytes - 8, 0);
+    let sum = checksum_of(&header);
+    put_u64(&mut header, &[sum]);
+    header
 }
 
 /// Fields in reading order.
@@ -281,7 +267,7 @@ impl Reader<'_> {
         value
     }
 
-    fn u16(&mut self) -> u16 {
+    pub(crate) fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.take())
     }
 
@@ -293,14 +279,14 @@ impl Reader<'_> {
         u64::from_le_bytes(self.take())
     }
 
-    fn expect(
+    pub(crate) fn expect(
         &mut self,
         name: &'static str,
         wanted: u64,
         read: impl FnOnce(&mut Self) -> u64,
     ) -> Result<(), LoadError> {
         let found = read(self);
-        if found == wanted { Ok(()) } else { Err(LoadError::Field { name, found }) }
+        if found == wanted { Ok(()) } else { wrong(name, found) }
     }
 
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
@@ -311,7 +297,7 @@ impl Reader<'_> {
         match algorithm {
             1 => Ok(StoredHash::Xxh3 { seed }),
             2 => Ok(StoredHash::SipHash13 { check: seed }),
-            found => Err(LoadError::Field { name: "hash algorithm", found: u64::from(found) }),
+            found => wrong("hash algorithm", found),
         }
     }
 
@@ -319,29 +305,19 @@ impl Reader<'_> {
         let layout = match self.u32() {
             0 => Layout::Buckets,
             1 => Layout::Overlapping,
-            found => {
-                return Err(LoadError::Field { name: "layout", found: u64::from(found) });
-            }
+            found => return wrong("layout", found),
         };
-        let slots_per_bucket = self.u32();
-        let buckets = self.u64();
-        let base_depth = self.u32();
-        let low_bits = self.u32();
+        let (slots_per_bucket, buckets) = (self.u32(), self.u64());
+        let (base_depth, low_bits) = (self.u32(), self.u32());
         let (kind, bits) = (self.u32(), self.u32());
         let resolution = match kind {
             0 => Resolution::Prefix { bits },
             1 => Resolution::Cells { top_bits: bits },
-            found => {
-                return Err(LoadError::Field { name: "resolution", found: u64::from(found) });
-            }
+            found => return wrong("resolution", found),
         };
         let geometry =
             Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
-        if is_sound(&geometry) {
-            Ok(geometry)
-        } else {
-            Err(LoadError::Field { name: "geometry", found: buckets })
-        }
+        if is_sound(&geometry) { Ok(geometry) } else { wrong("geometry", buckets) }
     }
 
     fn policy(&mut self) -> Result<Policy, LoadError> {
@@ -349,14 +325,11 @@ impl Reader<'_> {
             0 => WhenFull::Grow,
             1 => WhenFull::Refuse,
             2 => WhenFull::ExceedRate,
-            found => {
-                return Err(LoadError::Field { name: "when full", found: u64::from(found) });
-            }
+            found => return wrong("when full", found),
         };
         let max_evictions = self.u32();
         if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
-            let found = u64::from(max_evictions);
-            return Err(LoadError::Field { name: "max evictions", found });
+            return wrong("max evictions", max_evictions);
         }
         Ok(Policy { max_items: self.u64(), when_full, max_evictions })
     }

@@ -12,7 +12,7 @@ use crate::hash::KeyHasher;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::front::{Front, Row, header_of};
-use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of};
+use crate::snapshot::header::{ENTRY_BYTES, HEADER_BYTES, Header, Reader, checksum_of, wrong};
 use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
 use crate::table::{Directory, SegmentMut, Table};
@@ -123,11 +123,7 @@ fn assemble(header: &Header, parts: Parts) -> Result<CuckooFilter, LoadError> {
     let counted = filter.overflow().overflowed() == header.overflowed
         && filter.stored() == header.stored
         && filter.len() == header.len;
-    if counted {
-        Ok(filter)
-    } else {
-        Err(LoadError::Field { name: "number of items", found: header.len })
-    }
+    if counted { Ok(filter) } else { wrong("number of items", header.len) }
 }
 
 fn segments_of(input: &mut impl Read, front: &Front) -> Result<Table, LoadError> {

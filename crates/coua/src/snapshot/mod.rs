@@ -27,7 +27,10 @@ use std::io::{self, Write};
 
 pub use error::{LoadError, Part};
 pub(crate) use front::{Front, Row, snapshot_end};
-pub(crate) use header::{ENTRY_BYTES, Reader, StoredHash, checksum_of};
+pub(crate) use header::{
+    END_MAGIC, ENTRY_BYTES, MAGIC, Reader, StoredHash, begin, checksum_of, end_of, finish, put_u32,
+    put_u64, wrong,
+};
 pub(crate) use load::wrong_occupied;
 pub use open::{Load, Snapshot};
 pub(crate) use open::{SecretKey, sealed};
@@ -103,11 +106,9 @@ impl CuckooFilter {
             let segment = self.segment(index);
             let packed = self.packed(segment);
             let depth = self.level_of(index).depth();
-            for field in [depth, segment.occupied(), u32::from(segment.is_overfull()), 0] {
-                rows.extend_from_slice(&field.to_le_bytes());
-            }
-            rows.extend_from_slice(&offset.to_le_bytes());
-            rows.extend_from_slice(&checksum_of(packed).to_le_bytes());
+            let flags = u32::from(segment.is_overfull());
+            put_u32(&mut rows, &[depth, segment.occupied(), flags, 0]);
+            put_u64(&mut rows, &[offset, checksum_of(packed)]);
             offset += packed.len() as u64;
         }
         rows
@@ -118,9 +119,7 @@ impl CuckooFilter {
         let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
         let mut entries = self.overflow().iter().peekable();
         while let Some((hash, entry)) = entries.next() {
-            for field in [hash.to_u64(), entry.extra, entry.overflowed] {
-                piece.extend_from_slice(&field.to_le_bytes());
-            }
+            put_u64(&mut piece, &[hash.to_u64(), entry.extra, entry.overflowed]);
             if piece.len() == OVERFLOW_PIECE || entries.peek().is_none() {
                 sum.update(&piece);
                 rest.put(&piece)?;

@@ -1,13 +1,11 @@
 //! The fixed fields of a file of generations. `docs/format.md`, section 7, is the normative text.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 pub(super) use crate::snapshot::GENERATIONS_VERSION as VERSION;
-use crate::snapshot::{LoadError, Part};
+use crate::snapshot::{
+    LoadError, Part, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
+};
 use crate::window::{Clock, Window};
 
-pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
-pub(super) const END_MAGIC: [u8; 8] = *b"COUA-END";
 const KIND_GENERATIONS: u16 = 2;
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const ROW_BYTES: u64 = 32;
@@ -37,59 +35,45 @@ pub(crate) struct Row {
 
 impl Header {
     pub(super) fn encode(self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&KIND_GENERATIONS.to_le_bytes());
         let clock = match self.window.clock() {
             Clock::Arrival => 1,
             Clock::Given => 2,
             Clock::Count => 3,
         };
-        for number in [HEADER_BYTES as u32, clock, self.window.generations()] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        for number in [self.window.length(), self.time, self.parts] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        out.resize(HEADER_BYTES - 8, 0);
-        let sum = xxh3_64(&out);
-        out.extend_from_slice(&sum.to_le_bytes());
-        out
+        let mut out = begin(VERSION, KIND_GENERATIONS);
+        put_u32(&mut out, &[HEADER_BYTES as u32, clock, self.window.generations()]);
+        put_u64(&mut out, &[self.window.length(), self.time, self.parts]);
+        finish(out, HEADER_BYTES)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
-        let (covered, sum) = bytes.split_at(HEADER_BYTES - 8);
-        if u64_at(sum, 0) != xxh3_64(covered) {
+        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
+        if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
             return Err(LoadError::Checksum { part: Part::Header });
         }
-        let field = |name, found| Err(LoadError::Field { name, found });
-        let kind = u32_at(bytes, 8) >> 16;
-        if kind != u32::from(KIND_GENERATIONS) {
-            return field("kind", u64::from(kind));
-        }
-        if u32_at(bytes, 12) as usize != HEADER_BYTES {
-            return field("header length", u64::from(u32_at(bytes, 12)));
-        }
-        let clock = match u32_at(bytes, 16) {
+        let mut fields = Reader { bytes, at: 10 };
+        fields.expect("kind", u64::from(KIND_GENERATIONS), |f| u64::from(f.u16()))?;
+        fields.expect("header length", HEADER_BYTES as u64, |f| u64::from(f.u32()))?;
+        let clock = match fields.u32() {
             1 => Clock::Arrival,
             2 => Clock::Given,
             3 => Clock::Count,
-            found => return field("clock", u64::from(found)),
+            found => return wrong("clock", found),
         };
-        let (generations, length) = (u32_at(bytes, 20), u64_at(bytes, 24));
+        let (generations, length) = (fields.u32(), fields.u64());
         let window = Window::new(clock, length, generations);
         let Some(window) = window.ok().filter(|window| window.length() == length) else {
-            return field("window length", length);
+            return wrong("window length", length);
         };
-        let header = Self { window, time: u64_at(bytes, 32), parts: u64_at(bytes, 40) };
+        let header = Self { window, time: fields.u64(), parts: fields.u64() };
         if header.parts == 0 || header.parts > u64::from(generations) + 2 {
-            return field("parts", header.parts);
+            return wrong("parts", header.parts);
         }
         if clock != Clock::Count && !header.time.is_multiple_of(window.step()) {
-            return field("time", header.time);
+            return wrong("time", header.time);
         }
-        match covered[48..].iter().find(|&&byte| byte != 0) {
-            Some(&found) => field("reserved", u64::from(found)),
+        match bytes[fields.at..HEADER_BYTES - 8].iter().find(|&&byte| byte != 0) {
+            Some(&found) => wrong("reserved", found),
             None => Ok(header),
         }
     }
@@ -97,28 +81,17 @@ impl Header {
 
 impl Row {
     pub(super) fn encode(self, out: &mut Vec<u8>) {
-        for number in [self.number, self.offset, self.bytes, self.checksum] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
+        put_u64(out, &[self.number, self.offset, self.bytes, self.checksum]);
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Self {
-        let [number, offset, bytes, checksum] = [0, 8, 16, 24].map(|at| u64_at(bytes, at));
-        Self { number, offset, bytes, checksum }
+        let mut fields = Reader { bytes, at: 0 };
+        let (number, offset) = (fields.u64(), fields.u64());
+        Self { number, offset, bytes: fields.u64(), checksum: fields.u64() }
     }
 }
 
 /// The end of the file: one checksum of everything before it.
 pub(super) fn trailer(header: &[u8], table: &[u8], table_offset: u64) -> Vec<u8> {
-    let sums = [table_offset, xxh3_64(table)].map(u64::to_le_bytes).concat();
-    let whole = xxh3_64(&[header, &sums].concat());
-    [&sums[..], &whole.to_le_bytes(), &END_MAGIC].concat()
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
-}
-
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    end_of(header, [table_offset, checksum_of(table)])
 }

@@ -8,12 +8,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-use crate::snapshot::{LoadError, Part, SecretKey, sealed, snapshot_end};
+use crate::snapshot::{
+    END_MAGIC, LoadError, MAGIC, Part, Reader, SecretKey, sealed, snapshot_end, wrong,
+};
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
-    END_MAGIC, HEADER_BYTES, Header, MAGIC, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION,
-    trailer, u64_at,
+    HEADER_BYTES, Header, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION, trailer,
 };
 
 /// Whether the input begins like a file of generations, not of one filter. Seeks back to the beginning.
@@ -90,7 +91,7 @@ impl Assembly {
             Some(made) if made.fits(row.number, &filter) => {
                 made.live.push(Live { number: row.number, filter });
             }
-            _ => return Err(LoadError::Field { name: "generation", found: row.number }),
+            _ => return wrong("generation", row.number),
         }
         Ok(())
     }
@@ -170,10 +171,12 @@ fn rows_of(
     };
     if found != trailer(head, table, table_offset) {
         // A wrong length is reported as such, not as damage, where the two can be told apart.
-        let begin = found.len().saturating_sub(TRAILER_BYTES as usize);
-        if found.ends_with(&END_MAGIC) && u64_at(&found[begin..], 0) != table_offset {
-            let expected = u64_at(&found[begin..], 0).saturating_add(end_bytes);
-            return Err(LoadError::Length { expected, found: length });
+        if found.len() == TRAILER_BYTES as usize && found.ends_with(&END_MAGIC) {
+            let named = Reader { bytes: found, at: 0 }.u64();
+            if named != table_offset {
+                let expected = named.saturating_add(end_bytes);
+                return Err(LoadError::Length { expected, found: length });
+            }
         }
         return Err(LoadError::Checksum { part: Part::Trailer });
     }
@@ -184,14 +187,10 @@ fn rows_of(
             row.offset.checked_add(row.bytes).and_then(|end| end.checked_next_multiple_of(PAGE));
         match next.filter(|_| row.offset == at) {
             Some(next) => at = next,
-            None => return Err(LoadError::Field { name: "part offset", found: row.offset }),
+            None => return wrong("part offset", row.offset),
         }
     }
-    if at == table_offset {
-        Ok(rows)
-    } else {
-        Err(LoadError::Field { name: "table offset", found: table_offset })
-    }
+    if at == table_offset { Ok(rows) } else { wrong("table offset", table_offset) }
 }
 
 /// Passes over the bytes up to the next page, which are zero.

@@ -5,16 +5,17 @@ mod growing;
 mod plot;
 mod shape;
 
+use crate::output::own_files;
 use crate::target::collisions;
 use crate::target::spec::layout_name;
 use crate::terminal::exit::Exit;
-use crate::terminal::figures::{Format, Table};
 use crate::terminal::message::Failure;
+use crate::terminal::report::{Format, Report};
 use crate::terminal::stream::print;
-use crate::terminal::text::{grouped, significant, size};
+use crate::terminal::text::{counted, significant, size};
 use compare::Peer;
 use growing::Growing;
-use serde::Serialize;
+use serde_json::json;
 pub(crate) use shape::{Exactness, Shape};
 use shape::{Generations, Planned};
 use std::path::PathBuf;
@@ -43,17 +44,17 @@ pub(crate) enum Growth {
 
 /// Tells how much memory a filter needs, and what others would need.
 pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
+    if let Some(path) = &job.plot {
+        own_files::refuse_filter(path)?;
+    }
     let shape = job.shape;
     let mut plan = shape.plan(job)?;
     plan.growing = (job.growth == Growth::Told).then(|| Growing::to(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
-    let text = match job.format {
-        Format::Json => {
-            let report = Report::of(&plan, shape, &peers);
-            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-        }
-        Format::Text => table(&plan, shape, &peers),
-    };
+    let mut text = report(&plan, shape, &peers).print_as(job.format);
+    if job.format == Format::Text {
+        text = text + "\n" + &compare::table(&peers);
+    }
     if let Some(path) = &job.plot {
         plot::write(path, &plan.whole)?;
     }
@@ -61,91 +62,50 @@ pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The names of the fields are part of the interface.
-#[derive(Debug, Serialize)]
-struct Report<'a> {
-    items: u64,
-    rate: f64,
-    expected_wrongly_dropped: f64,
-    bytes: u64,
-    side_bytes: u64,
-    bits_per_item: f64,
-    hash_bits: f64,
-    layout: &'static str,
-    slots_per_bucket: u32,
-    slot_bits: u32,
-    slots: u64,
-    segments: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    growing: Option<Growing>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window: Option<WindowReport>,
-    compared: &'a [Peer],
-}
-
-#[derive(Debug, Serialize)]
-struct WindowReport {
-    generations: u32,
-    alive: u64,
-    generation_items: u64,
-    generation_bytes: u64,
-}
-
-impl<'a> Report<'a> {
-    fn of(planned: &Planned, shape: Shape, compared: &'a [Peer]) -> Self {
-        let plan = &planned.whole;
-        Self {
-            items: plan.items,
-            rate: plan.rate,
-            expected_wrongly_dropped: collisions::in_stream(plan.items, plan.hash_bits),
-            bytes: plan.bytes,
-            side_bytes: plan.overflow_bytes,
-            bits_per_item: plan.bits_per_item(),
-            hash_bits: plan.hash_bits,
-            layout: layout_name(shape.layout),
-            slots_per_bucket: shape.slots,
-            slot_bits: plan.slot_bits,
-            slots: plan.slots,
-            segments: plan.segments,
-            growing: planned.growing,
-            window: planned.generations.map(|generations| WindowReport {
-                generations: generations.window.generations(),
-                alive: generations.alive,
-                generation_items: generations.each.items,
-                generation_bytes: generations.each.bytes,
-            }),
-            compared,
-        }
-    }
-}
-
-fn table(planned: &Planned, shape: Shape, peers: &[Peer]) -> String {
-    let plan = &planned.whole;
-    let mut table = Table::default();
-    table.row("items", grouped(plan.items));
-    table.row("false-positive rate", significant(plan.rate));
+fn report(planned: &Planned, shape: Shape, peers: &[Peer]) -> Report {
+    let (plan, mut report) = (&planned.whole, Report::default());
+    report.number("items", "items", plan.items);
+    report.measure("rate", "false-positive rate", plan.rate, significant);
     let dropped = collisions::in_stream(plan.items, plan.hash_bits);
-    table.row("wrongly dropped by a dedup of so many", significant(dropped));
-    table.row("memory", size(plan.bytes));
+    let name = "wrongly dropped by a dedup of so many";
+    report.measure("expected_wrongly_dropped", name, dropped, significant);
+    report.bytes("bytes", "memory", plan.bytes);
+    report.field("side_bytes", plan.overflow_bytes);
     if plan.overflow_bytes > plan.bytes / 100 {
-        table.row("of it for crowded items, expected", size(plan.overflow_bytes));
+        report.row("of it for crowded items, expected", size(plan.overflow_bytes));
     }
-    if let Some(Growing { least_bytes, most_bytes }) = planned.growing {
-        table.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));
+    if let Some(growing) = planned.growing {
+        let Growing { least_bytes, most_bytes } = growing;
+        report.field("growing", json!(growing));
+        report.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));
     }
-    if let Some(Generations { alive, each, .. }) = planned.generations {
-        let (items, bytes) = (grouped(each.items), size(each.bytes));
-        table.row(
-            "generations",
-            format!("{alive}, each {bytes} for {items} items, and an empty one"),
-        );
+    if let Some(generations) = planned.generations {
+        tell_generations(generations, &mut report);
     }
-    table.row("bits per item", format!("{:.2}", plan.bits_per_item()));
-    table.row("hash bits", format!("{:.2}", plan.hash_bits));
-    table.row("layout", layout_name(shape.layout));
-    table.row("slots per bucket", shape.slots.to_string());
-    table.row("bits per slot", plan.slot_bits.to_string());
-    table.row("slots", grouped(plan.slots));
-    table.row("segments", grouped(plan.segments));
-    table.text() + "\n" + &compare::table(peers)
+    report.measure("bits_per_item", "bits per item", plan.bits_per_item(), hundredths);
+    report.measure("hash_bits", "hash bits", plan.hash_bits, hundredths);
+    report.text("layout", "layout", layout_name(shape.layout));
+    report.number("slots_per_bucket", "slots per bucket", shape.slots.into());
+    report.number("slot_bits", "bits per slot", plan.slot_bits.into());
+    report.number("slots", "slots", plan.slots);
+    report.number("segments", "segments", plan.segments);
+    report.field("compared", json!(peers));
+    report
+}
+
+fn tell_generations(generations: Generations, report: &mut Report) {
+    let Generations { window, alive, each } = generations;
+    let object = json!({
+        "generations": window.generations(),
+        "alive": alive,
+        "generation_items": each.items,
+        "generation_bytes": each.bytes,
+    });
+    report.field("window", object);
+    let (items, bytes) = (counted(each.items, "item"), size(each.bytes));
+    report.row("generations", format!("{alive}, each {bytes} for {items}, and an empty one"));
+}
+
+fn hundredths(number: f64) -> String {
+    format!("{number:.2}")
 }

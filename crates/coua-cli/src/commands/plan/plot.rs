@@ -2,6 +2,7 @@
 
 use super::compare::{self, Peer};
 use crate::terminal::message::Failure;
+use crate::terminal::text::counted;
 use coua::sizing::CuckooPlan;
 use plotters::prelude::*;
 use std::fmt::Display;
@@ -27,7 +28,7 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .margin(20)
-        .caption(format!("Bits an item, {} items", plan.items), ("sans-serif", 20))
+        .caption(format!("Bits an item, {}", counted(plan.items, "item")), ("sans-serif", 20))
         .x_label_area_size(45)
         .y_label_area_size(45)
         .build_cartesian_2d(EXPONENTS, 0.0..MOST_BITS)?;
@@ -92,7 +93,7 @@ mod tests {
         let mut picture = String::new();
         draw(&mut picture, &plan).unwrap();
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
-        for name in ["coua, windows", "blocked Bloom", "binary fuse", "1000000 items"] {
+        for name in ["coua, windows", "blocked Bloom", "binary fuse", "1,000,000 items"] {
             assert!(picture.contains(name), "{name}");
         }
         assert!(picture.contains("<circle"));

@@ -3,7 +3,7 @@
 use super::Job;
 use super::growing::Growing;
 use crate::terminal::message::Failure;
-use crate::terminal::text::{grouped, size};
+use crate::terminal::text::{counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
@@ -80,8 +80,8 @@ impl Shape {
             }
         }
         fits.ok_or_else(|| {
-            let (items, memory) = (grouped(items), size(memory));
-            Failure::at("plan", format_args!("{items} items do not fit into {memory}"))
+            let (items, memory) = (counted(items, "item"), size(memory));
+            Failure::at("plan", format_args!("no filter of {memory} holds {items}"))
         })
     }
 

@@ -85,7 +85,7 @@ fn windows_that_cannot_be_planned() {
         (&["--window-items", "9", "--items", "9"], "cannot be used with"),
         (&["--window-items", "9", "--window", "1h"], "cannot be used with"),
         (&["--window-items", "9", "--rate", "0.1", "--memory", "1G"], "give two of them"),
-        (&["--window-items", "5M", "--memory", "1MB"], "5,625,000 items do not fit into 1.0 MB"),
+        (&["--window-items", "5M", "--memory", "1MB"], "no filter of 1.0 MB holds 5,625,000 items"),
     ] {
         let run = run([&["plan"], options].concat());
         assert_eq!(run.code, Some(2), "{options:?}");

@@ -1,12 +1,13 @@
-//! Looking into a filter's file: its segments, buckets and slots, and where a key lies.
+//! Looking into a filter by its snapshot: its segments, buckets and slots, and where a key lies.
 //!
-//! For debuggers, for pages that draw a filter, and for teaching. Only what is asked for is read, so that a
-//! file of gigabytes opens at once.
+//! For debuggers, for pages that draw a filter, and for teaching. The snapshot is in a file, of which only what
+//! is asked for is read, so that gigabytes open at once; or in memory, written by
+//! [`write_to`](crate::CuckooFilter::write_to).
 //!
 //! ```
 //! use std::io::Cursor;
 //! use coua::CuckooFilter;
-//! use coua::inspect_file::{Choice, Contents, TableView};
+//! use coua::inspect::{Choice, Contents, TableView};
 //!
 //! let mut filter = CuckooFilter::with_capacity(50, 0.01)?;
 //! filter.insert("kestrel")?;

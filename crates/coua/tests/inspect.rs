@@ -1,9 +1,9 @@
-//! What `inspect_file` shows is what the filter holds.
+//! What `inspect` shows is what the filter holds.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-use coua::inspect_file::{Choice, Contents, TableView};
+use coua::inspect::{Choice, Contents, TableView};
 use coua::snapshot::Part;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, CuckooFilterBuilder, Layout, LoadError};

@@ -1,0 +1,70 @@
+//! The number of threads decides nothing but the time: `-j`.
+
+use crate::support::{Folder, Repeats, lines, run_in};
+
+const THREADS: [&str; 5] = ["1", "2", "3", "4", "8"];
+
+/// What a command prints, what it writes to `tee`, and the bytes of the filter after it.
+type Result = (Vec<u8>, Option<Vec<u8>>, Vec<u8>);
+
+/// The result of a command on a filter that has seen some of the records.
+fn result(before: &[&str], command: &[&str], threads: &str) -> Result {
+    let folder = Folder::new();
+    let text = lines(60_000, Repeats::Few);
+    // Two inputs, of which the second has records of the first.
+    folder.file("first", &text[..text.len() / 3 * 2]);
+    folder.file("second", &text[text.len() / 3..]);
+    if !before.is_empty() {
+        folder.file("some", lines(20_000, Repeats::Many));
+        run_in(&folder, &[before, &["some", "second"]].concat()).good();
+    }
+    let run = run_in(&folder, &[command, &["-j", threads, "first", "second"]].concat());
+    assert!(matches!(run.code, Some(0 | 3)), "{command:?}: {}", run.stderr);
+    let file = |name| folder.has(name).then(|| folder.read(name));
+    (run.stdout, file("tee"), file("seen").unwrap_or_default())
+}
+
+fn depends_on_no_threads(before: &[&str], command: &[&str]) {
+    let one = result(before, command, THREADS[0]);
+    assert!(!one.0.is_empty() || !one.2.is_empty(), "{command:?}");
+    for threads in &THREADS[1..] {
+        let more = result(before, command, threads);
+        assert!(more.0 == one.0 && more.1 == one.1, "{command:?} -j {threads}: another output");
+        assert!(more.2 == one.2, "{command:?} -j {threads}: another filter");
+    }
+}
+
+#[test]
+fn outputs_without_a_filter_are_equal() {
+    depends_on_no_threads(&[], &["dedup"]);
+    depends_on_no_threads(&[], &["dedup", "-d"]);
+    depends_on_no_threads(&[], &["dedup", "--hash-bits", "20"]);
+    depends_on_no_threads(&[], &["dedup", "--window-items", "5000"]);
+}
+
+#[test]
+fn outputs_and_new_filters_are_equal() {
+    for command in [
+        &["dedup", "--filter", "seen"][..],
+        &["dedup", "--filter", "seen", "--rate", "0.01", "--max-items", "20000"],
+        &["dedup", "--filter", "seen", "--window-items", "5000"],
+        &["add", "seen"],
+        &["add", "seen", "--unique", "--layout", "overlapping"],
+    ] {
+        depends_on_no_threads(&[], command);
+    }
+}
+
+#[test]
+fn outputs_and_changed_filters_are_equal() {
+    for command in [
+        &["dedup", "--filter", "seen", "-o", "/dev/stdout", "--tee-dups", "tee"][..],
+        &["add", "seen"],
+        &["remove", "seen", "--report", "found"],
+        &["check", "seen"],
+        &["check", "-v", "seen"],
+        &["count", "seen"],
+    ] {
+        depends_on_no_threads(&["add", "seen"], command);
+    }
+}
