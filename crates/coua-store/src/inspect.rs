@@ -87,8 +87,8 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of what is wrong. After [`Reason::Io`](crate::Reason::Io) it may be called again,
-    /// and goes on at the frame that could not be read.
+    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of what is wrong. After
+    /// [`Reason::Io`](crate::Reason::Io) it may be called again, and goes on at the frame that could not be read.
     pub fn read(
         &mut self,
         file: &dyn Source,
