@@ -163,7 +163,9 @@ impl OwnCuckoo {
             Form::Table(table) => table.filter.hasher(),
             Form::Aging(aging) => aging.hasher(),
         };
-        let items: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
+        // One item needs no memory of its own.
+        let items: SmallVec<[KeyHash; 1]> =
+            items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Vec::with_capacity(items.len());
         self.insert_few(&items, copies, limit, &mut outcomes);
         let rest = items.get(outcomes.len()..).unwrap_or_default();

@@ -32,11 +32,14 @@ pub(super) struct Table {
     charge: Charge,
     /// Bytes of the filter's memory when the charge was settled.
     settled_at: usize,
+    /// Bytes that the allocator had given for the filter then: asked before and after every write.
+    allocated: u64,
 }
 
 impl Table {
     pub(super) fn new(filter: CuckooFilter, hints: Hints) -> Box<Self> {
-        let mut table = Self { filter, hints, charge: Charge::default(), settled_at: 0 };
+        let charge = Charge::default();
+        let mut table = Self { filter, hints, charge, settled_at: 0, allocated: 0 };
         table.settle();
         Box::new(table)
     }
@@ -47,6 +50,7 @@ impl Table {
         let bytes = self.filter.memory_bytes();
         if self.settled_at != bytes {
             self.settled_at = bytes;
+            self.allocated = allocated_for(&self.filter);
             self.charge.settle(self.filter.mapped_bytes() as u64);
         }
     }
@@ -60,7 +64,7 @@ impl Table {
 
     /// Bytes that the allocator has given for it.
     pub(super) fn allocated_bytes(&self) -> u64 {
-        block_bytes(size_of::<Self>() as u64) + allocated_for(&self.filter)
+        block_bytes(size_of::<Self>() as u64) + self.allocated
     }
 
     /// The limit of memory that is to be kept from now on: it may change from one command to the next.

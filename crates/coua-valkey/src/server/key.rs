@@ -66,9 +66,15 @@ impl<T: NativeType> Key<'_, T> {
         unsafe { self.pointer().as_ref() }
     }
 
+    /// Bytes of the value before it is changed, or was; 0 if there is none.
+    pub(crate) fn bytes_before(&mut self) -> usize {
+        self.bytes_before = self.bytes_before.or_else(|| self.value().map(T::memory_bytes));
+        self.bytes_before.unwrap_or_default()
+    }
+
     /// The value, to be changed.
     pub(crate) fn value_mut(&mut self) -> Option<&mut T> {
-        self.bytes_before = self.bytes_before.or(self.value().map(T::memory_bytes));
+        self.bytes_before();
         // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of the
         // key makes this the only reference. (A command that opens a key twice reads one before it
         // changes the other.)

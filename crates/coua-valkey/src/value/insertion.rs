@@ -10,7 +10,7 @@ use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::server::{Call, NativeType as _, Word};
+use crate::server::{Call, Key, Word};
 use crate::settings::key_memory_limit_of;
 
 /// Items to be added.
@@ -88,11 +88,12 @@ impl<K: Creates> Insertion<K> {
             let request = Some(&self.request).filter(|_| self.creates);
             create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
+        let items = &call.words()[self.first..];
+        // Both of its sums are from before the time is told, which may give memory back.
+        let room = MemoryRoom::of(call, &mut key, items.len());
         K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
-        let items = &call.words()[self.first..];
-        let room = MemoryRoom::of(call, value, items.len());
         let mut outcomes = insert(value, items, room.limit)?;
         room.tell::<K>(&mut outcomes);
         if value.pieces() > pieces {
@@ -136,10 +137,10 @@ struct MemoryRoom {
 }
 
 impl MemoryRoom {
-    fn of<K: Kind>(call: &Call<'_>, value: &Value<K>, items: usize) -> Self {
+    fn of<K: Kind>(call: &Call<'_>, key: &mut Key<'_, Value<K>>, items: usize) -> Self {
         let of_key = key_memory_limit_of(call);
         let left = K::slot().memory_left(call, items);
-        let of_server = left.map(|left| left.saturating_add(value.memory_bytes() as u64));
+        let of_server = left.map(|left| left.saturating_add(key.bytes_before() as u64));
         let is_of_server = of_server.is_some_and(|bytes| of_key.is_none_or(|limit| bytes < limit));
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
     }
