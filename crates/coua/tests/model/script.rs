@@ -65,6 +65,7 @@ impl Script<'_> {
         if self.random.below(100) >= self.inserting {
             if reference.may_remove(key) {
                 reference.remove(key);
+                reference.compact_at(&[key]);
             }
         } else if self.random.once_in(2) {
             reference.insert(key);
@@ -79,6 +80,7 @@ impl Script<'_> {
         let keys: Vec<usize> = (0..count).map(|_| self.key(reference)).collect();
         if self.random.below(100) >= self.inserting {
             reference.remove_batch(&keys);
+            reference.compact_at(&keys);
         } else if self.random.once_in(2) {
             reference.insert_batch(&keys);
         } else {
@@ -97,6 +99,12 @@ impl Script<'_> {
             4..7 => self.merge(reference),
             7..10 => {
                 let slots = reference.filter.slots();
+                if self.random.once_in(2) {
+                    while reference.filter.compact_step() {
+                        reference.counts.add(Event::Join, 1);
+                    }
+                    reference.check_all();
+                }
                 reference.filter.compact();
                 assert!(reference.filter.slots() <= slots, "compacting took more room");
                 reference
