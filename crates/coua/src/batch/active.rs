@@ -23,10 +23,14 @@ pub(super) struct ChainGroup {
 /// All active chains.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
+    /// How many there are.
+    pub(super) active: usize,
     /// Those whose candidate buckets are being prefetched; empty before the first run.
     pub(super) groups: Vec<ChainGroup>,
     /// The others.
     pub(super) arrived: Vec<Active>,
+    /// Turns of the groups so far.
+    pub(super) turn: usize,
     /// Runs that were begun.
     pub(super) begun: usize,
 }

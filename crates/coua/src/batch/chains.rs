@@ -18,25 +18,19 @@ const FEW_IN_GROUP: usize = 3;
 const RUNS_AHEAD: usize = 8;
 
 impl InsertBatch<'_> {
-    /// Inserts all runs, but for those keys that need their segments to split, and the keys after them.
+    /// Works on the runs until at most `few` chains are active, all of runs without an end in sight. What is left
+    /// of a run that needs its segment to split stays where it is.
     #[inline(always)]
-    pub(super) fn insert_runs(&mut self, levels: impl Levels) {
-        if self.deferred.runs() == 0 {
-            return;
-        }
+    pub(super) fn insert_runs(&mut self, levels: impl Levels, few: usize) {
         let mut chains = take(&mut self.chains);
-        chains.begun = 0;
-        chains.groups.resize(GROUPS, ChainGroup::default());
-        let used = self.deferred.runs().div_ceil(GROUP).min(GROUPS);
-        for current in 0..used {
+        // A segment has one active chain at most.
+        let groups = self.filter.segments().div_ceil(GROUP).min(GROUPS);
+        chains.groups.resize(groups, ChainGroup::default());
+        while chains.active > few || chains.begun < self.deferred.runs() {
+            let current = chains.turn % groups;
+            self.step_group(levels, &mut chains, current, (current + groups - 1) % groups);
             self.form_group(levels, &mut chains, current);
-        }
-        let mut turn = 0;
-        while chains.groups.iter().any(|group| group.count > 0) {
-            let current = turn % used;
-            self.step_group(levels, &mut chains, current, (turn + used - 1) % used);
-            self.form_group(levels, &mut chains, current);
-            turn += 1;
+            chains.turn += 1;
         }
         self.chains = chains;
     }
@@ -48,6 +42,7 @@ impl InsertBatch<'_> {
         while chains.arrived.len() < GROUP
             && let Some(active) = self.begin_run(levels, &mut chains.begun)
         {
+            chains.active += 1;
             chains.arrived.push(active);
         }
         let Some(group) = chains.form_group(number).filter(|group| group.count >= FEW_IN_GROUP)
@@ -65,12 +60,11 @@ impl InsertBatch<'_> {
         while *begun < self.deferred.runs() {
             let run = *begun;
             *begun += 1;
-            if let Some(key) = self.deferred.first(run + RUNS_AHEAD) {
-                let level = self.filter.level_in(levels, key.probe.segment);
-                level.codec().prefetch_pair(self.filter.segment(key.probe.segment), &key.probe);
+            if let Some(number) = self.deferred.first(run + RUNS_AHEAD) {
+                self.filter.locate_and_prefetch(levels, self.hashes[number]);
             }
             // Nothing has changed in its segment since the first key found both buckets full.
-            let chain = self.chain_of_first(run).or_else(|| self.next_chain(levels, run));
+            let chain = self.chain_of_first(levels, run).or_else(|| self.next_chain(levels, run));
             if let Some(chain) = chain {
                 return Some((chain, run));
             }
@@ -80,36 +74,41 @@ impl InsertBatch<'_> {
 
     /// Starts the chain of a run's first key, unless it may be in the overflow table or its segment is to split.
     #[inline(always)]
-    fn chain_of_first(&mut self, run: usize) -> Option<EvictionChain> {
-        let &key = self.deferred.first(run)?;
-        let segment = key.probe.segment;
-        let may_be_there = self.filter.segment(segment).has_overflow();
-        if may_be_there || self.filter.when_blocked(segment, 0) != WhenBlocked::Evict {
+    fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
+        let number = self.deferred.first(run)?;
+        let probe = self.filter.locate_by(levels, self.hashes[number]);
+        let may_be_there = self.filter.segment(probe.segment).has_overflow();
+        if may_be_there || self.filter.when_blocked(probe.segment, 0) != WhenBlocked::Evict {
             return None;
         }
         self.deferred.pop(run);
-        self.note(key.number, Insertion::Inserted);
-        Some(self.filter.start_chain(&key.probe))
+        self.note(number, Insertion::Inserted);
+        Some(self.filter.start_chain(&probe))
     }
 
-    /// Inserts the keys of a run up to the next one that starts a chain; `None` if all are in, or one needs
-    /// its segment to split.
+    /// Inserts the keys of a run up to the next one that starts a chain; `None` if all are in, which ends the
+    /// run, or one needs its segment to split.
     #[inline(always)]
     fn next_chain(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
-        while let Some(&key) = self.deferred.first(run) {
-            match self.filter.try_place(levels, &key.probe, self.if_present) {
-                Ok(Placement::Done(insertion)) => self.note(key.number, insertion),
+        while let Some(number) = self.deferred.first(run) {
+            let probe = self.filter.locate_by(levels, self.hashes[number]);
+            match self.filter.try_place(levels, &probe, self.if_present) {
+                Ok(Placement::Done(insertion)) => self.note(number, insertion),
                 Ok(Placement::BucketsFull)
-                    if self.filter.when_blocked(key.probe.segment, 0) == WhenBlocked::Evict =>
+                    if self.filter.when_blocked(probe.segment, 0) == WhenBlocked::Evict =>
                 {
                     self.deferred.pop(run);
-                    self.note(key.number, Insertion::Inserted);
-                    return Some(self.filter.start_chain(&key.probe));
+                    self.note(number, Insertion::Inserted);
+                    return Some(self.filter.start_chain(&probe));
                 }
-                _ => return None,
+                _ => {
+                    self.deferred.mark_stuck();
+                    return None;
+                }
             }
             self.deferred.pop(run);
         }
+        self.deferred.end(run);
         None
     }
 
@@ -117,7 +116,7 @@ impl InsertBatch<'_> {
     /// chain at a time, because a burst of prefetches delays what comes after.
     #[inline(always)]
     fn step_group(&mut self, levels: impl Levels, chains: &mut Chains, number: usize, last: usize) {
-        let Chains { groups, arrived, .. } = chains;
+        let Chains { groups, arrived, active, .. } = chains;
         let count = take(&mut groups[number].count);
         let group = &mut groups[number];
         let all = ((1u16 << count) - 1) as u8;
@@ -134,7 +133,10 @@ impl InsertBatch<'_> {
                 left &= left - 1;
                 self.prefetch_moves(levels, &groups[last], prefetched);
                 prefetched += 1;
-                arrived.extend(self.step_chain(levels, &groups[number], place));
+                match self.step_chain(levels, &groups[number], place) {
+                    Some(next) => arrived.push(next),
+                    None => *active -= 1,
+                }
             }
         }
         for place in prefetched..groups[last].count {

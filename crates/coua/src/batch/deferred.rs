@@ -1,15 +1,13 @@
 //! The keys of a chunk that are deferred to the second pass, by segment.
 
-use crate::kernel::Probe;
-
 /// The end of a run.
 const END: u32 = u32::MAX;
 
-/// A deferred key, by its number in the batch.
+/// A deferred key. Small, for a chunk may have thousands: its place is computed again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DeferredKey {
-    pub(super) number: usize,
-    pub(super) probe: Probe,
+struct DeferredKey {
+    /// Its number in the batch, counted from the chunk's first key.
+    number: u32,
     /// The next one of the same run.
     next: u32,
 }
@@ -17,22 +15,30 @@ pub(super) struct DeferredKey {
 /// The deferred keys of one segment, in their order: the first that is left, and the last.
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    segment: u32,
     first: u32,
     last: u32,
 }
 
-/// All runs, in the order of their first keys.
+/// The runs of a chunk, in the order of their first keys.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
+    /// The chunk's first key.
+    chunk: usize,
     keys: Vec<DeferredKey>,
     runs: Vec<Run>,
-    /// For each segment, the number of its run and 1, or 0.
+    /// For each segment, the number of its run and 1, or 0 if it is not blocked.
     run_of: Vec<u16>,
+    blocked: usize,
+    /// Keys that are still to be inserted.
+    waiting: usize,
+    is_stuck: bool,
 }
 
 impl Deferred {
-    /// Makes space for a filter of so many segments.
-    pub(super) fn reserve(&mut self, segments: usize) {
+    /// Begins a chunk of keys for a filter of so many segments.
+    pub(super) fn begin_chunk(&mut self, first: usize, segments: usize) {
+        self.chunk = first;
         if self.run_of.len() < segments {
             self.run_of.resize(segments, 0);
         }
@@ -46,33 +52,62 @@ impl Deferred {
 
     /// Appends a key to the run of its segment.
     #[inline(always)]
-    pub(super) fn push(&mut self, number: usize, probe: &Probe) {
+    pub(super) fn push(&mut self, number: usize, segment: u32) {
         let place = self.keys.len() as u32;
-        self.keys.push(DeferredKey { number, probe: *probe, next: END });
-        let run = &mut self.run_of[probe.segment as usize];
+        self.keys.push(DeferredKey { number: (number - self.chunk) as u32, next: END });
+        self.waiting += 1;
+        let run = &mut self.run_of[segment as usize];
         if *run == 0 {
-            self.runs.push(Run { first: place, last: place });
+            self.runs.push(Run { segment, first: place, last: place });
             *run = self.runs.len() as u16;
+            self.blocked += 1;
         } else {
             let run = &mut self.runs[usize::from(*run) - 1];
-            self.keys[run.last as usize].next = place;
+            if run.first == END {
+                run.first = place;
+            } else {
+                self.keys[run.last as usize].next = place;
+            }
             run.last = place;
         }
     }
 
-    /// Keys so far.
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
+    /// Keys that are still to be inserted.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
     }
 
+    /// Blocked segments.
+    pub(super) fn blocked(&self) -> usize {
+        self.blocked
+    }
+
+    /// Runs so far.
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
     }
 
-    /// The first key that is left of a run.
+    /// A run needs its segment to split.
+    pub(super) fn mark_stuck(&mut self) {
+        self.is_stuck = true;
+    }
+
+    pub(super) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// Ends a run whose keys are all in: its segment is no longer blocked.
     #[inline(always)]
-    pub(super) fn first(&self, run: usize) -> Option<&DeferredKey> {
-        self.keys.get(self.runs.get(run)?.first as usize)
+    pub(super) fn end(&mut self, run: usize) {
+        self.run_of[self.runs[run].segment as usize] = 0;
+        self.blocked -= 1;
+    }
+
+    /// The number of the first key that is left of a run.
+    #[inline(always)]
+    pub(super) fn first(&self, run: usize) -> Option<usize> {
+        let first = self.keys.get(self.runs.get(run)?.first as usize)?;
+        Some(self.chunk + first.number as usize)
     }
 
     /// Takes the first key out of a run.
@@ -80,20 +115,22 @@ impl Deferred {
     pub(super) fn pop(&mut self, run: usize) {
         let first = &mut self.runs[run].first;
         *first = self.keys[*first as usize].next;
+        self.waiting -= 1;
     }
 
     /// Forgets all runs; the numbers of the keys that are left in them, in order.
     pub(super) fn drain(&mut self) -> Vec<usize> {
         let mut left = Vec::new();
         for run in self.runs.drain(..) {
-            self.run_of[self.keys[run.last as usize].probe.segment as usize] = 0;
+            self.run_of[run.segment as usize] = 0;
             let mut next = run.first;
             while let Some(key) = self.keys.get(next as usize) {
-                left.push(key.number);
+                left.push(self.chunk + key.number as usize);
                 next = key.next;
             }
         }
         self.keys.clear();
+        (self.blocked, self.waiting, self.is_stuck) = (0, 0, false);
         left.sort_unstable();
         left
     }

@@ -27,11 +27,14 @@ const SEGMENTS_PER_RUN: usize = 4;
 /// Keys that are deferred at least, for each chain that can be active: in a full filter nearly all segments are
 /// blocked soon, and fewer keys would keep few chains active.
 const KEYS_PER_CHAIN: usize = 4;
+/// The second pass ends, but for the last of a chunk, when no more than this part of the chains is active: the
+/// others go on after the next first pass, with those of more runs.
+const FEW: usize = 2;
 
 /// A batch of keys on its way into a filter.
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
-    hashes: &'a [KeyHash],
+    pub(super) hashes: &'a [KeyHash],
     done: usize,
     pub(super) if_present: IfPresent,
     /// One for each key, or none where nobody asks.
@@ -92,7 +95,7 @@ impl<'a> InsertBatch<'a> {
 
     /// Inserts keys, none of which can be refused, up to the one of number `end` or until a segment is to split.
     fn insert_in_passes(&mut self, end: usize) {
-        self.deferred.reserve(self.filter.segments());
+        self.deferred.begin_chunk(self.done, self.filter.segments());
         let uniform = self.filter.uniform();
         for number in dispatch(Passes { batch: self, end }, uniform) {
             let insertion = self.insert_accepted(self.hashes[number]);
@@ -131,8 +134,9 @@ impl<'a> InsertBatch<'a> {
             if held >> number & 1 == 1 {
                 continue;
             }
-            if self.deferred.is_blocked(keys.segment(number)) || probes.is_full(number) {
-                self.deferred.push(first + number, &keys.probe(number));
+            let segment = keys.segment(number);
+            if self.deferred.is_blocked(segment) || probes.is_full(number) {
+                self.deferred.push(first + number, segment);
             } else if self.filter.insert_probed(levels, keys, number, probes) {
                 self.note(first + number, Insertion::Inserted);
             } else {
@@ -153,7 +157,7 @@ impl<'a> InsertBatch<'a> {
         let probe = keys.probe(in_group);
         match self.filter.try_place(levels, &probe, self.if_present) {
             Ok(Placement::Done(insertion)) => self.note(number, insertion),
-            _ => self.deferred.push(number, &probe),
+            _ => self.deferred.push(number, probe.segment),
         }
     }
 
@@ -186,17 +190,20 @@ impl Task for Passes<'_, '_> {
         let segments = batch.filter.segments();
         let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
         let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
-        let mut left = Vec::new();
-        while left.is_empty() && batch.done < end {
-            while batch.done < end
-                && (batch.deferred.runs() < most_runs || batch.deferred.len() < least_keys)
-            {
+        let mut is_ending = false;
+        while !is_ending {
+            let mut has_enough = batch.deferred.is_stuck();
+            while batch.done < end && !has_enough {
                 batch.place_group(levels, &prefetcher, &mut probes);
                 prefetcher.next_group(batch.filter, levels);
+                has_enough =
+                    batch.deferred.blocked() >= most_runs && batch.deferred.waiting() >= least_keys;
             }
-            batch.insert_runs(levels);
-            left = batch.deferred.drain();
+            is_ending = batch.done == end || batch.deferred.is_stuck();
+            let few = batch.deferred.blocked().min(MOST_CHAINS) / FEW;
+            batch.insert_runs(levels, if is_ending { 0 } else { few });
         }
-        left
+        batch.chains.begun = 0;
+        batch.deferred.drain()
     }
 }

@@ -216,6 +216,13 @@ impl CuckooFilter {
         level.locate(hash, self.directory.segment_of(hash))
     }
 
+    /// Locates a key by what a task knows of all levels.
+    #[inline(always)]
+    pub(crate) fn locate_by(&self, levels: impl Levels, hash: KeyHash) -> Probe {
+        let segment = self.directory.segment_of(hash);
+        self.level_in(levels, segment).locate(hash, segment)
+    }
+
     /// The level of a key's segment. Where all have one, it is known before the segment is.
     #[inline(always)]
     fn level_for(&self, hash: KeyHash) -> &LevelGeometry {

@@ -111,16 +111,21 @@ impl<'a> Prefetcher<'a> {
             return;
         }
         for (number, &hash) in rest.iter().take(WIDTH).enumerate() {
-            let segment = filter.directory.segment_of(hash);
-            let level = filter.level_in(levels, segment);
-            let probe = level.locate(hash, segment);
-            level.codec().prefetch_pair(filter.table.segment(segment), &probe);
-            keys.set(number, &probe);
+            keys.set(number, &filter.locate_and_prefetch(levels, hash));
         }
     }
 }
 
 impl CuckooFilter {
+    /// Locates a key by what a task knows of all levels, and prefetches its buckets.
+    #[inline(always)]
+    pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Probe {
+        let probe = self.locate_by(levels, hash);
+        let level = self.level_in(levels, probe.segment);
+        level.codec().prefetch_pair(self.table.segment(probe.segment), &probe);
+        probe
+    }
+
     /// Prefetches the buckets of one key of a group.
     #[inline(always)]
     pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {

@@ -88,12 +88,6 @@ pub(crate) fn dispatch<T: Task>(task: T, uniform: Option<LevelGeometry>) -> T::O
                 _ => task.run(AnyLevel),
             }
         }
-
-        #[inline(always)]
-        fn run_portable(self) -> T::Output {
-            // One version is enough: the others would double the code.
-            self.0.run(AnyLevel)
-        }
     }
     with_bit_instructions(Dispatched(task, uniform))
 }

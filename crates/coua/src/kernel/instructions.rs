@@ -78,17 +78,11 @@ fn limit() -> InstructionSet {
     }
 }
 
-/// Code to be compiled for several kinds of processors. Both functions are always inlined.
-pub(crate) trait Compiled: Sized {
+/// Code to be compiled for several kinds of processors. `run` is always inlined.
+pub(crate) trait Compiled {
     type Output;
 
     fn run(self) -> Self::Output;
-
-    /// For processors without the instructions.
-    #[inline(always)]
-    fn run_portable(self) -> Self::Output {
-        self.run()
-    }
 }
 
 /// Runs code compiled for [`InstructionSet::Bits`], if this processor has them.
@@ -105,7 +99,7 @@ pub(crate) fn with_bit_instructions<C: Compiled>(code: C) -> C::Output {
             return unsafe { compiled_for_them(code) };
         }
     }
-    code.run_portable()
+    code.run()
 }
 
 /// Runs code compiled for [`InstructionSet::Avx2`], if this processor has them.
@@ -122,7 +116,7 @@ pub(crate) fn with_block_vectors<C: Compiled>(code: C) -> C::Output {
             return unsafe { compiled_for_them(code) };
         }
     }
-    code.run_portable()
+    code.run()
 }
 
 #[cfg(test)]

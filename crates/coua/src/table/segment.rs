@@ -210,7 +210,7 @@ impl SegmentMut<'_> {
 /// Prefetches a cache line. Does nothing on processors for which stable Rust has no such instruction.
 #[inline(always)]
 #[cfg_attr(
-    all(target_arch = "x86_64", not(miri)),
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)),
     expect(unsafe_code, reason = "the prefetch instruction")
 )]
 pub(crate) fn prefetch(address: *const u8) {
@@ -220,6 +220,11 @@ pub(crate) fn prefetch(address: *const u8) {
         // SAFETY: prefetching is a hint; no address makes it fault.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: prefetching is a hint; no address makes it fault.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
     let _ = address;
 }
