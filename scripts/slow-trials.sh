@@ -7,6 +7,21 @@ run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/li
 run_tests 'batches of every size with fewer instructions' later env COUA_TEST_ALL=1 \
     cargo test -p coua --test batch all_of_this_with_fewer_instructions
 
+# Other processors, emulated: Arm, and one whose numbers begin with their highest byte.
+for processor in aarch64 s390x; do
+    target=$processor-unknown-linux-gnu
+    settings=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")
+    if has "qemu-$processor" && has "$processor-linux-gnu-gcc" && has_target "$target"; then
+        run_tests "the library on $processor" skipped env \
+            "${settings}_LINKER=$processor-linux-gnu-gcc" \
+            "${settings}_RUNNER=qemu-$processor -L /usr/$processor-linux-gnu" \
+            cargo test -p coua --lib --test format --test inspect --test snapshot --target "$target" \
+            --no-fail-fast -- --skip damage:: --skip files:: --skip forged:: --skip mapped::
+    else
+        skip "the library on $processor" 'its emulator, linker or standard library is missing'
+    fi
+done
+
 # Other flags, so another folder: or else all would be compiled anew next time.
 check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders
