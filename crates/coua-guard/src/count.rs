@@ -36,7 +36,11 @@ pub(crate) fn instructions(case: Case) -> Result<f64, String> {
     let file = env::temp_dir().join(name.replace(['%', ':', ',', ' '], "-"));
     let mut option = std::ffi::OsString::from("--callgrind-out-file=");
     option.push(&file);
-    let done = Command::new("valgrind")
+    let mut valgrind = Command::new("valgrind");
+    if case.is_portable {
+        valgrind.env("COUA_TEST_INSTRUCTIONS", "portable");
+    }
+    let done = valgrind
         .args(["--quiet", "--tool=callgrind"])
         .arg(option)
         .arg(format!("--toggle-collect={SYMBOL}"))

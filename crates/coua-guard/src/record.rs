@@ -9,7 +9,8 @@ const SLACK: f64 = 0.05;
 /// What stands in the file above the counts.
 const HEAD: &str = "\
 # Instructions a key, counted by callgrind (valgrind): they do not depend on the machine, only on the
-# code and the compiler. valgrind hides AVX-512 from the program, so the portable code is counted.
+# code and the compiler. valgrind hides AVX-512 from the program: batches use AVX2, or where it says
+# \"portable\" the instructions of every processor alone.
 #
 # `./test` fails if a count lies more than 5 % above the one recorded here, and the compiler is the one
 # named here. With another compiler the comparison is printed, and decides nothing.

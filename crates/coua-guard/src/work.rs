@@ -42,6 +42,8 @@ enum Call {
 pub(crate) struct Case {
     shape: Shape,
     call: Call,
+    /// With the instructions of every processor alone, as other processors than x86 run it.
+    pub(crate) is_portable: bool,
 }
 
 impl Case {
@@ -60,8 +62,19 @@ impl Case {
             Call::Remove,
             Call::Growing,
         ];
+        let case = |shape, call| Self { shape, call, is_portable: false };
         let shapes = [Shape::Narrow, Shape::Wide, Shape::Overlapping];
-        shapes.into_iter().flat_map(move |shape| calls.map(|call| Self { shape, call }))
+        let all = shapes.into_iter().flat_map(move |shape| calls.map(|call| case(shape, call)));
+        let batches = [
+            Call::InsertBatch,
+            Call::UniqueBatch,
+            Call::LookupBatch,
+            Call::RemoveBatch,
+            Call::Growing,
+        ];
+        let portable = |shape, call| Self { shape, call, is_portable: true };
+        all.chain(batches.map(|call| portable(Shape::Narrow, call)))
+            .chain(batches.map(|call| portable(Shape::Wide, call)))
     }
 
     /// The one of this name.
@@ -256,7 +269,7 @@ impl fmt::Display for Case {
             Call::Remove => "remove one by one",
             Call::Growing => "insert in batches while growing",
         };
-        write!(out, "{shape}: {call}")
+        write!(out, "{shape}: {call}{}", if self.is_portable { ", portable" } else { "" })
     }
 }
 
@@ -269,7 +282,7 @@ mod tests {
     #[test]
     fn cases_are_found_by_their_names() {
         let names: HashSet<String> = Case::all().map(|case| case.to_string()).collect();
-        assert_eq!(names.len(), 33);
+        assert_eq!(names.len(), 43);
         for case in Case::all() {
             assert_eq!(Case::named(&case.to_string()), Some(case));
             assert!(case.keys() > 0);
