@@ -168,7 +168,7 @@ fn round(items: u64, table: &mut Table) {
     ] {
         let filter = fixed(items, rate, layout);
         let name = match layout {
-            Layout::Overlapping => format!("windows of {} bits", filter.slot_bits()),
+            Layout::Overlapping => format!("overlapping, {} bits", filter.slot_bits()),
             _ => format!("4 x {} bits", filter.slot_bits()),
         };
         insert_and_ask(&name, items, filter, table);
