@@ -1,7 +1,7 @@
 //! Coarser copies, other layouts, and taking in another filter.
 //!
-//! As in growth, representatives are inserted into another table. But here the target may tell fewer hashes
-//! apart, so that different items become copies of one, and it may refuse.
+//! As in growth, representatives are inserted into another table. But here the target may refuse, and it may tell
+//! fewer hashes apart, so that different items become copies of one.
 
 use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};

@@ -120,6 +120,7 @@ pub(crate) fn exact(
     layout: Layout,
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
+    check_rate(rate)?;
     let wanted = items.max(1) as f64 / rate;
     let mut most = 0.0;
     for geometry in rungs(items, layout, slots_per_bucket) {
@@ -217,7 +218,11 @@ fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     cells * crowded
 }
 
-/// What a cuckoo filter for some items and rate comes to, before it is built.
+/// What a cuckoo filter comes to, before it is built: see
+/// [`CuckooFilterBuilder::plan`](crate::CuckooFilterBuilder::plan).
+///
+/// A segment to which chance gave far more than its share splits before the others; a table of more than 2 MiB
+/// takes memory for it in steps of 2 MiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooPlan {
@@ -242,46 +247,6 @@ pub struct CuckooPlan {
 }
 
 impl CuckooPlan {
-    /// Plans [`CuckooFilter::with_capacity`](crate::CuckooFilter::with_capacity) with this layout.
-    /// O(1).
-    ///
-    /// # Errors
-    ///
-    /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
-    pub fn for_rate(
-        items: u64,
-        rate: f64,
-        layout: Layout,
-        slots_per_bucket: u32,
-    ) -> Result<Self, BuildError> {
-        check_rate(rate)?;
-        check_slots(layout, slots_per_bucket)?;
-        let geometry = exact(items, rate, layout, slots_per_bucket)?;
-        Ok(Self::of(&geometry, items))
-    }
-
-    /// Plans a filter that remembers `hash_bits` bits of every hash (8..=64) and can grow, as
-    /// [`CuckooFilterBuilder::hash_bits`](crate::CuckooFilterBuilder::hash_bits) with a capacity of
-    /// `items` builds it. O(1).
-    ///
-    /// A segment to which chance gave far more than its share splits before the others; a table of
-    /// more than 2 MiB takes memory for it in steps of 2 MiB.
-    ///
-    /// # Errors
-    ///
-    /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
-    /// any memory holds.
-    pub fn for_hash_bits(
-        items: u64,
-        hash_bits: u32,
-        layout: Layout,
-        slots_per_bucket: u32,
-    ) -> Result<Self, BuildError> {
-        check_slots(layout, slots_per_bucket)?;
-        let geometry = prefix(items, hash_bits, layout, slots_per_bucket)?;
-        Ok(Self::of(&geometry, items))
-    }
-
     pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
         let overflow_bytes = (crowded_cells(geometry, items) * OVERFLOW_ENTRY_BYTES as f64) as u64;
