@@ -29,7 +29,7 @@ pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
-    let target = coua::snapshot::followed(path);
+    let target = coua::snapshot::follow_links(path);
     let target = target.map_err(|source| StoreError::io(path, "follow", source))?;
     Ok(fs::canonicalize(&target).unwrap_or(target))
 }

@@ -6,8 +6,7 @@
 use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
 use crate::hash::KeyHash;
-use crate::kernel::IfPresent;
-use crate::kernel::{Geometry, Layout, Resolution};
+use crate::kernel::{Geometry, IfPresent, Layout, Resolution};
 use crate::sizing::{self, fitted};
 
 /// What [`CuckooFilter::convert`] makes.

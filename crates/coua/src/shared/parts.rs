@@ -2,8 +2,7 @@
 
 use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
 use crate::error::OutOfMemory;
-use crate::kernel::IfPresent;
-use crate::kernel::{Geometry, Resolution};
+use crate::kernel::{Geometry, IfPresent, Resolution};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 

@@ -91,19 +91,22 @@ fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
     }
 }
 
+fn without_size(
+    layout: Layout,
+    slots_per_bucket: u32,
+    low_bits: u32,
+    resolution: Resolution,
+) -> Geometry {
+    Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution }
+}
+
 /// The geometries that fit `items` items to the bit, from the coarsest rate to the finest that 64
 /// hash bits allow. Their size stays.
 fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Item = Geometry> {
     let rung = move |fingerprint_bits: u32| {
         let low_bits = fingerprint_bits.min(LOW_BITS);
-        let like = Geometry {
-            layout,
-            slots_per_bucket,
-            buckets: 1,
-            base_depth: 0,
-            low_bits,
-            resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
-        };
+        let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
+        let like = without_size(layout, slots_per_bucket, low_bits, resolution);
         let (base_depth, buckets) = dimensions(&like, items, 0..=u32::MAX);
         Geometry { buckets, base_depth, ..like }
     };
@@ -156,15 +159,7 @@ pub(crate) fn prefix(
 ) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
     let resolution = Resolution::Prefix { bits };
-    let like = Geometry {
-        layout,
-        slots_per_bucket,
-        buckets: 1,
-        base_depth: 0,
-        low_bits: LOW_BITS,
-        resolution,
-    };
-    let geometry = fitted(like, items);
+    let geometry = fitted(without_size(layout, slots_per_bucket, LOW_BITS, resolution), items);
     if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
         Ok(geometry)
     } else {

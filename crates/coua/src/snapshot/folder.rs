@@ -76,7 +76,7 @@ fn is_unknown(kind: ErrorKind) -> bool {
 /// # Errors
 ///
 /// There are too many of them.
-pub fn followed(path: &Path) -> io::Result<PathBuf> {
+pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&target) {

@@ -34,7 +34,7 @@ pub(crate) use fields::{
     read_exactly, read_padding, wrong,
 };
 #[cfg(feature = "file")]
-pub use folder::{Folder, followed};
+pub use folder::{Folder, follow_links};
 pub(crate) use front::{Front, entries, snapshot_end};
 pub use open::{Load, Snapshot};
 pub(crate) use open::{SecretKey, sealed};

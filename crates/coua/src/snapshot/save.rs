@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::cuckoo::CuckooFilter;
-use crate::snapshot::folder::{Folder, followed};
+use crate::snapshot::folder::{Folder, follow_links};
 
 impl CuckooFilter {
     /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
@@ -27,7 +27,7 @@ impl CuckooFilter {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let target = followed(path)?;
+        let target = follow_links(path)?;
         let folder = Folder::of(&target)?;
         let mut temporary = new_file_in(Folder::path_of(&target), existing.as_ref())?;
         self.write_to(temporary.as_file_mut())?;
