@@ -1,16 +1,10 @@
 //! `plan`: how much memory a filter will take.
 
-use coua::Layout;
-use coua::sizing::CuckooPlan;
+use coua::CuckooFilter;
 use coua::sizing::bloom::BloomPlan;
 use pyo3::prelude::*;
 
 use crate::{error, options};
-
-/// Slots per bucket that the layouts have if nothing else is said.
-fn slots_per_bucket(layout: Layout) -> u32 {
-    if layout == Layout::Overlapping { 2 } else { 4 }
-}
 
 /// What a filter for so many items takes.
 #[pyclass(module = "coua", frozen, get_all)]
@@ -54,14 +48,14 @@ pub(crate) fn plan(
     hash_bits: Option<u32>,
     layout: &str,
 ) -> PyResult<Plan> {
-    let layout = options::layout(layout)?;
-    let slots = slots_per_bucket(layout);
-    let plan = match (rate, hash_bits) {
-        (Some(_), Some(_)) => Err(coua::BuildError::RateAndHashBits),
-        (Some(rate), None) => CuckooPlan::for_rate(items, rate, layout, slots),
-        (None, bits) => CuckooPlan::for_hash_bits(items, bits.unwrap_or(64), layout, slots),
-    };
-    let plan = plan.map_err(error::build)?;
+    let mut builder = CuckooFilter::builder().capacity(items).layout(options::layout(layout)?);
+    if let Some(rate) = rate {
+        builder = builder.rate(rate);
+    }
+    if let Some(bits) = hash_bits {
+        builder = builder.hash_bits(bits);
+    }
+    let plan = builder.plan().map_err(error::build)?;
     Ok(Plan {
         items,
         rate: plan.rate,

@@ -90,8 +90,8 @@ fn in_memory(py: Python<'_>, filter: Generations) -> PyResult<Py<PyAny>> {
 
 fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     match (filter.unbounded_mut(), other.unbounded()) {
-        (Some(into), Some(from)) => into.merge_unique(from).map_err(|error| error.to_string()),
-        _ => filter.merge(other).map_err(|error| error.to_string()),
+        (Some(into), Some(from)) => into.merge_unique(from),
+        _ => filter.merge(other),
     }
-    .map_err(MergeError::new_err)
+    .map_err(|error| MergeError::new_err(error.to_string()))
 }

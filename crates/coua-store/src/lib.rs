@@ -57,7 +57,7 @@ mod faults;
 pub use access::Access;
 pub use damage::Damage;
 pub use error::{Reason, StoreError};
-pub use folder::{Folder, resolved};
+pub use folder::{Folder, folder_of, resolved};
 pub use lock::{Lock, Wait};
 pub use options::Options;
 pub use place::{Moved, Place, Role};

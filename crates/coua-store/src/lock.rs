@@ -13,7 +13,7 @@ use coua::LoadError;
 use coua::window::Generations;
 
 use crate::error::{Reason, StoreError};
-use crate::folder::{Folder, resolved};
+use crate::folder::{Folder, folder_of, resolved};
 
 /// What to do while another process writes the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -77,7 +77,7 @@ impl Lock {
 
     fn take_or(path: &Path, wait: Wait, missing: Missing) -> Result<Self, StoreError> {
         let path = resolved(path)?;
-        let folder = Folder::of(&path)?;
+        let folder = folder_of(&path)?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
             match file.try_lock() {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::folder::folder_of;
+use crate::folder::Folder;
 
 /// Random characters of a name.
 const RANDOM: usize = 8;
@@ -24,8 +24,11 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     let (old, begin) = (fs::metadata(target)?, begin_of(target));
     let mut builder = Builder::new();
     // For its owner alone until the permissions are those of the filter.
-    let file =
-        builder.prefix(&begin).suffix(END).rand_bytes(RANDOM).tempfile_in(folder_of(target))?;
+    let file = builder
+        .prefix(&begin)
+        .suffix(END)
+        .rand_bytes(RANDOM)
+        .tempfile_in(Folder::path_of(target))?;
     keep_owner(file.as_file(), &old);
     file.as_file().set_permissions(old.permissions())?;
     Ok(file)
@@ -33,7 +36,7 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
 
 /// Removes the files that killed writers of this filter have left. Only its writer may call it.
 pub(crate) fn clear(target: &Path) {
-    let Ok(entries) = fs::read_dir(folder_of(target)) else { return };
+    let Ok(entries) = fs::read_dir(Folder::path_of(target)) else { return };
     let begin = begin_of(target);
     for entry in entries.filter_map(Result::ok) {
         if is_name(&entry.file_name(), &begin) && is_abandoned(&entry.path()) {

@@ -1,9 +1,8 @@
 //! How large a filter comes to be, and what others would take.
 
-use coua::Layout;
-use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::sizing::peers;
+use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
 use crate::state::with;
@@ -32,11 +31,12 @@ pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
 }
 
 fn sizes(items: u64, rate: f64) -> Sizes {
-    let plan = |layout, slots| CuckooPlan::for_rate(items, rate, layout, slots).ok();
-    let cuckoo = plan(Layout::Buckets, 4);
+    let plan =
+        |layout| CuckooFilter::builder().layout(layout).capacity(items).rate(rate).plan().ok();
+    let cuckoo = plan(Layout::Buckets);
     Sizes {
         cuckoo: cuckoo.map(|plan| plan.bytes),
-        overlapping: plan(Layout::Overlapping, 2).map(|plan| plan.bytes),
+        overlapping: plan(Layout::Overlapping).map(|plan| plan.bytes),
         bloom: BloomPlan::for_rate(items, rate).ok().map(BloomPlan::bytes),
         // A block of 256 bits reaches low rates only by being almost empty.
         blocked_bloom: BlockedBloomPlan::for_rate(items, rate)

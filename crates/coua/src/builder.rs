@@ -169,19 +169,8 @@ impl CuckooFilterBuilder {
     ///
     /// [`BuildError`] if the description contradicts itself or there is not enough memory.
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
-        let (geometry, policy) = self.checked()?;
+        let (geometry, policy, _) = self.described()?;
         Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
-    }
-
-    /// The filter described, before it takes memory.
-    pub(crate) fn checked(&self) -> Result<(Geometry, Policy), BuildError> {
-        let Planned { geometry, max_items, .. } = self.planned()?;
-        let policy = Policy {
-            max_items,
-            when_full: self.when_full,
-            max_evictions: self.max_evictions.min(Self::MAX_EVICTIONS),
-        };
-        Ok((geometry, policy))
     }
 
     /// The plan of what [`build`](Self::build) would make, holding as many items as its capacity. O(1), and
@@ -191,51 +180,43 @@ impl CuckooFilterBuilder {
     ///
     /// As [`build`](Self::build), but for memory.
     pub fn plan(&self) -> Result<CuckooPlan, BuildError> {
-        let Planned { geometry, capacity, .. } = self.planned()?;
+        let (geometry, _, capacity) = self.described()?;
         Ok(CuckooPlan::of(&geometry, capacity))
     }
 
-    fn planned(&self) -> Result<Planned, BuildError> {
-        let default_slots = if self.layout == Layout::Overlapping { 2 } else { 4 };
-        let slots_per_bucket = self.slots_per_bucket.unwrap_or(default_slots);
-        check_slots(self.layout, slots_per_bucket)?;
+    /// What the description comes to, and the items that it has room for.
+    fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
+        let (layout, when_full) = (self.layout, self.when_full);
+        let default_slots = if layout == Layout::Overlapping { 2 } else { 4 };
+        let slots = self.slots_per_bucket.unwrap_or(default_slots);
+        check_slots(layout, slots)?;
         let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
         let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
         if capacity > max_items {
             return Err(BuildError::CapacityAboveMaxItems { capacity, max_items });
         }
-        let bits = match (self.rate, self.hash_bits) {
+        let is_fixed = max_items == capacity && when_full != WhenFull::ExceedRate;
+        let geometry = match (self.rate, self.hash_bits) {
             (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
+            (Some(rate), None) if is_fixed => exact(capacity, rate, layout, slots)?,
             (Some(rate), None) => {
-                check_rate(rate)?;
-                let fixed = max_items == capacity && self.when_full != WhenFull::ExceedRate;
-                if fixed {
-                    let geometry = exact(capacity, rate, self.layout, slots_per_bucket)?;
-                    return Ok(Planned { geometry, capacity, max_items });
-                }
-                let least = match self.when_full {
+                let least = match when_full {
                     WhenFull::Refuse => 8,
-                    _ => bits_to_grow_to(max_items, self.layout, slots_per_bucket),
+                    _ => bits_to_grow_to(max_items, layout, slots),
                 };
-                prefix_bits(max_items, rate)?.max(least)
+                let bits = prefix_bits(max_items, rate)?.max(least);
+                prefix(capacity, bits, layout, slots)?
             }
-            (None, bits) => bits.unwrap_or(64),
+            (None, bits) => prefix(capacity, bits.unwrap_or(64), layout, slots)?,
         };
-        let geometry = prefix(capacity, bits, self.layout, slots_per_bucket)?;
-        Ok(Planned { geometry, capacity, max_items })
+        let max_evictions = self.max_evictions.min(Self::MAX_EVICTIONS);
+        Ok((geometry, Policy { max_items, when_full, max_evictions }, capacity))
     }
-}
-
-/// What a description comes to.
-struct Planned {
-    geometry: Geometry,
-    /// Items that the geometry has room for.
-    capacity: u64,
-    max_items: u64,
 }
 
 /// Whole hash bits with which `items` items keep `rate`.
 fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
+    check_rate(rate)?;
     if items as f64 >= 64f64.exp2() {
         return Err(BuildError::RateWithoutItems { rate });
     }

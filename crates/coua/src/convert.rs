@@ -1,13 +1,12 @@
 //! Coarser copies, other layouts, and taking in another filter.
 //!
-//! As in growth, representatives are inserted into another table. But here the target may tell fewer hashes
-//! apart, so that different items become copies of one, and it may refuse.
+//! As in growth, representatives are inserted into another table. But here the target may refuse, and it may tell
+//! fewer hashes apart, so that different items become copies of one.
 
 use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
 use crate::hash::KeyHash;
-use crate::kernel::IfPresent;
-use crate::kernel::{Geometry, Layout, Resolution};
+use crate::kernel::{Geometry, IfPresent, Layout, Resolution};
 use crate::sizing::{self, fitted};
 
 /// What [`CuckooFilter::convert`] makes.

@@ -100,7 +100,7 @@ pub struct BatchFull {
     pub full: Full,
 }
 
-/// Memory that the operating system or the address space does not have.
+/// There is not enough memory, or not enough address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// Bytes asked for (`u64::MAX` if more).
@@ -212,9 +212,18 @@ pub enum MergeError {
         /// Hash bits of the other one.
         from_bits: f64,
     },
+    /// The filters forget by age, but not alike; or only one of them does.
+    #[error(
+        "the filters forget differently: only filters with the same window, the same generations and the same kind \
+         of time can be merged"
+    )]
+    Window,
+    /// Their time is the count of their own items, so they have no common time.
+    #[error("the window counts the items of one filter alone: such filters cannot be merged")]
+    Count,
     /// This filter has no room for the other's items.
     #[error(transparent)]
-    Full(Full),
+    Full(#[from] Full),
 }
 
 /// A filter cannot be converted as asked.

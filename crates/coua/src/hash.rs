@@ -8,13 +8,12 @@
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
+mod key;
 mod short;
 
-use std::borrow::Cow;
 use std::fmt;
-use std::rc::Rc;
-use std::sync::Arc;
 
+pub use key::Key;
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -63,127 +62,6 @@ impl From<u64> for KeyHash {
         Self(bits)
     }
 }
-
-/// What filters take as keys: bytes, integers, and hashes made elsewhere.
-///
-/// * Strings, byte slices, arrays and vectors are hashed as their bytes.
-/// * Integers are hashed as eight bytes, little endian, whatever their type: `7_u8` and `7_i64` are one
-///   key. Negative numbers are sign-extended first.
-/// * A [`KeyHash`] is taken as it is.
-///
-/// The hash is part of what a filter stores, so it must be the same in every version and on every
-/// platform. An implementation for another type hands bytes, or an integer, on to the hasher:
-///
-/// ```
-/// use coua::{CuckooFilter, Key, KeyHash, KeyHasher};
-///
-/// struct Customer {
-///     number: u64,
-///     name: String,
-/// }
-///
-/// impl Key for Customer {
-///     fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-///         hasher.hash(self.number)
-///     }
-/// }
-///
-/// let mut seen = CuckooFilter::new();
-/// seen.insert(Customer { number: 7, name: "Ada".into() })?;
-/// assert!(seen.contains(7_u64));
-/// # Ok::<(), coua::Full>(())
-/// ```
-pub trait Key {
-    /// The hash of this key.
-    fn hash_with(&self, hasher: KeyHasher) -> KeyHash;
-
-    /// The hashes of many keys, in order. `space` may be used for them.
-    #[inline]
-    fn hash_all<'a>(
-        keys: &'a [Self],
-        hasher: KeyHasher,
-        space: &'a mut Vec<KeyHash>,
-    ) -> &'a [KeyHash]
-    where
-        Self: Sized,
-    {
-        space.clear();
-        space.extend(keys.iter().map(|key| key.hash_with(hasher)));
-        space
-    }
-}
-
-impl Key for KeyHash {
-    #[inline]
-    fn hash_with(&self, _hasher: KeyHasher) -> Self {
-        *self
-    }
-
-    #[inline]
-    fn hash_all<'a>(keys: &'a [Self], _: KeyHasher, _: &'a mut Vec<Self>) -> &'a [Self] {
-        keys
-    }
-}
-
-impl Key for [u8] {
-    #[inline]
-    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self)
-    }
-}
-
-impl Key for str {
-    #[inline]
-    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self.as_bytes())
-    }
-}
-
-impl<const N: usize> Key for [u8; N] {
-    #[inline]
-    fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self)
-    }
-}
-
-/// Types that stand for another key.
-macro_rules! borrowed_keys {
-    ($([$($generics:tt)*] $type:ty),*) => {$(
-        impl<$($generics)*> Key for $type {
-            #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                (**self).hash_with(hasher)
-            }
-        }
-    )*};
-}
-
-borrowed_keys!(
-    [] String,
-    [] Vec<u8>,
-    [K: Key + ?Sized] &K,
-    [K: Key + ?Sized] &mut K,
-    [K: Key + ?Sized] Box<K>,
-    [K: Key + ?Sized] Rc<K>,
-    [K: Key + ?Sized] Arc<K>,
-    [K: Key + ToOwned + ?Sized] Cow<'_, K>
-);
-
-macro_rules! integer_keys {
-    ($($type:ty => $wide:ty),*) => {$(
-        impl Key for $type {
-            #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
-            }
-        }
-    )*};
-}
-
-integer_keys!(
-    u8 => u64, u16 => u64, u32 => u64, u64 => u64, usize => u64,
-    i8 => i64, i16 => i64, i32 => i64, i64 => i64, isize => i64
-);
 
 /// A hash algorithm together with its seed or key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -249,12 +127,6 @@ impl KeyHasher {
         self.algorithm
     }
 
-    /// Hashes a key. O(bytes).
-    #[inline]
-    pub fn hash<K: Key>(self, key: K) -> KeyHash {
-        key.hash_with(self)
-    }
-
     /// Short keys are hashed inline: then the hash of the next key overlaps with the memory accesses of this one.
     #[inline(always)]
     fn hash_bytes(self, key: &[u8]) -> KeyHash {
@@ -282,26 +154,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_keys_of_different_types_have_one_hash() {
-        for hasher in [KeyHasher::xxh3(3), KeyHasher::siphash13([1; 16])] {
-            let text = hasher.hash(b"wren");
-            let owned = [hasher.hash("wren".to_owned()), hasher.hash(b"wren".to_vec())];
-            assert_eq!(owned, [text; 2]);
-            let shared: [Box<str>; 1] = ["wren".into()];
-            assert_eq!([hasher.hash(&shared[0]), hasher.hash(Cow::from("wren"))], [text; 2]);
-            assert_eq!([hasher.hash(Rc::new("wren")), hasher.hash(Arc::new("wren"))], [text; 2]);
-            let seven = hasher.hash([7, 0, 0, 0, 0, 0, 0, 0]);
-            assert_eq!([hasher.hash(7_u8), hasher.hash(7_i16), hasher.hash(7_u64)], [seven; 3]);
-            let minus_one = hasher.hash([0xff; 8]);
-            assert_eq!(
-                [hasher.hash(-1_i8), hasher.hash(-1_i64), hasher.hash(u64::MAX)],
-                [minus_one; 3]
-            );
-            assert_eq!(hasher.hash(seven), seven);
-        }
-    }
-
-    #[test]
     fn shards_are_the_same_on_every_machine() {
         let hashes = [0, 0x33, 0x34, 0x9999_9999_9999_9999, 0x1234_5678_9abc_deff, u64::MAX];
         assert_eq!(hashes.map(|hash| KeyHash::from_u64(hash).shard(5)), [0, 0, 1, 2, 4, 4]);
@@ -318,13 +170,6 @@ mod tests {
             let far = |keys: &i32| (f64::from(*keys) - mean).abs() > 6.0 * mean.sqrt();
             assert!(!keys.iter().any(far), "{shards}: {keys:?}");
         }
-    }
-
-    #[test]
-    fn hashes_are_not_copied() {
-        let (hashes, mut space) = ([1, 2].map(KeyHash::from_u64), Vec::new());
-        let same = KeyHash::hash_all(&hashes, KeyHasher::default(), &mut space);
-        assert!(std::ptr::eq(same, &hashes) && space.is_empty());
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub mod sizing;
 #[cfg(test)]
 mod smoke;
 pub mod snapshot;
+mod summary;
 mod table;
 pub mod window;
 

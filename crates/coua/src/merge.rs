@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::cuckoo::{CuckooFilter, WhenFull};
-use crate::error::{Full, FullReason, MergeError};
+use crate::error::{FullReason, MergeError};
 use crate::hash::Key;
 use crate::kernel::IfPresent;
 
@@ -69,11 +69,11 @@ impl CuckooFilter {
         match union.reserve(more) {
             // The limit must not change the bytes, so it is checked afterwards.
             Err(full) if full.reason == FullReason::MemoryLimit => {
-                return Err(MergeError::Full(full));
+                return Err(full.into());
             }
             Ok(()) | Err(_) => {}
         }
-        union.absorb(other, if_present).map_err(MergeError::Full)?;
+        union.absorb(other, if_present)?;
         *self = union;
         Ok(())
     }
@@ -129,10 +129,4 @@ impl<K: Key> FromIterator<K> for CuckooFilter {
 #[cold]
 fn refuse(why: &dyn fmt::Display) -> ! {
     panic!("{why}")
-}
-
-impl From<Full> for MergeError {
-    fn from(full: Full) -> Self {
-        Self::Full(full)
-    }
 }

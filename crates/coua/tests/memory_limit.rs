@@ -88,7 +88,7 @@ fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
         let mut limited = growing(64);
         limited.set_memory_limit(Some(limit));
         let mut free = growing(64);
-        let mut keys = Vec::new();
+        let (mut keys, mut refused) = (Vec::new(), 0);
         for _ in 0..limit / 4 {
             let key = match random.below(3) {
                 0 if !keys.is_empty() => keys[random.below(keys.len() as u64) as usize],
@@ -97,8 +97,11 @@ fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
             if limited.insert(key).is_ok() {
                 free.insert(key).unwrap();
                 keys.push(key);
+            } else {
+                refused += 1;
             }
         }
+        assert!(refused > 0, "{limit}: {limited:?}");
         assert!(snapshot(&limited) == snapshot(&free), "{limit}");
         // Beyond it are only items without a slot that the memory was planned for, 16 in any filter.
         let most = limit + limit / 100 + 16 * 40;

@@ -18,6 +18,26 @@ fn item_counts() -> impl Iterator<Item = u64> {
     (0..=300).chain(large).chain(powers)
 }
 
+fn plan_for_rate(
+    items: u64,
+    rate: f64,
+    layout: Layout,
+    slots: u32,
+) -> Result<CuckooPlan, BuildError> {
+    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    builder.capacity(items).rate(rate).plan()
+}
+
+fn plan_for_bits(
+    items: u64,
+    hash_bits: u32,
+    layout: Layout,
+    slots: u32,
+) -> Result<CuckooPlan, BuildError> {
+    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    builder.capacity(items).hash_bits(hash_bits).plan()
+}
+
 /// The smallest rate that a refusal names: in its field, and in its words.
 fn named(refused: &BuildError) -> [f64; 2] {
     let BuildError::RateTooSmall { smallest, .. } = refused else {
@@ -33,14 +53,14 @@ fn named(refused: &BuildError) -> [f64; 2] {
 fn the_rate_that_a_refused_plan_names_is_accepted() {
     for (layout, slots) in LAYOUTS {
         for items in item_counts() {
-            let refused = CuckooPlan::for_rate(items, 1e-40, layout, slots).unwrap_err();
+            let refused = plan_for_rate(items, 1e-40, layout, slots).unwrap_err();
             for rate in named(&refused) {
-                let plan = CuckooPlan::for_rate(items, rate, layout, slots);
+                let plan = plan_for_rate(items, rate, layout, slots);
                 let plan =
                     plan.unwrap_or_else(|error| panic!("{items} {layout:?} {slots}: {error}"));
                 assert!(plan.rate <= rate);
                 // It is the smallest: half of it is refused.
-                assert!(CuckooPlan::for_rate(items, rate / 2.2, layout, slots).is_err());
+                assert!(plan_for_rate(items, rate / 2.2, layout, slots).is_err());
             }
             if items < 500 {
                 let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
@@ -131,7 +151,7 @@ fn a_refused_stage_names_the_rate_of_the_whole() {
 fn what_no_rate_can_help_is_no_matter_of_the_rate() {
     for (layout, slots) in LAYOUTS {
         for rate in [0.5, 1e-3] {
-            let refused = CuckooPlan::for_rate(u64::MAX, rate, layout, slots).unwrap_err();
+            let refused = plan_for_rate(u64::MAX, rate, layout, slots).unwrap_err();
             assert!(matches!(refused, BuildError::OutOfMemory(_)), "{refused}");
         }
     }
@@ -154,10 +174,9 @@ fn a_plan_for_hash_bits_is_what_the_builder_takes() {
     for (layout, slots) in LAYOUTS {
         for bits in [8, 16, 24, 33, 40, 57, 64] {
             for items in [1, 10, 100, 1_000, 15_000, 65_536, 100_000, 1_234_567] {
-                let plan = CuckooPlan::for_hash_bits(items, bits, layout, slots).unwrap();
                 let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
                 let builder = builder.capacity(items).hash_bits(bits);
-                assert_eq!(builder.plan().unwrap(), plan);
+                let plan = builder.plan().unwrap();
                 let filter = builder.build().unwrap();
                 let what = format!("{items} {bits} {plan:?} {filter:?}");
                 assert_eq!((plan.slots, plan.segments), (filter.slots(), filter.segments() as u64));
@@ -200,7 +219,7 @@ fn a_builder_plans_what_it_builds() {
 fn a_filter_of_few_hash_bits_takes_the_planned_overflow_table() {
     for (layout, slots) in LAYOUTS {
         for (bits, items) in [(17, 100_000), (18, 100_000), (20, 300_000), (22, 300_000)] {
-            let plan = CuckooPlan::for_hash_bits(items, bits, layout, slots).unwrap();
+            let plan = plan_for_bits(items, bits, layout, slots).unwrap();
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.capacity(items).hash_bits(bits).build().unwrap();
             let empty = filter.memory_bytes() as f64;
@@ -224,13 +243,13 @@ fn plans_for_any_number_are_plans_or_errors() {
     for (layout, slots) in LAYOUTS {
         for items in item_counts().chain([1 << 60, 1 << 63, u64::MAX]) {
             for bits in 0..=70 {
-                let plan = CuckooPlan::for_hash_bits(items, bits, layout, slots);
+                let plan = plan_for_bits(items, bits, layout, slots);
                 let sane = (8..=64).contains(&bits);
                 assert!(sane || plan.is_err(), "{bits}");
                 assert!(!sane || plan.is_ok() || items > 1 << 38, "{items} {bits}");
             }
             for rate in [0.9, 0.3, 0.01, 1e-9] {
-                if let Ok(plan) = CuckooPlan::for_rate(items, rate, layout, slots) {
+                if let Ok(plan) = plan_for_rate(items, rate, layout, slots) {
                     assert!(
                         plan.rate <= rate
                             && plan.slots >= items
@@ -240,12 +259,12 @@ fn plans_for_any_number_are_plans_or_errors() {
             }
         }
     }
-    assert!(CuckooPlan::for_hash_bits(10, 64, Layout::Buckets, 3).is_err());
+    assert!(plan_for_bits(10, 64, Layout::Buckets, 3).is_err());
 }
 
 #[test]
 fn plans_beyond_all_numbers_are_the_largest() {
-    let plan = CuckooPlan::for_hash_bits(u64::MAX, 64, Layout::Buckets, 4).unwrap();
+    let plan = plan_for_bits(u64::MAX, 64, Layout::Buckets, 4).unwrap();
     assert_eq!(plan.slots, u64::MAX);
 }
 
@@ -254,9 +273,8 @@ fn plans_beyond_all_numbers_are_the_largest() {
 fn small_filters_of_all_hash_bits_have_the_slots_of_others() {
     for (layout, slots) in LAYOUTS {
         for items in [1_000, 5_000, 15_000, 40_000] {
-            let slots_of = |hash_bits| {
-                CuckooPlan::for_hash_bits(items, hash_bits, layout, slots).unwrap().slots
-            };
+            let slots_of =
+                |hash_bits| plan_for_bits(items, hash_bits, layout, slots).unwrap().slots;
             // What no slot can tell of the hash, one of 257 buckets must, in each of both segments.
             let most = slots_of(40) + 2 * 258 * u64::from(slots);
             assert!(slots_of(64) <= most, "{items} {layout:?} {slots}: {} {most}", slots_of(64));

@@ -13,7 +13,7 @@ use crate::record::Separator;
 use crate::record::block::{Block, Ending};
 use crate::terminal::message::{self, Failure};
 use crate::terminal::stream::Stream;
-use coua_store::{Folder, Place, Role, StoreError};
+use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -77,7 +77,7 @@ impl Output {
     fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
         // Where symbolic links lead.
         let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let folder = self.new_in.insert(Folder::of(&there));
+        let folder = self.new_in.insert(folder_of(&there));
         if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
             let failure = Failure::at(&self.name, message::words(error));
             self.withdraw(path);

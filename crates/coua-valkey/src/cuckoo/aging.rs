@@ -9,7 +9,7 @@ use std::mem::size_of;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::window::{Clock, Generation, Generations, Window, WindowMergeError};
+use coua::window::{Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, KeyHash, KeyHasher, MergeError};
 
 use super::blueprint::Hints;
@@ -151,9 +151,9 @@ impl Aging {
     /// Adds all items of another filter, each to the generation of its time.
     pub(super) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
         self.filter.merge(&other.filter).map_err(|error| match error {
-            WindowMergeError::Filter(MergeError::Full(full)) => refusal_of(full, None, 1),
-            WindowMergeError::Filter(error) => Refusal::Merge(error),
-            error => Refusal::Impossible(error.to_string()),
+            MergeError::Full(full) => refusal_of(full, None, 1),
+            MergeError::Window | MergeError::Count => Refusal::Impossible(error.to_string()),
+            error => Refusal::Merge(error),
         })
     }
 

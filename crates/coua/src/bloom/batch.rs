@@ -2,7 +2,7 @@
 //! operations on single keys, in order.
 
 use super::blocked::BlockedBloomFilter;
-use super::burst;
+use super::burst::{self, Blocks, Many};
 use super::filter::BloomFilter;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 12;
 /// Keys of a [`BloomFilter`] taken together; not more than the bits of a `u64`.
 const BLOCK: usize = 64;
 
-/// Calls `each` with the hashes of the keys, some at a time, in order.
+/// Calls `take` with the hashes of the keys, some at a time, in order.
 fn in_chunks<K: Key>(hasher: KeyHasher, keys: &[K], mut take: impl FnMut(&[KeyHash])) {
     let mut space = Vec::new();
     keys.chunks(CHUNK).for_each(|chunk| take(K::hash_all(chunk, hasher, &mut space)));
@@ -77,26 +77,24 @@ impl BloomFilter {
 impl BlockedBloomFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        let mut present = Vec::with_capacity(keys.len());
-        in_chunks(self.hasher(), keys, |hashes| {
-            let start = present.len();
-            present.resize(start + hashes.len(), false);
-            let present = &mut present[start..];
-            burst::run(burst::LookMany { blocks: &self.blocks, hashes, present });
-        });
-        present
+        visit_blocks(&self.blocks[..], self.hasher(), keys)
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys, as if one by one: one answer for each, in
     /// order.
     pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Vec<Insertion> {
-        let mut outcomes = Vec::with_capacity(keys.len());
-        in_chunks(self.hasher(), keys, |hashes| {
-            let start = outcomes.len();
-            outcomes.resize(start + hashes.len(), Insertion::Inserted);
-            let outcomes = &mut outcomes[start..];
-            burst::run(burst::InsertMany { blocks: &mut self.blocks, hashes, outcomes });
-        });
-        outcomes
+        let hasher = self.hasher();
+        visit_blocks(&mut self.blocks[..], hasher, keys)
     }
+}
+
+fn visit_blocks<K: Key, B: Blocks>(mut blocks: B, hasher: KeyHasher, keys: &[K]) -> Vec<B::Answer> {
+    let mut answers = vec![B::NONE; keys.len()];
+    let mut done = 0;
+    in_chunks(hasher, keys, |hashes| {
+        let answers = &mut answers[done..done + hashes.len()];
+        burst::run(Many { blocks: &mut blocks, hashes, answers });
+        done += hashes.len();
+    });
+    answers
 }

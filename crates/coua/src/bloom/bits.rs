@@ -1,17 +1,13 @@
 //! A row of bits that many threads may set at once.
 
 use std::alloc::{Layout, alloc_zeroed};
-use std::hint::black_box;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use crate::error::Insertion;
 
-/// Words of the smallest page that a system has.
-const PAGE_WORDS: usize = 512;
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;
 
@@ -31,9 +27,7 @@ impl BitRow {
         if bits == 0 {
             return Err(BloomBuildError::NoBits);
         }
-        let count = usize::try_from(bits.div_ceil(64))
-            .map_err(|_| BloomBuildError::TooLarge { bits: bits as f64 })?;
-        Ok(Self { words: zeros(count)?, bits })
+        Ok(Self { words: zeros(bits.div_ceil(64))?, bits })
     }
 
     pub(super) fn bits(&self) -> u64 {
@@ -83,19 +77,6 @@ impl BitRow {
         let new = *word & mask == 0;
         *word |= mask;
         new
-    }
-
-    /// Writes to every page of these bytes what is there.
-    pub(super) fn touch(&mut self, bytes: Range<usize>) {
-        let words = bytes.start / 8..bytes.end.div_ceil(8).min(self.words.len());
-        let words = &mut self.words[words];
-        // A step may jump across the beginning of the last page.
-        let last = words.len().checked_sub(1);
-        for place in (0..words.len()).step_by(PAGE_WORDS).chain(last) {
-            let word = words[place].get_mut();
-            // The compiler would omit a write that changes nothing.
-            *word = black_box(*word);
-        }
     }
 
     pub(super) fn ones(&self) -> u64 {
@@ -188,9 +169,9 @@ impl PartialEq for BitRow {
 /// `count` words of zeros, one at least, that nobody has written: the system clears each page when it
 /// is touched first, so that making a large row takes no longer than making a small one.
 #[expect(unsafe_code, reason = "nothing else gives such memory, and an error where there is none")]
-fn zeros(count: usize) -> Result<Box<[AtomicU64]>, BloomBuildError> {
-    let bytes = (count as u64).saturating_mul(size_of::<AtomicU64>() as u64);
-    let refused = BloomBuildError::Allocation { bytes };
+fn zeros(count: u64) -> Result<Box<[AtomicU64]>, BloomBuildError> {
+    let refused = refused::<AtomicU64>(count);
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     let layout = Layout::array::<AtomicU64>(count).map_err(|_| refused.clone())?;
     // SAFETY: the layout is not empty, as a row has one bit at least.
     let start = unsafe { alloc_zeroed(layout) };
@@ -202,11 +183,22 @@ fn zeros(count: usize) -> Result<Box<[AtomicU64]>, BloomBuildError> {
 }
 
 /// An empty vector with room for `count` elements, or an error instead of an abort.
-pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>, BloomBuildError> {
+pub(super) fn reserved<T>(count: u64) -> Result<Vec<T>, BloomBuildError> {
     let mut elements = Vec::new();
-    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-    elements.try_reserve_exact(count).map_err(|_| BloomBuildError::Allocation { bytes })?;
+    let room = usize::try_from(count).unwrap_or(usize::MAX);
+    elements.try_reserve_exact(room).map_err(|_| refused::<T>(count))?;
     Ok(elements)
+}
+
+/// A vector of `count` elements, or an error instead of an abort.
+pub(super) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, BloomBuildError> {
+    let mut elements = reserved(count)?;
+    elements.resize(count as usize, element);
+    Ok(elements)
+}
+
+fn refused<T>(count: u64) -> BloomBuildError {
+    BloomBuildError::Allocation { bytes: count.saturating_mul(size_of::<T>() as u64) }
 }
 
 #[cfg(test)]
@@ -262,21 +254,6 @@ mod tests {
         // Of the row's 1 GiB; other tests run at the same time.
         assert!(resident_pages() < before + (1 << 16), "{before} {}", resident_pages());
         assert!(row.contains(1 << 32));
-    }
-
-    #[test]
-    #[cfg(all(target_os = "linux", not(miri)))]
-    fn every_page_of_a_range_is_touched() {
-        let (pages, page) = (100_000, 8 * PAGE_WORDS);
-        let mut row = BitRow::zeroed((pages * 2 * page * 8) as u64).unwrap();
-        let before = resident_pages();
-        // Each a page long, from the middle of one to the middle of the next.
-        for number in 0..pages {
-            let begin = 2 * page * number + page / 2;
-            row.touch(begin..begin + page);
-        }
-        let touched = resident_pages() - before;
-        assert!(touched > (2 * pages * 99 / 100) as u64, "{touched}");
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
-use std::fmt;
-
-use super::bits::reserved;
+use super::bits::{repeated, reserved};
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
+use crate::summary::summary;
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
 /// more bits than a [`BloomFilter`](crate::bloom::BloomFilter) of the same rate (a tenth more at 1 %, a
@@ -16,8 +15,8 @@ use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_b
 ///
 /// The layout is the split-block Bloom filter of Apache Parquet: the upper 32 bits of the hash
 /// choose the block, the lower 32 one bit in each of its eight words. Parquet hashes the plain
-/// encoding of a value with XXH64, seed 0; to read or write such a filter, hash so and use the
-/// `_hash` operations, [`from_bytes`](Self::from_bytes) and [`to_bytes`](Self::to_bytes).
+/// encoding of a value with XXH64, seed 0; to read or write such a filter, hash so and give
+/// [`KeyHash`](crate::KeyHash)es as keys, with [`from_bytes`](Self::from_bytes) and [`to_bytes`](Self::to_bytes).
 ///
 /// Building takes O(blocks), and so do the bytes of a filter; what describes it takes O(1) unless it
 /// says otherwise.
@@ -69,18 +68,14 @@ impl BlockedBloomFilter {
     ///
     /// Not enough memory.
     pub fn from_plan(plan: BlockedBloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        let count = usize::try_from(plan.blocks())
-            .map_err(|_| BloomBuildError::TooLarge { bits: plan.bytes() as f64 * 8.0 })?;
-        let mut blocks = reserved(count)?;
-        blocks.resize(count, Block::default());
-        Ok(Self { blocks, hasher })
+        Ok(Self { blocks: repeated(Block::default(), plan.blocks())?, hasher })
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let hash = key.hash_with(self.hasher);
-        burst::run(burst::Look(&self.blocks, hash))
+        burst::run(burst::One(&self.blocks[..], hash))
     }
 
     /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
@@ -88,7 +83,7 @@ impl BlockedBloomFilter {
     #[inline]
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Insertion {
         let hash = key.hash_with(self.hasher);
-        burst::run(burst::Insert(&mut self.blocks, hash))
+        burst::run(burst::One(&mut self.blocks[..], hash))
     }
 
     /// Forgets every key. O(blocks).
@@ -159,7 +154,7 @@ impl BlockedBloomFilter {
     }
 
     /// The filter whose bit set is `bytes`, from [`to_bytes`](Self::to_bytes) or a Parquet file.
-    /// `hasher` hashes keys given as bytes; use the `_hash` operations if keys are hashed otherwise.
+    /// `hasher` hashes keys given as bytes; give [`KeyHash`](crate::KeyHash)es if they are hashed otherwise.
     ///
     /// # Errors
     ///
@@ -170,7 +165,7 @@ impl BlockedBloomFilter {
         if !rest.is_empty() || plan.is_err() {
             return Err(BloomLoadError::Blocks { found: bytes.len() as u64 });
         }
-        let mut blocks = reserved(chunks.len())?;
+        let mut blocks = reserved(chunks.len() as u64)?;
         blocks.extend(chunks.iter().map(Block::from_bytes));
         Ok(Self { blocks, hasher })
     }
@@ -195,12 +190,4 @@ impl<K: Key> Extend<K> for BlockedBloomFilter {
     }
 }
 
-impl fmt::Debug for BlockedBloomFilter {
-    /// A summary: neither the bits nor the hash's seed, which may be secret.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("BlockedBloomFilter")
-            .field("blocks", &self.blocks())
-            .field("count_estimate", &self.count_estimate())
-            .finish_non_exhaustive()
-    }
-}
+summary!(BlockedBloomFilter: blocks, count_estimate);

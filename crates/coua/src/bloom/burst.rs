@@ -11,70 +11,76 @@ use crate::table::prefetch;
 /// Prefetch distance in blocks: about as many as a core can have outstanding.
 const PREFETCH_DISTANCE: usize = 96;
 
-/// Looks one key up.
-pub(super) struct Look<'a>(pub(super) &'a [Block], pub(super) KeyHash);
+/// The blocks of a filter, to look keys up in, or to insert keys into.
+pub(super) trait Blocks {
+    type Answer: Copy;
+    /// Where no answer stands yet.
+    const NONE: Self::Answer;
 
-/// Looks many keys up.
-pub(super) struct LookMany<'a> {
-    pub(super) blocks: &'a [Block],
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) present: &'a mut [bool],
+    fn all(&self) -> &[Block];
+    fn visit(&mut self, hash: KeyHash) -> Self::Answer;
 }
 
-/// Inserts one key.
-pub(super) struct Insert<'a>(pub(super) &'a mut [Block], pub(super) KeyHash);
-
-/// Inserts many keys, in their order.
-pub(super) struct InsertMany<'a> {
-    pub(super) blocks: &'a mut [Block],
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) outcomes: &'a mut [Insertion],
-}
-
-impl Compiled for Look<'_> {
-    type Output = bool;
+impl Blocks for &[Block] {
+    type Answer = bool;
+    const NONE: bool = false;
 
     #[inline(always)]
-    fn run(self) -> bool {
-        let Self(blocks, hash) = self;
-        blocks[Block::place_of(hash, blocks.len())].contains(Block::of_key(hash))
+    fn all(&self) -> &[Block] {
+        self
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, hash: KeyHash) -> bool {
+        self[Block::place_of(hash, self.len())].contains(Block::of_key(hash))
     }
 }
 
-impl Compiled for Insert<'_> {
-    type Output = Insertion;
+impl Blocks for &mut [Block] {
+    type Answer = Insertion;
+    const NONE: Insertion = Insertion::Refused;
 
     #[inline(always)]
-    fn run(self) -> Insertion {
-        let Self(blocks, hash) = self;
-        blocks[Block::place_of(hash, blocks.len())].insert(Block::of_key(hash))
+    fn all(&self) -> &[Block] {
+        self
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, hash: KeyHash) -> Insertion {
+        self[Block::place_of(hash, self.len())].insert(Block::of_key(hash))
     }
 }
 
-impl Compiled for LookMany<'_> {
+/// Visits the block of one key.
+pub(super) struct One<B>(pub(super) B, pub(super) KeyHash);
+
+/// Visits the blocks of many keys, in their order.
+pub(super) struct Many<'a, B: Blocks> {
+    pub(super) blocks: &'a mut B,
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) answers: &'a mut [B::Answer],
+}
+
+impl<B: Blocks> Compiled for One<B> {
+    type Output = B::Answer;
+
+    #[inline(always)]
+    fn run(mut self) -> B::Answer {
+        self.0.visit(self.1)
+    }
+}
+
+impl<B: Blocks> Compiled for Many<'_, B> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        prefetch_blocks(self.blocks, self.hashes.iter().take(PREFETCH_DISTANCE));
-        let mut later = self.hashes.iter().skip(PREFETCH_DISTANCE);
-        for (hash, present) in self.hashes.iter().zip(self.present) {
-            prefetch_blocks(self.blocks, later.next());
-            *present = Look(self.blocks, *hash).run();
-        }
-    }
-}
-
-impl Compiled for InsertMany<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        prefetch_blocks(self.blocks, self.hashes.iter().take(PREFETCH_DISTANCE));
-        let mut later = self.hashes.iter().skip(PREFETCH_DISTANCE);
-        for (hash, outcome) in self.hashes.iter().zip(self.outcomes) {
-            prefetch_blocks(self.blocks, later.next());
-            *outcome = Insert(self.blocks, *hash).run();
+        let Self { blocks, hashes, answers } = self;
+        prefetch_blocks(blocks.all(), hashes.iter().take(PREFETCH_DISTANCE));
+        let mut later = hashes.iter().skip(PREFETCH_DISTANCE);
+        for (hash, answer) in hashes.iter().zip(answers) {
+            prefetch_blocks(blocks.all(), later.next());
+            *answer = blocks.visit(*hash);
         }
     }
 }

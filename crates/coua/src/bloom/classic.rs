@@ -1,13 +1,12 @@
 //! [`ClassicBloomFilter`]: the Bloom filter of the textbooks, one hash function per probe.
 
-use std::fmt;
-
 use super::BloomFilter;
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomMergeError};
 use super::hash_function::HashFunction;
 use crate::error::Insertion;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
+use crate::summary::summary;
 
 /// A Bloom filter with hash functions of the user's own, one probe each, taken modulo the number of
 /// bits. Built by [`BloomFilter::with_hash_functions`]. An operation on one key runs every function
@@ -137,15 +136,7 @@ impl ClassicBloomFilter {
     }
 }
 
-impl fmt::Debug for ClassicBloomFilter {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ClassicBloomFilter")
-            .field("bits", &self.bits())
-            .field("probes", &self.probes())
-            .field("count_estimate", &self.count_estimate())
-            .finish_non_exhaustive()
-    }
-}
+summary!(ClassicBloomFilter: bits, probes, count_estimate);
 
 #[cfg(test)]
 mod tests {

@@ -4,13 +4,12 @@
 //! protocol": a counter of four bits in place of every bit. It is here for comparison; a
 //! [`CuckooFilter`](crate::CuckooFilter) does the same in a quarter of the memory, and counts.
 
-use std::fmt;
-
-use super::bits::reserved;
+use super::bits::repeated;
 use super::error::BloomBuildError;
 use super::probe::Probes;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::BloomPlan;
+use crate::summary::summary;
 
 /// The highest value of a counter, where it stays.
 const STUCK: u64 = 15;
@@ -59,11 +58,7 @@ impl CountingBloomFilter {
     ///
     /// Not enough memory.
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
-        let count = usize::try_from(plan.bits().div_ceil(COUNTERS_PER_WORD))
-            .map_err(|_| BloomBuildError::TooLarge { bits: plan.bits() as f64 * 4.0 })?;
-        let mut words = reserved(count)?;
-        words.resize(count, 0);
-        Ok(Self { words, plan, hasher })
+        Ok(Self { words: repeated(0, plan.bits().div_ceil(COUNTERS_PER_WORD))?, plan, hasher })
     }
 
     /// Whether `key` was inserted and not removed as often: never wrong with no, wrong with yes at
@@ -146,12 +141,4 @@ fn shift_of(position: u64) -> u64 {
     position % COUNTERS_PER_WORD * 4
 }
 
-impl fmt::Debug for CountingBloomFilter {
-    /// A summary: neither the counters nor the hash's seed, which may be secret.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("CountingBloomFilter")
-            .field("counters", &self.plan.bits())
-            .field("probes", &self.plan.probes())
-            .finish_non_exhaustive()
-    }
-}
+summary!(CountingBloomFilter: plan);

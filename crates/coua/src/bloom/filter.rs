@@ -1,8 +1,6 @@
 //! [`BloomFilter`]: m bits, k probes, shared by any number of threads.
 
-use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
@@ -10,6 +8,7 @@ use super::probe::Probes;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
+use crate::summary::summary;
 
 /// The Bloom filter of 1970 with any number of bits and probes.
 ///
@@ -155,14 +154,6 @@ impl BloomFilter {
         self.row.to_bytes()
     }
 
-    /// Makes the system provide and clear the pages of these bytes of a new filter now, not when the first
-    /// keys touch them. For callers that make a filter early and cannot wait later. The filter does not
-    /// change; bytes beyond its end are ignored.
-    pub fn touch(&mut self, bytes: Range<usize>) {
-        let end = bytes.end.min(self.memory_bytes());
-        self.row.touch(bytes.start.min(end)..end);
-    }
-
     /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it, and without
     /// memory for all of it.
     ///
@@ -216,13 +207,4 @@ impl<K: Key> Extend<K> for BloomFilter {
     }
 }
 
-impl fmt::Debug for BloomFilter {
-    /// A summary: neither the bits nor the hash's seed, which may be secret.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("BloomFilter")
-            .field("bits", &self.bits())
-            .field("probes", &self.probes)
-            .field("count_estimate", &self.count_estimate())
-            .finish_non_exhaustive()
-    }
-}
+summary!(BloomFilter: bits, probes, count_estimate);

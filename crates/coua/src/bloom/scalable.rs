@@ -5,13 +5,12 @@
 //! than r, however many stages there are. The price: each stage costs one more bit and probe per
 //! key than the one before, and a lookup asks every stage.
 
-use std::fmt;
-
 use super::error::BloomBuildError;
 use super::filter::BloomFilter;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, check_rate};
+use crate::summary::summary;
 
 /// Each stage takes this many times the keys of the one before.
 const GROWTH: u64 = 2;
@@ -193,14 +192,4 @@ impl ScalableBloomFilter {
     }
 }
 
-impl fmt::Debug for ScalableBloomFilter {
-    /// A summary: neither the bits nor the hash's seed, which may be secret.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ScalableBloomFilter")
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .field("rate", &self.rate)
-            .field("stages", &self.stages())
-            .finish_non_exhaustive()
-    }
-}
+summary!(ScalableBloomFilter: len, capacity, rate, stages);

@@ -1,30 +1,31 @@
 //! Building a filter from all its keys at once.
 //!
-//! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard ([`ByShard`](crate::cuckoo::ByShard)), and then each shard, a segment or a few that lie in a cache together, is
-//! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's
-//! keys stay in order, so the bytes are those of single inserts.
+//! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard
+//! ([`ByShard`](crate::cuckoo::ByShard)). Then each shard, a segment or a few that lie in a cache together, is
+//! filled with its keys by one of several threads ([`Shards`]). Segments are independent and a shard's keys stay
+//! in order, so the bytes are those of single inserts.
 //!
 //! What depends on more than a shard (the limits of items, of overflowed and of depth) is checked
 //! afterwards. If the limits are still far, they never mattered, whatever the order. If not, which is rare, the
 //! result is thrown away, and the keys are inserted one batch after the other.
 
-mod keys;
 mod shards;
 
-use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{CuckooFilter, Policy};
-use crate::error::{BatchFull, BuildError};
-use crate::hash::{Key, KeyHasher};
-use crate::kernel::{Geometry, IfPresent};
-use keys::{Keys, Unhashed};
-use shards::{FEWEST, Shards, Unfit};
+use std::ops::Range;
 
-/// Keys that are inserted together the ordinary way.
+use crate::builder::CuckooFilterBuilder;
+use crate::cuckoo::CuckooFilter;
+use crate::error::{BatchFull, BuildError};
+use crate::hash::{Key, KeyHash, KeyHasher};
+use crate::kernel::IfPresent;
+use shards::{FEWEST, Keys, Shards, Unfit};
+
+/// Keys of a batch, where they are inserted without sorting; and of a chunk at least.
 const BATCH: usize = 1 << 16;
-/// Most keys that are sorted before they are inserted: this limits the memory for them.
+/// Keys that are sorted before they are inserted, at most. It limits the memory for them.
 const LONGEST_CHUNK: usize = 1 << 24;
-/// So many chunks, where the keys are not too many and not too few: the sorted keys then take a byte
-/// for each key, and every shard comes into the cache so many times.
+/// Chunks that the keys are divided into, within the limits above: the sorted keys then take a byte for each key,
+/// and every shard comes into the cache as many times.
 const CHUNKS: usize = 8;
 
 impl CuckooFilterBuilder {
@@ -80,62 +81,60 @@ impl CuckooFilterBuilder {
             let items = keys.len().max(1) as u64;
             self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
         }
-        let (geometry, policy) = self.checked()?;
         let threads = match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        Construction { geometry, policy, hasher: self.hasher, keys, if_present }.build(threads)
-    }
-}
-
-/// A filter to be made, and what is to be in it.
-struct Construction<'a> {
-    geometry: Geometry,
-    policy: Policy,
-    hasher: KeyHasher,
-    keys: &'a dyn Keys,
-    if_present: IfPresent,
-}
-
-impl Construction<'_> {
-    fn build(&self, threads: usize) -> Result<CuckooFilter, BuildError> {
-        if let Some(shards) = Shards::new(self.geometry, self.policy, self.hasher, self.keys.len())?
-            && let Ok((filter, done)) = self.fill(shards, threads)
-        {
-            return self.insert_from(done, filter);
-        }
-        self.insert_from(0, CuckooFilter::empty(self.geometry, self.policy, self.hasher)?)
-    }
-
-    /// Fills shards as long as no limit is near; the filter, and how many keys are in it.
-    fn fill(&self, mut shards: Shards, threads: usize) -> Result<(CuckooFilter, usize), Unfit> {
-        let wished = (self.keys.len() / CHUNKS).clamp(BATCH, LONGEST_CHUNK);
-        let mut done = 0;
-        loop {
-            let left = (self.keys.len() - done).min(shards.capacity_left());
-            if left < FEWEST || shards.has_grown() {
-                return Ok((shards.join(), done));
+        let (mut filter, mut done) = (self.clone().build()?, 0);
+        if keys.len() >= FEWEST && filter.geometry().base_depth > 0 {
+            match fill(Shards::of(filter), keys, if_present, threads) {
+                Ok(filled) => (filter, done) = filled,
+                Err(Unfit) => filter = self.build()?,
             }
-            let chunk = done..done + left.min(wished);
-            done = chunk.end;
-            shards.insert(self.keys, chunk, self.if_present, threads)?;
         }
-    }
-
-    /// Inserts the keys from one on the ordinary way.
-    fn insert_from(
-        &self,
-        done: usize,
-        mut filter: CuckooFilter,
-    ) -> Result<CuckooFilter, BuildError> {
         let mut space = Vec::new();
-        for start in (done..self.keys.len()).step_by(BATCH) {
-            let end = self.keys.len().min(start + BATCH);
-            let hashes = self.keys.hashes(start..end, &mut space);
-            let inserted = filter.insert_all(hashes, self.if_present, &mut []);
+        for start in (done..keys.len()).step_by(BATCH) {
+            let end = keys.len().min(start + BATCH);
+            let hashes = keys.hashes(start..end, &mut space);
+            let inserted = filter.insert_all(hashes, if_present, &mut []);
             inserted.map_err(|BatchFull { full, .. }| full)?;
         }
         Ok(filter)
+    }
+}
+
+/// Fills shards as long as no limit is near; the filter, and how many keys are in it.
+fn fill(
+    mut shards: Shards,
+    keys: &dyn Keys,
+    if_present: IfPresent,
+    threads: usize,
+) -> Result<(CuckooFilter, usize), Unfit> {
+    let wished = (keys.len() / CHUNKS).clamp(BATCH, LONGEST_CHUNK);
+    let mut done = 0;
+    loop {
+        let left = (keys.len() - done).min(shards.capacity_left());
+        if left < FEWEST || shards.has_grown() {
+            return Ok((shards.join(), done));
+        }
+        let chunk = done..done + left.min(wished);
+        done = chunk.end;
+        shards.insert(keys, chunk, if_present, threads)?;
+    }
+}
+
+/// Keys as they are.
+struct Unhashed<'a, K> {
+    keys: &'a [K],
+    hasher: KeyHasher,
+}
+
+impl<K: Key + Sync> Keys for Unhashed<'_, K> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn hashes<'a>(&'a self, range: Range<usize>, space: &'a mut Vec<KeyHash>) -> &'a [KeyHash] {
+        K::hash_all(&self.keys[range], self.hasher, space)
     }
 }

@@ -5,11 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::keys::Keys;
-use crate::cuckoo::{ByShard, CuckooFilter, Policy, ShardLimits, ShardPlan, WhenFull, deepest};
-use crate::error::OutOfMemory;
-use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::{Geometry, IfPresent, Resolution};
+use crate::cuckoo::{ByShard, CuckooFilter, ShardLimits, ShardPlan, WhenFull, deepest};
+use crate::hash::KeyHash;
+use crate::kernel::{IfPresent, Resolution};
 use crate::table::Segment;
 
 /// Fewer keys than these are not worth sorting.
@@ -27,6 +25,14 @@ const FEW_SPLITS: u64 = 16;
 /// for. Beyond it the result is discarded. Bounds work on adversarial keys.
 const SPARE_OVERFLOW: u64 = 1 << 13;
 
+/// Keys in order, by their hashes.
+pub(super) trait Keys: Sync {
+    fn len(&self) -> usize;
+
+    /// The hashes of some keys; `space` may be used for them.
+    fn hashes<'a>(&'a self, range: Range<usize>, space: &'a mut Vec<KeyHash>) -> &'a [KeyHash];
+}
+
 /// A limit may have been met: single inserts might have built another filter.
 #[derive(Debug)]
 pub(super) struct Unfit;
@@ -43,26 +49,17 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// `None` if so few keys, or a filter of one segment, are not worth it.
-    pub(super) fn new(
-        geometry: Geometry,
-        policy: Policy,
-        hasher: KeyHasher,
-        keys: usize,
-    ) -> Result<Option<Self>, OutOfMemory> {
-        if keys < FEWEST || geometry.base_depth == 0 {
-            return Ok(None);
-        }
-        let whole = CuckooFilter::empty(geometry, policy, hasher)?;
-        let bits = geometry.base_depth.min(MOST_BITS);
-        let bits = match geometry.resolution {
+    /// The shards of a filter that is empty and has more than one segment.
+    pub(super) fn of(whole: CuckooFilter) -> Self {
+        let bits = whole.geometry().base_depth.min(MOST_BITS);
+        let bits = match whole.geometry().resolution {
             // A shard must have bits left to tell its keys apart.
             Resolution::Prefix { bits: all } => bits.min(all - 1),
             Resolution::Cells { .. } => bits,
         };
         let (segments, capacity) = (whole.segments(), whole.capacity());
         let overflow_limit = whole.overflow_limit();
-        let plan = ShardPlan { bits, geometry, policy, hasher };
+        let plan = ShardPlan::of(&whole, bits);
         let mut all = plan.split(whole);
         for shard in &mut all {
             let other_segments = segments - shard.segments();
@@ -70,10 +67,10 @@ impl Shards {
             let limits = ShardLimits { shard_bits: bits, other_segments, spare_overflow };
             shard.set_limits(limits, u64::MAX);
         }
-        Ok(Some(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity }))
+        Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity }
     }
 
-    /// So many keys can come without any limit of items being met.
+    /// Keys that can be inserted before a limit of items is met.
     pub(super) fn capacity_left(&self) -> usize {
         let stored = self.all.iter().map(CuckooFilter::stored).sum();
         usize::try_from(self.capacity.saturating_sub(stored)).unwrap_or(usize::MAX)

@@ -1,6 +1,6 @@
 //! Which filters a file holds, and where.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 use std::ops::Range;
 
 use crate::snapshot::{LoadError, snapshot_end};
@@ -37,18 +37,14 @@ impl Contents {
     ///
     /// [`LoadError`] if the input does not begin with a snapshot.
     pub fn read<R: Read + Seek>(input: &mut R) -> Result<Self, LoadError> {
-        input.seek(SeekFrom::Start(0))?;
-        if is_generations(input)? {
-            return Self::of_window(input);
+        input.rewind()?;
+        if !is_generations(input)? {
+            let end = snapshot_end(input)?;
+            let part = TablePart { generation: None, bytes: 0..end };
+            return Ok(Self { window: None, time: 0, tables: vec![part], end });
         }
-        let end = snapshot_end(input)?;
-        let part = TablePart { generation: None, bytes: 0..end };
-        Ok(Self { window: None, time: 0, tables: vec![part], end })
-    }
-
-    fn of_window<R: Read + Seek>(input: &mut R) -> Result<Self, LoadError> {
         let end = generations_bytes(input)?;
-        input.seek(SeekFrom::Start(0))?;
+        input.rewind()?;
         let (header, rows) = outline(input, end)?;
         let tables = rows.iter().map(|row| TablePart {
             generation: (row.number != TEMPLATE).then_some(row.number),

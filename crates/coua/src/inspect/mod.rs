@@ -1,8 +1,8 @@
 //! Looking into a filter by its snapshot: its segments, buckets and slots, and where a key lies.
 //!
-//! For debuggers, for pages that draw a filter, and for teaching. The snapshot is in a file, of which only what
-//! is asked for is read, so that gigabytes open at once; or in memory, written by
-//! [`write_to`](crate::CuckooFilter::write_to).
+//! For debuggers, for pages that draw a filter, and for teaching. The snapshot lies in a file, of which only what
+//! is asked for is read, so that one of gigabytes opens at once; or in memory, where
+//! [`write_to`](crate::CuckooFilter::write_to) wrote it.
 //!
 //! ```
 //! use std::io::Cursor;

@@ -3,13 +3,10 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::cuckoo::WhenFull;
+use crate::cuckoo::{OverflowEntry, WhenFull};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{ALTERNATE, Layout, LevelGeometry, Resolution};
-use crate::snapshot::{
-    ENTRY_BYTES, Front, LoadError, Part, Reader, Row, StoredHash, checksum_of, in_use,
-    wrong_occupied,
-};
+use crate::snapshot::{Front, LoadError, entries};
 use crate::table::Table;
 
 /// The table of a filter in a snapshot: all but the segments is read and checked at once, and a segment when
@@ -133,30 +130,34 @@ impl TableView {
     pub fn open<R: Read + Seek>(input: &mut R, bytes: &Range<u64>) -> Result<Self, LoadError> {
         input.seek(SeekFrom::Start(bytes.start))?;
         let front = Front::read(input, bytes.end - bytes.start)?;
-        input.seek(SeekFrom::Start(bytes.start + front.header.places.overflow))?;
-        let entries = front.overflow_bytes(input)?;
-        let overflow = entries.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
-            let mut fields = Reader { bytes: entry, at: 0 };
-            Overflow {
-                representative: KeyHash::from_u64(fields.u64()),
-                extra: fields.u64(),
-                without_slot: fields.u64(),
+        input.seek(SeekFrom::Start(bytes.start + front.header.overflow))?;
+        let overflow = front.overflow_bytes(input)?;
+        let overflow = entries(&overflow).map(|(representative, entry)| {
+            let OverflowEntry { extra, overflowed } = entry;
+            Overflow { representative, extra, without_slot: overflowed }
+        });
+        let segments = front.rows.iter().map(|row| {
+            let codec = front.level_of(row).codec();
+            // The choice bit, and in overlapping buckets the position.
+            let tag_bits = 1 + u32::from(codec.overlap());
+            let start = bytes.start + row.offset;
+            SegmentInfo {
+                prefix: row.prefix,
+                depth: row.depth,
+                occupied: row.occupied,
+                slot_bits: codec.slot_bits(),
+                fingerprint_bits: codec.slot_bits() - tag_bits,
+                bytes: start..start + row.bytes,
             }
         });
-        let overflow = overflow.collect();
-        let segments = segments_of(&front, bytes.start);
-        Ok(Self { front, segments, overflow })
+        Ok(Self { segments: segments.collect(), overflow: overflow.collect(), front })
     }
 
     /// What the filter was made with, and how many items it holds.
     pub fn parameters(&self) -> Parameters {
         let header = &self.front.header;
-        let hasher = match header.hash {
-            StoredHash::Xxh3 { seed } => Some(KeyHasher::xxh3(seed)),
-            StoredHash::SipHash13 { .. } => None,
-        };
         Parameters {
-            hasher,
+            hasher: self.hasher(None).ok(),
             layout: header.geometry.layout,
             slots_per_bucket: header.geometry.slots_per_bucket,
             buckets: header.geometry.buckets,
@@ -193,15 +194,15 @@ impl TableView {
     /// Where the key with this hash lies, if it is there. O(1).
     pub fn locate(&self, hash: KeyHash) -> Place {
         let segment = self.front.directory.segment_of(hash);
-        let level = self.level_of(segment as usize);
+        let row = &self.front.rows[segment as usize];
+        let level = self.front.level_of(row);
         let probe = level.locate(hash, segment);
-        let prefix = self.segments[segment as usize].prefix;
         Place {
             segment: segment as usize,
             primary: probe.primary,
             alternate: probe.alternate,
             fingerprint: level.fingerprint(probe.value),
-            representative: level.representative(prefix, probe.primary, probe.value),
+            representative: level.representative(row.prefix, probe.primary, probe.value),
         }
     }
 
@@ -219,32 +220,20 @@ impl TableView {
         input: &mut R,
         segment: usize,
     ) -> Result<Vec<Slot>, LoadError> {
-        let (info, row) = (&self.segments[segment], &self.front.rows[segment]);
-        let length = info.bytes.end - info.bytes.start;
-        let mut table = Table::new(0, length)?;
+        let row = &self.front.rows[segment];
+        let mut table = Table::new(0, row.bytes)?;
         let mut read = table.segment_mut(0);
-        input.seek(SeekFrom::Start(info.bytes.start))?;
-        input.read_exact(read.bytes_mut(length as usize))?;
-        if checksum_of(read.bytes(length as usize)) != row.checksum {
-            return Err(LoadError::Checksum { part: Part::Segment(segment as u64) });
-        }
-        let level = self.level_of(segment);
-        if in_use(level, &read) != Some(u64::from(row.occupied)) {
-            return Err(wrong_occupied(row));
-        }
+        input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
+        self.front.read_segment(input, segment, &mut read)?;
+        let level = self.front.level_of(row);
         let (mut slots, mut number) = (Vec::new(), 0);
         level.for_each_slot_in(&read, 0..level.slots(), |bucket, value| {
             if value != 0 {
-                slots.push(slot_of(level, info.prefix, (number, bucket), value));
+                slots.push(slot_of(level, row.prefix, (number, bucket), value));
             }
             number += 1;
         });
         Ok(slots)
-    }
-
-    fn level_of(&self, segment: usize) -> &LevelGeometry {
-        let level = self.segments[segment].depth - self.front.header.geometry.base_depth;
-        &self.front.levels[level as usize]
     }
 }
 
@@ -257,29 +246,4 @@ fn slot_of(level: &LevelGeometry, prefix: u64, (number, bucket): (u64, u64), val
         other_bucket: level.alternate(bucket, value).0,
         representative: level.representative(prefix, bucket, value),
     }
-}
-
-/// The segments of a snapshot that begins at `begin` of its file.
-fn segments_of(front: &Front, begin: u64) -> Vec<SegmentInfo> {
-    let mut at = begin + front.header.places.first_segment;
-    let mut prefix = 0u64;
-    let segment = |row: &Row| {
-        let level = row.depth - front.header.geometry.base_depth;
-        let codec = front.levels[level as usize].codec();
-        // The choice bit, and in overlapping buckets the position.
-        let tag_bits = 1 + u32::from(codec.overlap());
-        let (start, first) = (at, prefix);
-        at += front.segment_bytes(row);
-        // The last prefix of all overflows to zero, and is not used.
-        prefix = prefix.wrapping_add(1u64.checked_shl(64 - row.depth).unwrap_or(0));
-        SegmentInfo {
-            prefix: first,
-            depth: row.depth,
-            occupied: row.occupied,
-            slot_bits: codec.slot_bits(),
-            fingerprint_bits: codec.slot_bits() - tag_bits,
-            bytes: start..at,
-        }
-    };
-    front.rows.iter().map(segment).collect()
 }

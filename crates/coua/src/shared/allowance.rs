@@ -2,9 +2,9 @@
 //!
 //! Shards are changed concurrently, so none of them can know whether `max_items` is reached. Before a writer
 //! begins it takes a permit for as many items as it may store, and it gives back what it did not use. While
-//! enough is left, writers do this concurrently. If less is left than a writer wants, another permit may be
-//! the reason that will not be used. So the writer waits until it is alone and no permit is held. A refusal is
-//! therefore always true: `max_items` items were stored at that moment.
+//! enough is left, writers do this concurrently. If less is left than a writer wants, the rest may be held by
+//! permits that will not be used. So the writer waits until no other permit is held. A refusal is therefore always
+//! true: `max_items` items were stored at that moment.
 
 #[cfg(all(loom, test))]
 use loom::sync::{

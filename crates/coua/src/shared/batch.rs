@@ -52,13 +52,6 @@ struct Group<'a> {
     start: usize,
 }
 
-/// Whether a group was worked on, or its shard was busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Visit {
-    Done,
-    Busy,
-}
-
 impl Block {
     fn fill(&mut self, hashes: &[KeyHash], bits: u32) {
         let Self { keys, origins } = self;
@@ -90,28 +83,24 @@ impl Group<'_> {
     }
 }
 
-/// The refused keys of a batch.
-#[derive(Default)]
-struct Refusals {
-    positions: Vec<usize>,
-    reason: Option<FullReason>,
-}
+/// The places of the refused keys in a batch, and why each was refused.
+type Refusals = Vec<(usize, FullReason)>;
 
 impl SharedCuckooFilter {
-    /// Calls `work` for every group of keys. Groups whose shard is held by another thread come last,
-    /// and each block begins at another shard: threads do not queue for the same shard.
-    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Visit) {
+    /// Calls `work` for every group of keys. Groups for which it tells `None`, because their shard is held by
+    /// another thread, come last, and each block begins at another shard: threads do not queue for the same shard.
+    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Option<()>) {
         let mut block = Block::default();
         let mut later = Vec::new();
         let keys = self.shards.len() * BLOCK_PER_SHARD;
         for (number, part) in hashes.chunks(keys).enumerate() {
-            block.fill(part, self.bits);
+            block.fill(part, self.plan.bits);
             let start = number * keys;
             let first = self.shard_of(part[0]);
             for index in 0..self.shards.len() {
                 let shard = (first + index) % self.shards.len();
                 let group = block.group(shard, start);
-                if !group.hashes.is_empty() && work(group, Busy::Skip) == Visit::Busy {
+                if !group.hashes.is_empty() && work(group, Busy::Skip).is_none() {
                     later.push(shard);
                 }
             }
@@ -139,14 +128,12 @@ impl SharedCuckooFilter {
     ) -> Vec<T> {
         let (mut space, mut part) = (Vec::new(), Vec::new());
         let mut answers = vec![T::default(); keys.len()];
-        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
-            let Some(shard) = self.read_unless(group.shard, busy) else {
-                return Visit::Busy;
-            };
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+            let shard = self.read_unless(group.shard, busy)?;
             ask(&shard, group.hashes, &mut part);
             drop(shard);
             group.scatter(0, &part, &mut answers);
-            Visit::Done
+            Some(())
         });
         answers
     }
@@ -155,16 +142,14 @@ impl SharedCuckooFilter {
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let (mut space, mut part) = (Vec::new(), Vec::new());
         let mut removed = vec![false; keys.len()];
-        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
-            let Some(mut shard) = self.write_unless(group.shard, busy) else {
-                return Visit::Busy;
-            };
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+            let mut shard = self.write_unless(group.shard, busy)?;
             let before = shard.stored();
             shard.remove_hashes(group.hashes, &mut part);
             self.allowance.give_back(before - shard.stored());
             drop(shard);
             group.scatter(0, &part, &mut removed);
-            Visit::Done
+            Some(())
         });
         removed
     }
@@ -177,13 +162,13 @@ impl SharedCuckooFilter {
     /// [`BatchRefused`] tells which keys were refused; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
         let mut space = Vec::new();
-        let mut refusals = Refusals::default();
-        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
+        let mut refusals = Refusals::new();
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             self.insert_group(group, busy, &mut refusals, |shard, from| {
                 shard.insert_batch(&group.hashes[from..])
             })
         });
-        self.verdict(refusals)
+        self.verdict(&refusals)
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
@@ -221,15 +206,15 @@ impl SharedCuckooFilter {
         outcomes.clear();
         outcomes.resize(keys.len(), Insertion::Refused);
         let (mut space, mut part) = (Vec::new(), Vec::new());
-        let mut refusals = Refusals::default();
-        self.visit(K::hash_all(keys, self.hasher, &mut space), |group, busy| {
+        let mut refusals = Refusals::new();
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             self.insert_group(group, busy, &mut refusals, |shard, from| {
                 let done = shard.insert_unique_batch_into(&group.hashes[from..], &mut part);
                 group.scatter(from, &part, outcomes);
                 done
             })
         });
-        self.verdict(refusals)
+        self.verdict(&refusals)
     }
 
     /// Inserts a group's keys by `insert`, which begins at the key that it is told.
@@ -239,28 +224,23 @@ impl SharedCuckooFilter {
         busy: Busy,
         refusals: &mut Refusals,
         mut insert: impl FnMut(&mut CuckooFilter, usize) -> Result<(), BatchFull>,
-    ) -> Visit {
+    ) -> Option<()> {
         let mut permit = self.allowance.permit(group.hashes.len() as u64);
-        let Some(mut shard) = self.write_unless(group.shard, busy) else {
-            return Visit::Busy;
-        };
+        let mut shard = self.write_unless(group.shard, busy)?;
         self.with_permit(&mut shard, &mut permit, |shard| {
             let mut next = 0;
             while let Err(stopped) = insert(shard, next) {
                 next += stopped.done;
-                refusals.positions.push(group.position(next));
-                refusals.reason = Some(stopped.full.reason);
+                refusals.push((group.position(next), stopped.full.reason));
                 next += 1;
             }
         });
-        Visit::Done
+        Some(())
     }
 
-    fn verdict(&self, refusals: Refusals) -> Result<(), BatchRefused> {
-        let Some(reason) = refusals.reason else {
-            return Ok(());
-        };
-        let mut refused = refusals.positions;
+    fn verdict(&self, refusals: &Refusals) -> Result<(), BatchRefused> {
+        let Some(&(_, reason)) = refusals.last() else { return Ok(()) };
+        let mut refused: Vec<_> = refusals.iter().map(|&(position, _)| position).collect();
         refused.sort_unstable();
         Err(BatchRefused { refused, full: self.full(reason) })
     }

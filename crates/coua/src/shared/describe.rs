@@ -1,12 +1,11 @@
 //! Descriptions of a shared filter. While other threads write, the parts of a sum are from slightly different
 //! moments.
 
-use std::fmt;
-
 use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::shared::{Shard, SharedCuckooFilter};
 use crate::sizing::design_load;
+use crate::summary::summary;
 
 impl SharedCuckooFilter {
     fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
@@ -28,12 +27,12 @@ impl SharedCuckooFilter {
     pub fn capacity(&self) -> u64 {
         // The shards' own limits are only their permits.
         let slots = self.sum(CuckooFilter::slots);
-        ((slots as f64 * design_load(&self.geometry)) as u64).min(self.policy.max_items)
+        ((slots as f64 * design_load(&self.plan.geometry)) as u64).min(self.plan.policy.max_items)
     }
 
     /// Items up to which the stated rate holds; `u64::MAX` if there is no limit.
     pub fn max_items(&self) -> u64 {
-        self.policy.max_items
+        self.plan.policy.max_items
     }
 
     /// Slots in use, 0..=1. O(1), as [`len`](Self::len).
@@ -45,14 +44,14 @@ impl SharedCuckooFilter {
     /// Bits of every key's hash that the filter remembers: the false-positive rate with n items is
     /// n / 2^`hash_bits`.
     pub fn hash_bits(&self) -> f64 {
-        self.geometry.cells().log2()
+        self.plan.geometry.cells().log2()
     }
 
     /// Probability that `contains` is true for a key that is absent, with the items stored now. O(1),
     /// as [`len`](Self::len).
     pub fn false_positive_rate(&self) -> f64 {
         let stored: u64 = self.sum(CuckooFilter::stored);
-        (stored as f64 / self.geometry.cells()).min(1.0)
+        (stored as f64 / self.plan.geometry.cells()).min(1.0)
     }
 
     /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
@@ -69,21 +68,8 @@ impl SharedCuckooFilter {
 
     /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
     pub fn hasher(&self) -> KeyHasher {
-        self.hasher
+        self.plan.hasher
     }
 }
 
-impl fmt::Debug for SharedCuckooFilter {
-    /// A summary, not the table.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedCuckooFilter")
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .field("load", &self.load())
-            .field("false_positive_rate", &self.false_positive_rate())
-            .field("hash_bits", &self.hash_bits())
-            .field("shards", &self.shards())
-            .field("memory_bytes", &self.memory_bytes())
-            .finish_non_exhaustive()
-    }
-}
+summary!(SharedCuckooFilter: len, capacity, load, false_positive_rate, hash_bits, shards, memory_bytes);

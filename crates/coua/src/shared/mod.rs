@@ -18,17 +18,15 @@ mod describe;
 mod parts;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use allowance::Allowance;
 pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{CuckooFilter, Policy, ShardLimits};
-use crate::cuckoo::{shard_of, within_shard};
-use crate::error::{BuildError, ConvertError, Full, FullReason, Insertion, OutOfMemory};
-use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::kernel::Geometry;
+use crate::cuckoo::{CuckooFilter, ShardLimits, ShardPlan, shard_of, within_shard};
+use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
+use crate::hash::{Key, KeyHash};
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -36,10 +34,11 @@ use crate::kernel::Geometry;
 /// key happen one after the other; a batch is not one step but many, in the order of its keys where
 /// they are equal.
 ///
-/// The filter is split into shards with a lock each, four for each processor and up to 64, and batches
-/// take a lock once for many keys: use batches of thousands of keys where speed matters. A filter that
-/// grows has room for 240,000 items from the start; one of fixed size is split along its segments of up to 65,536 slots, so a small one has a single lock. Answers and bytes do not
-/// depend on the number of shards, unless something is refused: which keys of a batch meet a limit first does.
+/// The filter is split into shards, four for each processor and up to 64, each with a lock. Batches take a lock
+/// once for many keys: where speed matters, use batches of thousands of keys. A filter that
+/// grows has room for 240,000 items from the start. One of fixed size is split along its segments of up to 65,536
+/// slots, so a small one has a single lock. Answers and bytes do not depend on the number of shards. Only
+/// which keys of a batch are refused at a limit does.
 /// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter is full
 /// before `max_items`, unless it was made with the `capacity`.
 ///
@@ -65,12 +64,7 @@ use crate::kernel::Geometry;
 /// ```
 pub struct SharedCuckooFilter {
     shards: Box<[Shard]>,
-    /// Bits of the hash that choose the shard.
-    bits: u32,
-    /// Of the joined filter.
-    geometry: Geometry,
-    policy: Policy,
-    hasher: KeyHasher,
+    plan: ShardPlan,
     allowance: Allowance,
     /// Segments of all shards together.
     segments: AtomicUsize,
@@ -107,10 +101,7 @@ impl CuckooFilterBuilder {
     ///
     /// As [`build`](Self::build).
     pub fn build_shared(self) -> Result<SharedCuckooFilter, BuildError> {
-        SharedCuckooFilter::from_filter(&self.build()?).map_err(|error| match error {
-            ConvertError::Build(error) => error,
-            _ => unreachable!("no item of an empty filter has to fit"),
-        })
+        Ok(SharedCuckooFilter::from_filter(&self.build()?)?)
     }
 }
 
@@ -138,13 +129,13 @@ impl SharedCuckooFilter {
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1); waits while another thread changes the key's shard.
     pub fn contains<K: Key>(&self, key: K) -> bool {
-        let hash = key.hash_with(self.hasher);
+        let hash = key.hash_with(self.plan.hasher);
         self.read(self.shard_of(hash)).contains(self.within(hash))
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
     pub fn count<K: Key>(&self, key: K) -> u64 {
-        let hash = key.hash_with(self.hasher);
+        let hash = key.hash_with(self.plan.hasher);
         self.read(self.shard_of(hash)).count(self.within(hash))
     }
 
@@ -154,7 +145,7 @@ impl SharedCuckooFilter {
     ///
     /// [`Full`] if there is no room: nothing has changed then.
     pub fn insert<K: Key>(&self, key: K) -> Result<(), Full> {
-        let hash = key.hash_with(self.hasher);
+        let hash = key.hash_with(self.plan.hasher);
         self.store(self.shard_of(hash), |shard| shard.insert(self.within(hash)))
     }
 
@@ -165,14 +156,14 @@ impl SharedCuckooFilter {
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
     pub fn insert_unique<K: Key>(&self, key: K) -> Result<Insertion, Full> {
-        let hash = key.hash_with(self.hasher);
+        let hash = key.hash_with(self.plan.hasher);
         self.store(self.shard_of(hash), |shard| shard.insert_unique(self.within(hash)))
     }
 
     /// Takes one copy of the key away; false if there is none. O(1). As [`CuckooFilter::remove`],
     /// remove only what was inserted.
     pub fn remove<K: Key>(&self, key: K) -> bool {
-        let hash = key.hash_with(self.hasher);
+        let hash = key.hash_with(self.plan.hasher);
         let mut shard = self.write(self.shard_of(hash));
         let before = shard.stored();
         let removed = shard.remove(self.within(hash));
@@ -199,7 +190,7 @@ impl SharedCuckooFilter {
         let locked: Vec<_> = (0..self.shards.len()).map(|index| self.read(index)).collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
-        Ok(self.joined(copies))
+        Ok(self.plan.join(copies))
     }
 
     /// Writes a [`snapshot`](Self::snapshot) to `path` as [`CuckooFilter::save_atomically`] does.
@@ -219,7 +210,7 @@ impl SharedCuckooFilter {
     /// is copied.
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
-        self.joined(shards.into_iter().map(Shard::into_filter).collect())
+        self.plan.join(shards.into_iter().map(Shard::into_filter).collect())
     }
 }
 
@@ -230,13 +221,13 @@ const UNPOISONED: &str = "no operation panics while it holds a shard";
 impl SharedCuckooFilter {
     #[inline]
     fn shard_of(&self, hash: KeyHash) -> usize {
-        shard_of(hash, self.bits)
+        shard_of(hash, self.plan.bits)
     }
 
     /// The hash as its shard knows it.
     #[inline]
     fn within(&self, hash: KeyHash) -> KeyHash {
-        within_shard(hash, self.bits)
+        within_shard(hash, self.plan.bits)
     }
 
     fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {
@@ -248,18 +239,16 @@ impl SharedCuckooFilter {
     }
 
     fn read_unless(&self, index: usize, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
-        match self.shards[index].0.try_read() {
-            Ok(shard) => Some(shard),
-            Err(TryLockError::WouldBlock) if busy == Busy::Skip => None,
-            Err(_) => Some(self.read(index)),
+        match busy {
+            Busy::Skip => self.shards[index].0.try_read().ok(),
+            Busy::Wait => Some(self.read(index)),
         }
     }
 
     fn write_unless(&self, index: usize, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
-        match self.shards[index].0.try_write() {
-            Ok(shard) => Some(shard),
-            Err(TryLockError::WouldBlock) if busy == Busy::Skip => None,
-            Err(_) => Some(self.write(index)),
+        match busy {
+            Busy::Skip => self.shards[index].0.try_write().ok(),
+            Busy::Wait => Some(self.write(index)),
         }
     }
 
@@ -288,7 +277,7 @@ impl SharedCuckooFilter {
         let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
         let other_segments = self.segments.load(Ordering::Relaxed) - segments;
-        let limits = ShardLimits { shard_bits: self.bits, other_segments, spare_overflow: 0 };
+        let limits = ShardLimits { shard_bits: self.plan.bits, other_segments, spare_overflow: 0 };
         shard.set_limits(limits, stored.saturating_add(permit.items()));
         let done = insert(shard);
         permit.spend(shard.stored() - stored);
@@ -298,6 +287,6 @@ impl SharedCuckooFilter {
 
     /// The whole filter's refusal; no lock may be held.
     fn full(&self, reason: FullReason) -> Full {
-        Full { items: self.len(), max_items: self.policy.max_items, reason }
+        Full { items: self.len(), max_items: self.plan.policy.max_items, reason }
     }
 }

@@ -1,9 +1,8 @@
 //! From a plain filter to one for many threads, and back.
 
 use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
-use crate::error::{ConvertError, OutOfMemory};
-use crate::kernel::IfPresent;
-use crate::kernel::{Geometry, Resolution};
+use crate::error::OutOfMemory;
+use crate::kernel::{Geometry, IfPresent, Resolution};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
@@ -25,50 +24,34 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`ConvertError`] if there is not enough memory.
-    pub fn from_filter(filter: &CuckooFilter) -> Result<Self, ConvertError> {
-        match deeper(filter) {
-            None => Self::split(filter, wished_bits()),
-            Some(geometry) => {
-                let refused = |error: OutOfMemory| ConvertError::Build(error.into());
-                let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())
-                    .map_err(refused)?;
-                if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
-                    // Items that share a prefix of their hashes move all the same, some without a slot.
-                    rebuilt = filter.try_clone().map_err(refused)?;
-                    rebuilt.move_to(geometry).map_err(refused)?;
-                }
-                Self::split(&rebuilt, wished_bits())
-            }
+    /// [`OutOfMemory`] if there is not enough memory.
+    pub fn from_filter(filter: &CuckooFilter) -> Result<Self, OutOfMemory> {
+        let Some(geometry) = deeper(filter) else { return Self::split(filter, wished_bits()) };
+        let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
+        if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
+            // Items that share a prefix of their hashes move all the same, some without a slot.
+            rebuilt = filter.try_clone()?;
+            rebuilt.move_to(geometry)?;
         }
+        Self::split(&rebuilt, wished_bits())
     }
 
     /// A copy of the filter in 2^`bits` shards, or one for each segment that it began with.
-    fn split(filter: &CuckooFilter, bits: u32) -> Result<Self, ConvertError> {
+    fn split(filter: &CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.geometry().base_depth.min(bits);
         let plan = ShardPlan::of(filter, bits);
         let parts = (0..1 << bits).map(|number| plan.copy_shard(filter, number));
-        let parts = parts.collect::<Result<Vec<_>, _>>();
-        let parts = parts.map_err(|error| ConvertError::Build(error.into()))?;
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
-        let unlimited = filter.policy().when_full == WhenFull::ExceedRate;
-        let max_items = if unlimited { u64::MAX } else { filter.policy().max_items };
+        let unlimited = plan.policy.when_full == WhenFull::ExceedRate;
+        let max_items = if unlimited { u64::MAX } else { plan.policy.max_items };
         Ok(Self {
             shards: parts.into_iter().map(|part| Shard(RwLock::new(part))).collect(),
-            bits,
-            geometry: *filter.geometry(),
-            policy: *filter.policy(),
-            hasher: filter.hasher(),
+            plan,
             allowance: Allowance::new(max_items, stored),
             segments: AtomicUsize::new(filter.segments()),
         })
-    }
-
-    /// The plain filter of these shards.
-    pub(super) fn joined(&self, shards: Vec<CuckooFilter>) -> CuckooFilter {
-        let Self { bits, geometry, policy, hasher, .. } = *self;
-        ShardPlan { bits, geometry, policy, hasher }.join(shards)
     }
 }
 
@@ -78,8 +61,8 @@ fn wished_bits() -> u32 {
     (processors * SHARDS_PER_PROCESSOR).next_power_of_two().ilog2().min(MOST_BITS)
 }
 
-/// The geometry in which a filter that grows has a segment for as many shards as any machine has;
-/// `None` if it has.
+/// The geometry in which a filter that grows has a segment for each of the most shards that a machine uses;
+/// `None` if it has them already.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
     let Resolution::Prefix { bits } = filter.geometry().resolution else {
         return None;

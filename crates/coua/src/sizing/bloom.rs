@@ -15,11 +15,9 @@
 mod blocked;
 
 pub use blocked::BlockedBloomPlan;
-pub(crate) use blocked::block_count_estimate;
-pub(crate) use blocked::rate_of_low_bits;
+pub(crate) use blocked::{block_count_estimate, rate_of_low_bits};
 
-use crate::bloom::error::BloomBuildError;
-use crate::bloom::error::MAX_PROBES;
+use crate::bloom::error::{BloomBuildError, MAX_PROBES};
 use crate::sizing::HASH_VALUES;
 
 /// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the

@@ -91,19 +91,22 @@ fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
     }
 }
 
+fn without_size(
+    layout: Layout,
+    slots_per_bucket: u32,
+    low_bits: u32,
+    resolution: Resolution,
+) -> Geometry {
+    Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution }
+}
+
 /// The geometries that fit `items` items to the bit, from the coarsest rate to the finest that 64
 /// hash bits allow. Their size stays.
 fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Item = Geometry> {
     let rung = move |fingerprint_bits: u32| {
         let low_bits = fingerprint_bits.min(LOW_BITS);
-        let like = Geometry {
-            layout,
-            slots_per_bucket,
-            buckets: 1,
-            base_depth: 0,
-            low_bits,
-            resolution: Resolution::Cells { top_bits: fingerprint_bits - low_bits },
-        };
+        let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
+        let like = without_size(layout, slots_per_bucket, low_bits, resolution);
         let (base_depth, buckets) = dimensions(&like, items, 0..=u32::MAX);
         Geometry { buckets, base_depth, ..like }
     };
@@ -120,6 +123,7 @@ pub(crate) fn exact(
     layout: Layout,
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
+    check_rate(rate)?;
     let wanted = items.max(1) as f64 / rate;
     let mut most = 0.0;
     for geometry in rungs(items, layout, slots_per_bucket) {
@@ -155,15 +159,7 @@ pub(crate) fn prefix(
 ) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
     let resolution = Resolution::Prefix { bits };
-    let like = Geometry {
-        layout,
-        slots_per_bucket,
-        buckets: 1,
-        base_depth: 0,
-        low_bits: LOW_BITS,
-        resolution,
-    };
-    let geometry = fitted(like, items);
+    let geometry = fitted(without_size(layout, slots_per_bucket, LOW_BITS, resolution), items);
     if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
         Ok(geometry)
     } else {
@@ -217,7 +213,11 @@ fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     cells * crowded
 }
 
-/// What a cuckoo filter for some items and rate comes to, before it is built.
+/// What a cuckoo filter comes to, before it is built: see
+/// [`CuckooFilterBuilder::plan`](crate::CuckooFilterBuilder::plan).
+///
+/// A segment to which chance gave far more than its share splits before the others; a table of more than 2 MiB
+/// takes memory for it in steps of 2 MiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooPlan {
@@ -242,46 +242,6 @@ pub struct CuckooPlan {
 }
 
 impl CuckooPlan {
-    /// Plans [`CuckooFilter::with_capacity`](crate::CuckooFilter::with_capacity) with this layout.
-    /// O(1).
-    ///
-    /// # Errors
-    ///
-    /// As the builder: a rate outside 0..1 or too small, or an unsupported number of slots.
-    pub fn for_rate(
-        items: u64,
-        rate: f64,
-        layout: Layout,
-        slots_per_bucket: u32,
-    ) -> Result<Self, BuildError> {
-        check_rate(rate)?;
-        check_slots(layout, slots_per_bucket)?;
-        let geometry = exact(items, rate, layout, slots_per_bucket)?;
-        Ok(Self::of(&geometry, items))
-    }
-
-    /// Plans a filter that remembers `hash_bits` bits of every hash (8..=64) and can grow, as
-    /// [`CuckooFilterBuilder::hash_bits`](crate::CuckooFilterBuilder::hash_bits) with a capacity of
-    /// `items` builds it. O(1).
-    ///
-    /// A segment to which chance gave far more than its share splits before the others; a table of
-    /// more than 2 MiB takes memory for it in steps of 2 MiB.
-    ///
-    /// # Errors
-    ///
-    /// As the builder: hash bits outside 8..=64, an unsupported number of slots, or more items than
-    /// any memory holds.
-    pub fn for_hash_bits(
-        items: u64,
-        hash_bits: u32,
-        layout: Layout,
-        slots_per_bucket: u32,
-    ) -> Result<Self, BuildError> {
-        check_slots(layout, slots_per_bucket)?;
-        let geometry = prefix(items, hash_bits, layout, slots_per_bucket)?;
-        Ok(Self::of(&geometry, items))
-    }
-
     pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
         let overflow_bytes = (crowded_cells(geometry, items) * OVERFLOW_ENTRY_BYTES as f64) as u64;

@@ -6,7 +6,11 @@ use std::io;
 use thiserror::Error;
 
 use crate::error::OutOfMemory;
-use crate::snapshot::version::{GENERATIONS_VERSION, VERSION};
+
+/// The version of the format of one filter: the only one.
+pub(super) const VERSION: u16 = 1;
+/// The version of files of generations, whose parts are of [`VERSION`].
+pub(crate) const GENERATIONS_VERSION: u16 = 2;
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug, Error)]

@@ -2,20 +2,29 @@
 
 use std::io::Read;
 
+use crate::cuckoo::OverflowEntry;
+use crate::hash::KeyHash;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::fields::{MAGIC, Reader, checksum_of, read_exactly, read_padding, wrong};
 use crate::snapshot::header::{
-    ENTRY_BYTES, HEADER_BYTES, Header, MAGIC, ROW_BYTES, Reader, TRAILER_BYTES, checksum_of,
-    trailer, wrong,
+    ENTRY_BYTES, HEADER_BYTES, Header, ROW_BYTES, TRAILER_BYTES, trailer,
 };
 use crate::table::Directory;
 
 /// Rows of the segment table that are read before they are checked.
 const ROWS_AT_A_TIME: u64 = 4096;
 
-/// One row of the segment table.
+/// One row of the segment table, and what follows from the rows before it.
 pub(crate) struct Row {
+    /// The smallest hash of the segment.
+    pub(crate) prefix: u64,
     pub(crate) depth: u32,
+    /// The number of its level: the depth less the base depth.
+    pub(crate) level: u8,
+    /// Where the segment begins in the snapshot, and its length.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
     pub(crate) occupied: u32,
     pub(crate) overfull: bool,
     pub(crate) checksum: u64,
@@ -34,28 +43,23 @@ pub(crate) struct Front {
 impl Front {
     /// Reads up to the first segment of an input of `length` bytes.
     pub(crate) fn read(input: &mut impl Read, length: u64) -> Result<Self, LoadError> {
-        let mut head_bytes = Vec::new();
-        input.take(HEADER_BYTES as u64).read_to_end(&mut head_bytes)?;
-        let header = header_of(&head_bytes)?;
-        if header.places.end != length {
-            return Err(LoadError::Length { expected: header.places.end, found: length });
+        let (header, head_bytes) = read_header(input)?;
+        if header.end() != length {
+            return Err(LoadError::Length { expected: header.end(), found: length });
         }
-        let levels = header.levels();
+        let levels = header.geometry.levels();
         let (rows_bytes, rows) = rows_of(input, &header, &levels)?;
-        let padding = header.places.first_segment - (head_bytes.len() + rows_bytes.len()) as u64;
-        if read_exactly(input, padding)?.iter().any(|&byte| byte != 0) {
-            return Err(LoadError::Checksum { part: Part::Padding });
-        }
+        let padding = header.first_segment() - (head_bytes.len() + rows_bytes.len()) as u64;
+        read_padding(input, padding)?;
         let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
         let directory = Directory::from_depths(&depths)
             .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
         Ok(Self { header, levels, rows, directory, head_bytes, rows_bytes })
     }
 
-    /// The bytes of the segment that this row describes.
-    pub(crate) fn segment_bytes(&self, row: &Row) -> u64 {
-        let level = row.depth - self.header.geometry.base_depth;
-        self.levels[level as usize].bytes(self.header.geometry.segment_slots())
+    /// The level of the segment that this row describes.
+    pub(crate) fn level_of(&self, row: &Row) -> &LevelGeometry {
+        &self.levels[usize::from(row.level)]
     }
 
     /// Reads the overflow table and the trailer, from an input that is positioned after the segments.
@@ -73,28 +77,30 @@ impl Front {
 
 /// The length of the snapshot that begins here, by its header alone.
 pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
-    let mut head = Vec::new();
-    input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
-    Ok(header_of(&head)?.places.end)
+    read_header(input).map(|(header, _)| header.end())
 }
 
-pub(super) fn header_of(bytes: &[u8]) -> Result<Header, LoadError> {
-    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        let begun = bytes.len().min(8);
-        return if begun > 0 && bytes[..begun] == MAGIC[..begun] {
-            Err(LoadError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })
-        } else {
-            Err(LoadError::NotAFilter)
-        };
-    };
-    Header::decode(head)
+/// Reads and checks a header, and returns its bytes as well.
+pub(super) fn read_header(input: &mut impl Read) -> Result<(Header, Vec<u8>), LoadError> {
+    let mut bytes = Vec::new();
+    input.take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+    let (begun, found) = (bytes.len().min(MAGIC.len()), bytes.len() as u64);
+    match bytes.first_chunk() {
+        Some(head) => Ok((Header::decode(head)?, bytes)),
+        None if begun > 0 && bytes[..begun] == MAGIC[..begun] => {
+            Err(LoadError::Length { expected: HEADER_BYTES as u64, found })
+        }
+        None => Err(LoadError::NotAFilter),
+    }
 }
 
-/// Reads `bytes` bytes; the caller has checked that as many are there.
-fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
-    let mut data = Vec::new();
-    let read = input.take(bytes).read_to_end(&mut data)? as u64;
-    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
+/// The entries of an overflow table.
+pub(crate) fn entries(table: &[u8]) -> impl ExactSizeIterator<Item = (KeyHash, OverflowEntry)> {
+    table.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
+        let mut fields = Reader::new(entry);
+        let hash = KeyHash::from_u64(fields.u64());
+        (hash, OverflowEntry { extra: fields.u64(), overflowed: fields.u64() })
+    })
 }
 
 /// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
@@ -104,45 +110,48 @@ fn rows_of(
     header: &Header,
     levels: &[LevelGeometry],
 ) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
-    let slots = header.geometry.segment_slots();
-    let mut offset = header.places.first_segment;
     let (mut all, mut rows) = (Vec::new(), Vec::new());
+    let mut next = (header.first_segment(), 0);
     while (rows.len() as u64) < header.segments {
         let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
         let bytes = read_exactly(input, some * ROW_BYTES)?;
         for row in bytes.chunks_exact(ROW_BYTES as usize) {
-            let (row, level) = row_of(row, offset, header, levels)?;
+            let row = row_of(row, next, header, levels)?;
+            let end = row.offset.checked_add(row.bytes);
+            let end = end.ok_or(LoadError::Field { name: "segment offset", found: row.offset })?;
+            // The last prefix of all overflows to zero, and is not used.
+            let width = 1u64.checked_shl(64 - row.depth).unwrap_or(0);
+            next = (end, row.prefix.wrapping_add(width));
             rows.push(row);
-            offset = offset
-                .checked_add(level.bytes(slots))
-                .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
         }
         all.extend_from_slice(&bytes);
     }
-    if offset == header.places.overflow {
+    if next.0 == header.overflow {
         Ok((all, rows))
     } else {
-        wrong("overflow table offset", header.places.overflow)
+        wrong("overflow table offset", header.overflow)
     }
 }
 
-fn row_of<'a>(
+fn row_of(
     bytes: &[u8],
-    offset: u64,
+    (offset, prefix): (u64, u64),
     header: &Header,
-    levels: &'a [LevelGeometry],
-) -> Result<(Row, &'a LevelGeometry), LoadError> {
-    let mut fields = Reader { bytes, at: 0 };
+    levels: &[LevelGeometry],
+) -> Result<Row, LoadError> {
+    let mut fields = Reader::new(bytes);
     let depth = fields.u32();
     let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
-    let (at, checksum) = (fields.u64(), fields.u64());
-    let level = depth.checked_sub(header.geometry.base_depth);
-    let level = level.and_then(|level| levels.get(level as usize));
+    let (found, checksum) = (fields.u64(), fields.u64());
+    let number = depth.checked_sub(header.geometry.base_depth);
+    let level = number.and_then(|number| levels.get(number as usize));
     let Some(level) = level.filter(|_| depth <= header.deepest()) else {
         return wrong("segment depth", depth);
     };
-    if at != offset || flags > 1 || reserved != 0 {
-        return wrong("segment offset", at);
+    if found != offset || flags > 1 || reserved != 0 {
+        return wrong("segment offset", found);
     }
-    Ok((Row { depth, occupied, overfull: flags == 1, checksum }, level))
+    let bytes = level.bytes(header.geometry.segment_slots());
+    let level = (depth - header.geometry.base_depth) as u8;
+    Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
 }

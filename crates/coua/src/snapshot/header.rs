@@ -5,14 +5,13 @@
 use crate::builder::CuckooFilterBuilder;
 use crate::cuckoo::{self, CuckooFilter, MAX_DEPTH, Policy, WhenFull};
 use crate::hash::{HashAlgorithm, KeyHasher};
-use crate::kernel::{
-    Geometry, LOW_BITS, Layout, LevelGeometry, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution,
-};
+use crate::kernel::{Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution};
 use crate::sizing::check_slots;
-use crate::snapshot::error::{LoadError, Part};
-use crate::snapshot::version::VERSION;
+use crate::snapshot::error::{LoadError, VERSION};
+use crate::snapshot::fields::{
+    MAGIC, PAGE, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
+};
 
-pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
 pub(super) const HEADER_BYTES: usize = 192;
@@ -21,10 +20,6 @@ pub(super) const ROW_BYTES: u64 = 32;
 /// Bytes of one entry of the overflow table.
 pub(crate) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
-/// The first segment begins at a multiple of this, so that a file can be mapped and used in place.
-const PAGE: u64 = 4096;
-/// The last bytes of a snapshot.
-pub(crate) const END_MAGIC: [u8; 8] = *b"COUA-END";
 /// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
@@ -40,7 +35,8 @@ pub(crate) struct Header {
     pub(crate) overflowed: u64,
     pub(crate) segments: u64,
     pub(crate) overflow_entries: u64,
-    pub(crate) places: Places,
+    /// Where the overflow table begins.
+    pub(crate) overflow: u64,
 }
 
 /// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
@@ -48,14 +44,6 @@ pub(crate) struct Header {
 pub(crate) enum StoredHash {
     Xxh3 { seed: u64 },
     SipHash13 { check: u64 },
-}
-
-/// Where the parts begin, and the length of the whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
-    pub(crate) first_segment: u64,
-    pub(crate) overflow: u64,
-    pub(crate) end: u64,
 }
 
 impl StoredHash {
@@ -83,30 +71,35 @@ impl StoredHash {
 
 impl Header {
     pub(super) fn of(filter: &CuckooFilter) -> Self {
-        let segments = filter.segments() as u64;
-        let overflow_entries = filter.overflow().len() as u64;
-        let first_segment = first_segment(segments);
-        let data: u64 = filter.table().iter().map(|it| filter.segment_bytes(it)).sum();
-        let overflow = first_segment + data;
-        Self {
+        let header = Self {
             hash: StoredHash::of(filter.hasher()),
             geometry: *filter.geometry(),
             policy: *filter.policy(),
             len: filter.len(),
             stored: filter.stored(),
             overflowed: filter.overflow().overflowed(),
-            segments,
-            overflow_entries,
-            places: Places {
-                first_segment,
-                overflow,
-                end: overflow + overflow_entries * ENTRY_BYTES + TRAILER_BYTES,
-            },
-        }
+            segments: filter.segments() as u64,
+            overflow_entries: filter.overflow().len() as u64,
+            overflow: 0,
+        };
+        let data: u64 = filter.table().iter().map(|it| filter.segment_bytes(it)).sum();
+        Self { overflow: header.first_segment() + data, ..header }
+    }
+
+    /// Where the first segment begins.
+    pub(crate) fn first_segment(&self) -> u64 {
+        let rows = self.segments.saturating_mul(ROW_BYTES);
+        rows.saturating_add(HEADER_BYTES as u64).div_ceil(PAGE).saturating_mul(PAGE)
+    }
+
+    /// The length of the whole.
+    pub(crate) fn end(&self) -> u64 {
+        let entries = self.overflow_entries.saturating_mul(ENTRY_BYTES);
+        self.overflow.saturating_add(entries).saturating_add(TRAILER_BYTES)
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { geometry, policy, places, .. } = self;
+        let Self { geometry, policy, overflow, .. } = self;
         let (algorithm, seed) = match self.hash {
             StoredHash::Xxh3 { seed } => (1, seed),
             StoredHash::SipHash13 { check } => (2, check),
@@ -122,8 +115,8 @@ impl Header {
             WhenFull::ExceedRate => 2,
         };
         let Geometry { slots_per_bucket, base_depth, low_bits, .. } = *geometry;
-        let mut out = begin(VERSION, KIND_CUCKOO);
-        put_u32(&mut out, &[HEADER_BYTES as u32, algorithm, 0]);
+        let mut out = begin(VERSION, KIND_CUCKOO, HEADER_BYTES);
+        put_u32(&mut out, &[algorithm, 0]);
         put_u64(&mut out, &[seed, 0]);
         put_u32(&mut out, &[layout, slots_per_bucket]);
         put_u64(&mut out, &[geometry.buckets]);
@@ -131,10 +124,7 @@ impl Header {
         put_u32(&mut out, &[when_full, policy.max_evictions]);
         put_u64(&mut out, &[policy.max_items, self.len, self.stored, self.overflowed]);
         put_u64(&mut out, &[self.segments, self.overflow_entries]);
-        put_u64(
-            &mut out,
-            &[places.end, HEADER_BYTES as u64, places.first_segment, places.overflow],
-        );
+        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), *overflow]);
         finish(out, HEADER_BYTES)
     }
 
@@ -143,23 +133,19 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(LoadError::NotAFilter);
         }
-        let mut fields = Reader { bytes, at: 8 };
-        let version = fields.u16();
-        if version == 0 || version > VERSION {
-            return Err(LoadError::Version { found: version });
+        let found = Reader::new(&bytes[8..]).u16();
+        if found == 0 || found > VERSION {
+            return Err(LoadError::Version { found });
         }
-        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
-        if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
-            return Err(LoadError::Checksum { part: Part::Header });
-        }
-        fields.expect("kind", u64::from(KIND_CUCKOO), |f| u64::from(f.u16()))?;
-        fields.expect("header length", HEADER_BYTES as u64, |f| u64::from(f.u32()))?;
+        let mut fields = Reader::of_header(bytes, KIND_CUCKOO)?;
         let hash = fields.hash()?;
         let geometry = fields.geometry()?;
         let policy = fields.policy()?;
         let (len, stored, overflowed) = (fields.u64(), fields.u64(), fields.u64());
         let (segments, overflow_entries, end) = (fields.u64(), fields.u64(), fields.u64());
         fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
+        let (first_segment, overflow) = (fields.u64(), fields.u64());
+        fields.expect_zeros()?;
         let header = Self {
             hash,
             geometry,
@@ -169,126 +155,33 @@ impl Header {
             overflowed,
             segments,
             overflow_entries,
-            places: Places { first_segment: fields.u64(), overflow: fields.u64(), end },
+            overflow,
         };
-        while fields.at < HEADER_BYTES - 8 {
-            fields.expect("reserved", 0, Reader::u64)?;
-        }
-        header.check_places()?;
-        Ok(header)
-    }
-
-    /// Offsets follow from the counts; the counts are bounded by the length.
-    fn check_places(&self) -> Result<(), LoadError> {
-        let Places { first_segment: first, overflow, end } = self.places;
-        let overflow_bytes = self.overflow_entries.saturating_mul(ENTRY_BYTES);
-        let fits = self.segments >= 1 << self.geometry.base_depth.min(63)
-            && self.segments < 1 << MAX_DEPTH
-            && first == first_segment(self.segments)
-            && overflow > first
-            && overflow.checked_add(overflow_bytes).and_then(|at| at.checked_add(TRAILER_BYTES)) == Some(end)
+        // Offsets follow from the counts; the counts are bounded by the length.
+        let fits = segments >= 1 << geometry.base_depth.min(63)
+            && segments < 1 << MAX_DEPTH
+            && first_segment == header.first_segment()
+            && overflow > first_segment
+            && end == header.end()
+            && end < u64::MAX
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
-            && overflow - first >= 64 * self.segments;
-        if fits { Ok(()) } else { wrong("offsets", end) }
+            && overflow - first_segment >= 64 * segments;
+        if fits { Ok(header) } else { wrong("offsets", end) }
     }
 
     /// Depth that no segment exceeds.
     pub(super) fn deepest(&self) -> u32 {
         cuckoo::deepest(self.segments as usize)
     }
-
-    /// The levels of all depths; at least the base depth's, because the geometry was checked.
-    pub(super) fn levels(&self) -> Vec<LevelGeometry> {
-        self.geometry.levels()
-    }
 }
 
-/// The error of a field with this value.
-pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, LoadError> {
-    Err(LoadError::Field { name, found: found.into() })
-}
-
-fn first_segment(segments: u64) -> u64 {
-    (HEADER_BYTES as u64)
-        .saturating_add(segments.saturating_mul(ROW_BYTES))
-        .div_ceil(PAGE)
-        .saturating_mul(PAGE)
-}
-
-pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
-    KeyHasher::default().hash(bytes).to_u64()
-}
-
-/// The end of a snapshot: checksums of its parts, and a mark.
+/// The end of a snapshot.
 pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
     end_of(head, [checksum_of(rows), overflow_sum])
 }
 
-/// Two numbers, the checksum of a header and these, and a mark.
-pub(crate) fn end_of(head: &[u8], numbers: [u64; 2]) -> Vec<u8> {
-    let numbers = numbers.map(u64::to_le_bytes).concat();
-    let whole = checksum_of(&[head, &numbers].concat());
-    [&numbers[..], &whole.to_le_bytes(), &END_MAGIC].concat()
-}
-
-/// How a header begins.
-pub(crate) fn begin(version: u16, kind: u16) -> Vec<u8> {
-    [&MAGIC[..], &version.to_le_bytes(), &kind.to_le_bytes()].concat()
-}
-
-pub(crate) fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
-    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-}
-
-pub(crate) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
-    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-}
-
-/// A header of so many bytes: zeros up to the checksum, and the checksum.
-pub(crate) fn finish(mut header: Vec<u8>, bytes: usize) -> Vec<u8> {
-    header.resize(bytes - 8, 0);
-    let sum = checksum_of(&header);
-    put_u64(&mut header, &[sum]);
-    header
-}
-
-/// Fields in reading order.
-pub(crate) struct Reader<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) at: usize,
-}
-
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut value = [0; N];
-        value.copy_from_slice(&self.bytes[self.at..self.at + N]);
-        self.at += N;
-        value
-    }
-
-    pub(crate) fn u16(&mut self) -> u16 {
-        u16::from_le_bytes(self.take())
-    }
-
-    pub(crate) fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take())
-    }
-
-    pub(crate) fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
-    }
-
-    pub(crate) fn expect(
-        &mut self,
-        name: &'static str,
-        wanted: u64,
-        read: impl FnOnce(&mut Self) -> u64,
-    ) -> Result<(), LoadError> {
-        let found = read(self);
-        if found == wanted { Ok(()) } else { wrong(name, found) }
-    }
-
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
         let algorithm = self.u32();
         self.expect("reserved", 0, |f| u64::from(f.u32()))?;

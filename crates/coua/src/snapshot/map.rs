@@ -15,7 +15,7 @@ use crate::cuckoo::CuckooFilter;
 use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::front::Front;
-use crate::snapshot::load::{add_segments, load, wrong_occupied};
+use crate::snapshot::load::{load, wrong_occupied};
 use crate::snapshot::open::SecretKey;
 use crate::table::Table;
 
@@ -37,24 +37,25 @@ impl CuckooFilter {
             file.seek(SeekFrom::Start(part.start))?;
             return load(file.take(length), length, key);
         };
-        file.seek(SeekFrom::Start(part.start + front.header.places.overflow))?;
+        file.seek(SeekFrom::Start(part.start + front.header.overflow))?;
         front.finish(&mut file, key, table)
     }
 }
 
 /// The segments of a snapshot that begins at `begin` of the file; none if they cannot be used there.
 fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadError> {
-    let (geometry, places) = (front.header.geometry, front.header.places);
+    let geometry = front.header.geometry;
     let slots = geometry.segment_slots();
     if cfg!(miri) || geometry.layout == Layout::Overlapping || slots >= MOST_SLOTS {
         return Ok(None);
     }
-    let bytes = begin + places.first_segment..begin + places.overflow;
+    let bytes = begin + front.header.first_segment()..begin + front.header.overflow;
     let Ok(mut table) = Table::map_file(file, &bytes) else {
         return Ok(None);
     };
-    add_segments(&mut table, front, |_, row, _, _| {
-        if u64::from(row.occupied) <= slots { Ok(()) } else { Err(wrong_occupied(row)) }
+    front.add_segments(&mut table, |number, _| {
+        let row = &front.rows[number];
+        if u64::from(row.occupied) <= slots { Ok(()) } else { wrong_occupied(row) }
     })?;
     Ok(Some(table))
 }

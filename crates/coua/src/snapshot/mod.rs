@@ -9,6 +9,9 @@
 //! `docs/format.md` is the normative description.
 
 mod error;
+mod fields;
+#[cfg(feature = "file")]
+mod folder;
 mod front;
 mod header;
 mod load;
@@ -20,24 +23,23 @@ mod save;
 mod slots;
 #[cfg(feature = "file")]
 mod verify;
-mod version;
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
 
+pub(crate) use error::GENERATIONS_VERSION;
 pub use error::{LoadError, Part};
-pub(crate) use front::{Front, Row, snapshot_end};
-pub(crate) use header::{
-    END_MAGIC, ENTRY_BYTES, MAGIC, Reader, StoredHash, begin, checksum_of, end_of, finish, put_u32,
-    put_u64, wrong,
+pub(crate) use fields::{
+    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, finish, put_u32, put_u64,
+    read_exactly, read_padding, wrong,
 };
-pub(crate) use load::wrong_occupied;
+#[cfg(feature = "file")]
+pub use folder::{Folder, follow_links};
+pub(crate) use front::{Front, entries, snapshot_end};
 pub use open::{Load, Snapshot};
 pub(crate) use open::{SecretKey, sealed};
-pub(crate) use slots::in_use;
 #[cfg(feature = "file")]
 pub(crate) use verify::verify;
-pub(crate) use version::GENERATIONS_VERSION;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -71,28 +73,25 @@ impl CuckooFilter {
     pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
         let header = Header::of(self);
         let head = header.encode();
-        let first_segment = header.places.first_segment as usize;
+        let first_segment = header.first_segment() as usize;
         let rows = LazyCell::new(|| self.segment_rows(&header));
         let mut rest = Rest { out, skip: start };
-        if !rest.skips(first_segment) {
-            rest.put(&head)?;
-            rest.put(&rows)?;
-            rest.put(&vec![0; first_segment - head.len() - rows.len()])?;
+        if !rest.skips(header.first_segment()) {
+            rest.write_all(&head)?;
+            rest.write_all(&rows)?;
+            rest.write_all(&vec![0; first_segment - head.len() - rows.len()])?;
         }
         for (_, index) in self.directory().in_hash_order() {
-            rest.put(self.packed(self.segment(index)))?;
+            rest.write_all(self.packed(self.segment(index)))?;
         }
-        let overflow_sum = self.put_overflow(&mut rest)?;
-        rest.put(&trailer(&head, &rows, overflow_sum))?;
-        if rest.skip > 0 {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        rest.out.flush()
+        let overflow_sum = self.write_overflow(&mut rest)?;
+        rest.write_all(&trailer(&head, &rows, overflow_sum))?;
+        rest.finish()
     }
 
     /// Bytes that [`write_to`](Self::write_to) writes.
     pub(crate) fn snapshot_len(&self) -> u64 {
-        Header::of(self).places.end
+        Header::of(self).end()
     }
 
     fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
@@ -101,7 +100,7 @@ impl CuckooFilter {
 
     fn segment_rows(&self, header: &Header) -> Vec<u8> {
         let mut rows = Vec::with_capacity(self.segments() * header::ROW_BYTES as usize);
-        let mut offset = header.places.first_segment;
+        let mut offset = header.first_segment();
         for (_, index) in self.directory().in_hash_order() {
             let segment = self.segment(index);
             let packed = self.packed(segment);
@@ -115,14 +114,14 @@ impl CuckooFilter {
     }
 
     /// Writes the overflow table, a piece at a time; its checksum.
-    fn put_overflow(&self, rest: &mut Rest<impl Write>) -> io::Result<u64> {
+    fn write_overflow(&self, out: &mut impl Write) -> io::Result<u64> {
         let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
         let mut entries = self.overflow().iter().peekable();
         while let Some((hash, entry)) = entries.next() {
             put_u64(&mut piece, &[hash.to_u64(), entry.extra, entry.overflowed]);
             if piece.len() == OVERFLOW_PIECE || entries.peek().is_none() {
                 sum.update(&piece);
-                rest.put(&piece)?;
+                out.write_all(&piece)?;
                 piece.clear();
             }
         }
@@ -148,24 +147,38 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// A stream without its first bytes.
-struct Rest<W> {
-    out: W,
+/// An output that leaves out the first bytes.
+pub(crate) struct Rest<W> {
+    pub(crate) out: W,
     /// Bytes still to be left out.
-    skip: u64,
+    pub(crate) skip: u64,
 }
 
 impl<W: Write> Rest<W> {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let skipped = self.skip.min(bytes.len() as u64);
-        self.skip -= skipped;
-        self.out.write_all(&bytes[skipped as usize..])
-    }
-
     /// Skips the next `length` bytes if all of them are to be left out; whether it did.
-    fn skips(&mut self, length: usize) -> bool {
-        let rest = self.skip.checked_sub(length as u64);
+    pub(crate) fn skips(&mut self, length: u64) -> bool {
+        let rest = self.skip.checked_sub(length);
         self.skip = rest.unwrap_or(self.skip);
         rest.is_some()
+    }
+
+    /// Ends the output, which must have reached its first byte.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if self.skip > 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Write for Rest<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped = self.skip.min(bytes.len() as u64);
+        self.skip -= skipped;
+        if skipped > 0 { Ok(skipped as usize) } else { self.out.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }

@@ -11,8 +11,8 @@ use crate::snapshot::error::LoadError;
 /// The secret key of a filter, if it has one.
 pub(crate) type SecretKey = Option<[u8; 16]>;
 
-/// Reads snapshots. What is read is a [`CuckooFilter`](crate::CuckooFilter), or
-/// [`Generations`](crate::window::Generations), which may also be a filter that never forgets.
+/// Reads a snapshot as a [`CuckooFilter`](crate::CuckooFilter), or as
+/// [`Generations`](crate::window::Generations), which also take the snapshot of a filter that never forgets.
 ///
 /// Every byte is checked, before memory is taken for it, unless a file is [mapped](Self::map).
 ///
@@ -30,7 +30,7 @@ pub(crate) type SecretKey = Option<[u8; 16]>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Default)]
-#[must_use = "nothing is read until it is said from where"]
+#[must_use = "nothing is read until `open`, `bytes` or a method like them is called"]
 pub struct Load {
     key: SecretKey,
     length: Option<u64>,
@@ -55,7 +55,7 @@ impl Load {
         self
     }
 
-    /// The snapshot is the first `bytes` bytes of the file: something else follows.
+    /// The snapshot is only the first `bytes` bytes of the file, because something else follows it.
     pub fn length(mut self, bytes: u64) -> Self {
         self.length = Some(bytes);
         self
@@ -96,13 +96,8 @@ impl Load {
     ///
     /// As [`open`](Self::open).
     #[cfg(feature = "file")]
-    pub fn file<F: Snapshot>(self, mut file: &File) -> Result<F, LoadError> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return self.reader(file);
-        }
-        std::io::Seek::rewind(&mut file)?;
-        F::read(file, self.length.unwrap_or(metadata.len()), self.key)
+    pub fn file<F: Snapshot>(self, file: &File) -> Result<F, LoadError> {
+        self.regular(file, |file, bytes, key| F::read(file, bytes, key))
     }
 
     /// Opens a snapshot without reading it: the file is mapped, and only what an operation touches
@@ -151,13 +146,23 @@ impl Load {
     ///
     /// As [`open`](Self::open).
     #[cfg(feature = "mmap")]
-    pub fn map_file<F: Snapshot>(self, mut file: &File) -> Result<F, LoadError> {
+    pub fn map_file<F: Snapshot>(self, file: &File) -> Result<F, LoadError> {
+        self.regular(file, F::map)
+    }
+
+    /// Calls `read` at the beginning of a regular file; any other file is read as a stream.
+    #[cfg(feature = "file")]
+    fn regular<F: Snapshot>(
+        self,
+        mut file: &File,
+        read: impl FnOnce(&File, u64, SecretKey) -> Result<F, LoadError>,
+    ) -> Result<F, LoadError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return self.reader(file);
         }
         std::io::Seek::rewind(&mut file)?;
-        F::map(file, self.length.unwrap_or(metadata.len()), self.key)
+        read(file, self.length.unwrap_or(metadata.len()), self.key)
     }
 }
 

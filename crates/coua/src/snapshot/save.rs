@@ -1,13 +1,11 @@
 //! A file replaced by a snapshot in one step.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cuckoo::CuckooFilter;
-
-/// Symbolic links that a path may lead through, as in Linux.
-const MOST_LINKS: usize = 40;
+use crate::snapshot::folder::{Folder, follow_links};
 
 impl CuckooFilter {
     /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
@@ -29,41 +27,21 @@ impl CuckooFilter {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let target = followed(path)?;
-        let folder = folder_of(&target);
-        let opened = open_folder(folder)?;
-        let mut temporary = new_file_in(folder, existing.as_ref())?;
+        let target = follow_links(path)?;
+        let folder = Folder::of(&target)?;
+        let mut temporary = new_file_in(Folder::path_of(&target), existing.as_ref())?;
         self.write_to(temporary.as_file_mut())?;
         if let Some(permissions) = existing {
             temporary.as_file().set_permissions(permissions)?;
         }
         temporary.as_file().sync_all()?;
         temporary.persist(&target).map_err(|failed| failed.error)?;
-        opened.map_or(Ok(()), |folder| sync_folder(&folder))
+        folder.sync()
     }
 }
 
-/// Where symbolic links lead, also to a file that does not exist yet.
-fn followed(path: &Path) -> io::Result<PathBuf> {
-    let mut target = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match fs::read_link(&target) {
-            Ok(next) => target = folder_of(&target).join(next),
-            Err(_) => return Ok(target),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// With the permissions of the file it will replace from the start, so that a private filter is
-/// never readable for others.
+/// A new file with the permissions of the file that it will replace. It has them from the start, so that a private
+/// filter is never readable for others.
 fn new_file_in(
     folder: &Path,
     permissions: Option<&fs::Permissions>,
@@ -81,20 +59,4 @@ fn new_file_in(
         }
     }
     builder.tempfile_in(folder)
-}
-
-/// A rename is durable once its folder is; it is opened before the rename, or not at all. None where folders
-/// cannot be opened as files are.
-fn open_folder(folder: &Path) -> io::Result<Option<File>> {
-    if cfg!(unix) { File::open(folder).map(Some) } else { Ok(None) }
-}
-
-fn sync_folder(folder: &File) -> io::Result<()> {
-    match folder.sync_all() {
-        // Some file systems have no sync of folders.
-        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        synced => synced,
-    }
 }

@@ -72,8 +72,8 @@ impl Generations {
         self.logged(&mut ()).advance(time);
     }
 
-    /// [`advance`](Self::advance), but what is forgotten is given to the caller, who may drop it elsewhere: to
-    /// give much memory back takes a while. O(generations).
+    /// [`advance`](Self::advance), but returns the forgotten generations: the caller may drop them in another
+    /// thread, since giving much memory back takes a while. O(generations).
     ///
     /// ```
     /// use coua::CuckooFilter;
@@ -145,7 +145,7 @@ impl Generations {
         self.logged(&mut ()).remove_batch(keys)
     }
 
-    /// Whether a [`ChangeLog`] may contain this clock next.
+    /// Whether this clock may come next in a [`ChangeLog`].
     pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
             |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());

@@ -11,7 +11,7 @@ pub(super) struct Chunk<'a, 'b, L> {
     pub(super) when: When<'a>,
     /// One for each item; at first all count as repeats.
     pub(super) outcomes: &'a mut [Insertion],
-    /// Generations that have got some of these items.
+    /// Generations into which some of these items went.
     pub(super) changed: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ impl<L: ChangeLog> Chunk<'_, '_, L> {
         Ok(self.hashes.len())
     }
 
-    /// Those that did not come in an earlier run.
+    /// The items of a run that no earlier run has inserted.
     fn still_absent(&self, run: &[usize], but: Option<u64>) -> Vec<usize> {
         let mut places = run.to_vec();
         for live in &self.into.filter.live {

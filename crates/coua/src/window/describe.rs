@@ -1,9 +1,8 @@
 //! Descriptions: sums over all generations.
 
-use std::fmt;
-
 use crate::cuckoo::CuckooFilter;
 use crate::hash::KeyHasher;
+use crate::summary::summary;
 use crate::window::Generations;
 
 impl Generations {
@@ -91,18 +90,7 @@ impl Generations {
     }
 }
 
-impl fmt::Debug for Generations {
-    /// A summary, not the tables.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Generations")
-            .field("window", &self.window())
-            .field("clock", &self.clock())
-            .field("live", &self.live.len())
-            .field("len", &self.len())
-            .field("template", self.template())
-            .finish_non_exhaustive()
-    }
-}
+summary!(Generations: window, clock, len, template);
 
 /// The sum of no numbers is 0 here; the standard library gives -0.
 fn sum(numbers: impl Iterator<Item = f64>) -> f64 {

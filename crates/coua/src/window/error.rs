@@ -1,8 +1,6 @@
-//! What can go wrong with windows.
+//! What a window cannot be.
 
 use thiserror::Error;
-
-use crate::error::MergeError;
 
 /// A window cannot be as described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -27,22 +25,4 @@ pub enum WindowError {
         /// The generations asked for.
         generations: u32,
     },
-}
-
-/// Filters cannot be merged; nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum WindowMergeError {
-    /// Their windows differ, or one has none.
-    #[error(
-        "the filters forget differently: only filters with the same window, the same generations and the same kind \
-         of time can be merged"
-    )]
-    Window,
-    /// Their time is the count of their own items, so they have no common time.
-    #[error("the window counts the items of one filter alone: such filters cannot be merged")]
-    Count,
-    /// Generations of the same time cannot be merged.
-    #[error("{0}")]
-    Filter(#[from] MergeError),
 }

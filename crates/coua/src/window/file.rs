@@ -17,10 +17,10 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::cuckoo::CuckooFilter;
 #[cfg(feature = "file")]
 use crate::snapshot::{self, snapshot_end};
-use crate::snapshot::{LoadError, SecretKey, sealed};
+use crate::snapshot::{LoadError, PAGE, Rest, SecretKey, sealed};
 use crate::window::Generations;
 use crate::window::header::{
-    HEADER_BYTES, Header, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
+    HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
 };
 #[cfg(feature = "mmap")]
 use crate::window::read::map;
@@ -39,8 +39,8 @@ impl Generations {
         self.write_from(0, out)
     }
 
-    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for those who hand a
-    /// snapshot on in pieces, as [`CuckooFilter::write_from`] does for one filter.
+    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for callers that send a
+    /// snapshot in pieces, as [`CuckooFilter::write_from`].
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Generations {
         let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Counted { out, at: 0, start, sum: Xxh3::new() };
+        let mut out = Counted::new(Rest { out, skip: start });
         out.write_all(&header)?;
         let mut rows = Vec::new();
         for (number, filter) in self.parts() {
@@ -67,10 +67,7 @@ impl Generations {
         let end = trailer(&header, &table, out.at);
         out.write_all(&table)?;
         out.write_all(&end)?;
-        if out.at < start {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        out.flush()
+        out.rest.finish()
     }
 
     /// Bytes that [`write_to`](Self::write_to) writes. O(generations).
@@ -121,7 +118,6 @@ impl Generations {
             return snapshot::verify(file, bytes);
         }
         walk(&mut file, bytes, |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
-            .map(drop)
     }
 }
 
@@ -148,21 +144,24 @@ impl sealed::Snapshot for Generations {
 }
 
 fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
-    let mut sink = Counted { out: io::sink(), at: 0, start: 0, sum: Xxh3::new() };
+    let mut sink = Counted::new(Rest { out: io::sink(), skip: 0 });
     filter.write_to(&mut sink)?;
     Ok(sink.sum.digest())
 }
 
-/// An output that counts its bytes, and skips those before its start.
+/// An output that counts its bytes, those that are left out included.
 struct Counted<W> {
-    out: W,
+    rest: Rest<W>,
     at: u64,
-    start: u64,
     /// Of the part that is being written.
     sum: Xxh3,
 }
 
 impl<W: Write> Counted<W> {
+    fn new(rest: Rest<W>) -> Self {
+        Self { rest, at: 0, sum: Xxh3::new() }
+    }
+
     fn pad(&mut self) -> io::Result<()> {
         let zeros = self.at.next_multiple_of(PAGE) - self.at;
         self.write_all(&vec![0; zeros as usize])
@@ -170,12 +169,12 @@ impl<W: Write> Counted<W> {
 
     /// Writes a part; its checksum, if all of it was written.
     fn put_part(&mut self, filter: &CuckooFilter) -> io::Result<Option<u64>> {
-        let end = self.at + filter.snapshot_len();
-        if self.start >= end {
-            self.at = end;
+        let bytes = filter.snapshot_len();
+        if self.rest.skips(bytes) {
+            self.at += bytes;
             return Ok(None);
         }
-        let skipped = self.start.saturating_sub(self.at);
+        let skipped = std::mem::take(&mut self.rest.skip);
         self.at += skipped;
         self.sum = Xxh3::new();
         filter.write_from(skipped, &mut *self)?;
@@ -185,17 +184,13 @@ impl<W: Write> Counted<W> {
 
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let skipped = self.start.saturating_sub(self.at).min(bytes.len() as u64) as usize;
-        let written = match &bytes[skipped..] {
-            [] => 0,
-            rest => self.out.write(rest)?,
-        };
-        self.at += (skipped + written) as u64;
-        self.sum.update(&bytes[..skipped + written]);
-        Ok(skipped + written)
+        let written = self.rest.write(bytes)?;
+        self.at += written as u64;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.rest.flush()
     }
 }

@@ -2,7 +2,7 @@
 
 pub(super) use crate::snapshot::GENERATIONS_VERSION as VERSION;
 use crate::snapshot::{
-    LoadError, Part, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
+    LoadError, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
 };
 use crate::window::{Clock, Window};
 
@@ -10,8 +10,6 @@ const KIND_GENERATIONS: u16 = 2;
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const ROW_BYTES: u64 = 32;
 pub(super) const TRAILER_BYTES: u64 = 32;
-/// Parts begin at a multiple of this.
-pub(super) const PAGE: u64 = 4096;
 /// The number of the template.
 pub(crate) const TEMPLATE: u64 = u64::MAX;
 
@@ -40,20 +38,14 @@ impl Header {
             Clock::Given => 2,
             Clock::Count => 3,
         };
-        let mut out = begin(VERSION, KIND_GENERATIONS);
-        put_u32(&mut out, &[HEADER_BYTES as u32, clock, self.window.generations()]);
+        let mut out = begin(VERSION, KIND_GENERATIONS, HEADER_BYTES);
+        put_u32(&mut out, &[clock, self.window.generations()]);
         put_u64(&mut out, &[self.window.length(), self.time, self.parts]);
         finish(out, HEADER_BYTES)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
-        let checksum = Reader { bytes, at: HEADER_BYTES - 8 }.u64();
-        if checksum != checksum_of(&bytes[..HEADER_BYTES - 8]) {
-            return Err(LoadError::Checksum { part: Part::Header });
-        }
-        let mut fields = Reader { bytes, at: 10 };
-        fields.expect("kind", u64::from(KIND_GENERATIONS), |f| u64::from(f.u16()))?;
-        fields.expect("header length", HEADER_BYTES as u64, |f| u64::from(f.u32()))?;
+        let mut fields = Reader::of_header(bytes, KIND_GENERATIONS)?;
         let clock = match fields.u32() {
             1 => Clock::Arrival,
             2 => Clock::Given,
@@ -72,10 +64,8 @@ impl Header {
         if clock != Clock::Count && !header.time.is_multiple_of(window.step()) {
             return wrong("time", header.time);
         }
-        match bytes[fields.at..HEADER_BYTES - 8].iter().find(|&&byte| byte != 0) {
-            Some(&found) => wrong("reserved", found),
-            None => Ok(header),
-        }
+        fields.expect_zeros()?;
+        Ok(header)
     }
 }
 
@@ -85,7 +75,7 @@ impl Row {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Self {
-        let mut fields = Reader { bytes, at: 0 };
+        let mut fields = Reader::new(bytes);
         let (number, offset) = (fields.u64(), fields.u64());
         Self { number, offset, bytes: fields.u64(), checksum: fields.u64() }
     }

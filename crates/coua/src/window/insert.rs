@@ -97,11 +97,8 @@ impl<L: ChangeLog> Logged<'_, L> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let when = when.part(0..hashes.len());
-        if let Some(filter) = self.filter.unbounded_mut() {
-            let result = filter.insert_batch(hashes);
-            let done = result.as_ref().map_or_else(|stopped| stopped.done, |()| hashes.len());
-            hashes[..done].iter().for_each(|hash| self.log.changed(Change::Insert, 0, *hash));
-            return result;
+        if self.filter.unbounded().is_some() && !hashes.is_empty() {
+            return self.insert_copies(0, Some(0), hashes).map(drop);
         }
         let mut done = 0;
         while done < hashes.len() {

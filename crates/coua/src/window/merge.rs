@@ -2,7 +2,7 @@
 
 use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
-use crate::window::{Clock, Generations, WindowMergeError};
+use crate::window::{Clock, Generations};
 
 impl Generations {
     /// Gives memory back after removals, in every generation. O(slots).
@@ -15,12 +15,12 @@ impl Generations {
     /// of the template in any case. O(generations).
     pub fn set_memory_limit(&mut self, limit: Option<u64>) {
         let all = self.memory_bytes() as u64;
-        let beside = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
+        let left_for = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
         for live in &mut self.live {
-            live.filter.set_memory_limit(beside(live.filter.memory_bytes() as u64));
+            live.filter.set_memory_limit(left_for(live.filter.memory_bytes() as u64));
         }
         if let Some(aging) = &mut self.aging {
-            aging.template.set_memory_limit(beside(0));
+            aging.template.set_memory_limit(left_for(0));
         }
     }
 
@@ -47,16 +47,16 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`WindowMergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
-    pub fn merge(&mut self, other: &Self) -> Result<(), WindowMergeError> {
+    /// [`MergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.window() != other.window() {
-            return Err(WindowMergeError::Window);
+            return Err(MergeError::Window);
         }
         if let (Some(into), Some(from)) = (self.unbounded_mut(), other.unbounded()) {
-            return Ok(into.merge(from)?);
+            return into.merge(from);
         }
         if self.window().is_some_and(|window| window.clock() == Clock::Count) {
-            return Err(WindowMergeError::Count);
+            return Err(MergeError::Count);
         }
         let reason = FullReason::OutOfMemory;
         let no_memory = |_| MergeError::Full(Full { reason, ..self.full() });
@@ -64,11 +64,11 @@ impl Generations {
         merged.set_clock(other.clock());
         for Live { number, filter } in &other.live {
             if merged.remembers(*number) {
-                merged.generation(*number).map_err(MergeError::Full)?.merge(filter)?;
+                merged.generation(*number)?.merge(filter)?;
             }
         }
         if merged.len() > merged.limit() {
-            return Err(MergeError::Full(merged.full()).into());
+            return Err(merged.full().into());
         }
         *self = merged;
         Ok(())

@@ -25,7 +25,7 @@ mod merge;
 mod read;
 
 pub use change::{Change, ChangeLog, Logged, When};
-pub use error::{WindowError, WindowMergeError};
+pub use error::WindowError;
 pub use generations::{Generation, Generations};
 pub(crate) use header::TEMPLATE;
 pub(crate) use read::{generations_bytes, is_generations, outline};

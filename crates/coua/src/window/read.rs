@@ -1,20 +1,19 @@
-//! Reading a file of generations. The bytes are hostile until checked; the parts are checked by the
-//! reader of filters.
+//! Reading a file of generations. The bytes are hostile until checked; the parts are checked as single filters
+//! are.
 
 #[cfg(feature = "mmap")]
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use xxhash_rust::xxh3::Xxh3;
-
 use crate::cuckoo::CuckooFilter;
 use crate::snapshot::{
-    END_MAGIC, LoadError, MAGIC, Part, Reader, SecretKey, sealed, snapshot_end, wrong,
+    END_MAGIC, LoadError, MAGIC, PAGE, Part, Reader, SecretKey, Summed, read_exactly, read_padding,
+    sealed, snapshot_end, wrong,
 };
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 use crate::window::header::{
-    HEADER_BYTES, Header, PAGE, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION, trailer,
+    HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION, trailer,
 };
 
 /// Whether the input begins like a file of generations, not of one filter. Seeks back to the beginning.
@@ -27,13 +26,7 @@ pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
 
 /// The length of a file of generations, from the headers of its parts.
 pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
-    if head.len() < HEADER_BYTES {
-        let (expected, found) = (HEADER_BYTES as u64, head.len() as u64);
-        return Err(LoadError::Length { expected, found });
-    }
-    let parts = Header::decode(&head)?.parts;
+    let parts = Header::decode(&read_exactly(input, HEADER_BYTES as u64)?)?.parts;
     let mut at = PAGE;
     for _ in 0..parts {
         input.seek(SeekFrom::Start(at))?;
@@ -62,18 +55,11 @@ pub(super) fn load(
 /// are not.
 #[cfg(feature = "mmap")]
 pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Generations, LoadError> {
-    let (header, rows) = outline(&mut file, length)?;
     let mut made = Assembly(None);
-    let mut at = HEADER_BYTES as u64;
-    for row in &rows {
-        file.seek(SeekFrom::Start(at))?;
-        skip_zeros(&mut file, &mut at)?;
-        let end = at + row.bytes;
-        made.add(&header, row, CuckooFilter::map_part(file, at..end, key)?)?;
-        at = end;
-    }
-    file.seek(SeekFrom::Start(at))?;
-    skip_zeros(&mut file, &mut at)?;
+    for_parts(&mut file, length, |file, header, row| {
+        let filter = CuckooFilter::map_part(file, row.offset..row.offset + row.bytes, key)?;
+        made.add(header, row, filter)
+    })?;
     made.finish()
 }
 
@@ -116,24 +102,39 @@ impl Generations {
     }
 }
 
-/// Checks all but the parts, and calls `each` with these, in order.
+/// Calls `each` with every part, in order; it must read the part to its end. Checks all but what a part means.
 pub(super) fn walk<I: Read + Seek>(
     input: &mut I,
     length: u64,
-    mut each: impl FnMut(&Header, &Row, &mut Summed<'_, I>) -> Result<(), LoadError>,
+    mut each: impl FnMut(&Header, &Row, &mut Summed<&mut I>) -> Result<(), LoadError>,
+) -> Result<(), LoadError> {
+    for_parts(input, length, |input, header, row| {
+        let mut part = Summed::new(input, row.bytes);
+        each(header, row, &mut part)?;
+        part.check(row.checksum, Part::Generation(row.number))
+    })
+}
+
+/// Calls `each` with the input at the beginning of every part, in order. Checks all but the parts.
+fn for_parts<I: Read + Seek>(
+    input: &mut I,
+    length: u64,
+    mut each: impl FnMut(&mut I, &Header, &Row) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     let (header, rows) = outline(input, length)?;
-    let mut at = input.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+    let mut at = HEADER_BYTES as u64;
     for row in &rows {
-        skip_zeros(input, &mut at)?;
-        let mut part = Summed { input: input.by_ref().take(row.bytes), sum: Xxh3::new() };
-        each(&header, row, &mut part)?;
-        if part.input.limit() > 0 || part.sum.digest() != row.checksum {
-            return Err(LoadError::Checksum { part: Part::Generation(row.number) });
-        }
-        at += row.bytes;
+        skip_zeros(input, at)?;
+        each(input, &header, row)?;
+        at = row.offset + row.bytes;
     }
-    skip_zeros(input, &mut at)
+    skip_zeros(input, at)
+}
+
+/// Passes over the bytes from here up to the next page, which are zero.
+fn skip_zeros(input: &mut (impl Read + Seek), at: u64) -> Result<(), LoadError> {
+    input.seek(SeekFrom::Start(at))?;
+    read_padding(input, at.next_multiple_of(PAGE) - at)
 }
 
 /// The header and the table.
@@ -141,11 +142,7 @@ pub(crate) fn outline(
     input: &mut (impl Read + Seek),
     length: u64,
 ) -> Result<(Header, Vec<Row>), LoadError> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
-    if head.len() < HEADER_BYTES {
-        return Err(LoadError::Length { expected: HEADER_BYTES as u64, found: length });
-    }
+    let head = read_exactly(input, HEADER_BYTES as u64)?;
     let header = Header::decode(&head)?;
     let rows = rows_of(input, length, &head, &header)?;
     Ok((header, rows))
@@ -164,15 +161,12 @@ fn rows_of(
     let too_short = LoadError::Length { expected: HEADER_BYTES as u64 + end_bytes, found: length };
     let table_offset = length.checked_sub(end_bytes).ok_or(too_short)?;
     input.seek(SeekFrom::Start(table_offset))?;
-    let mut end = Vec::new();
-    input.by_ref().take(end_bytes).read_to_end(&mut end)?;
-    let Some((table, found)) = end.split_at_checked(table_bytes as usize) else {
-        return Err(LoadError::Checksum { part: Part::Trailer });
-    };
+    let end = read_exactly(input, end_bytes)?;
+    let (table, found) = end.split_at(table_bytes as usize);
     if found != trailer(head, table, table_offset) {
         // A wrong length is reported as such, not as damage, where the two can be told apart.
-        if found.len() == TRAILER_BYTES as usize && found.ends_with(&END_MAGIC) {
-            let named = Reader { bytes: found, at: 0 }.u64();
+        if found.ends_with(&END_MAGIC) {
+            let named = Reader::new(found).u64();
             if named != table_offset {
                 let expected = named.saturating_add(end_bytes);
                 return Err(LoadError::Length { expected, found: length });
@@ -191,30 +185,4 @@ fn rows_of(
         }
     }
     if at == table_offset { Ok(rows) } else { wrong("table offset", table_offset) }
-}
-
-/// Passes over the bytes up to the next page, which are zero.
-fn skip_zeros(input: &mut impl Read, at: &mut u64) -> Result<(), LoadError> {
-    let next = at.next_multiple_of(PAGE);
-    let mut zeros = Vec::new();
-    input.by_ref().take(next - *at).read_to_end(&mut zeros)?;
-    if zeros.len() as u64 != next - *at || zeros.iter().any(|&byte| byte != 0) {
-        return Err(LoadError::Checksum { part: Part::Padding });
-    }
-    *at = next;
-    Ok(())
-}
-
-/// A part that is being read.
-pub(super) struct Summed<'a, I> {
-    input: io::Take<&'a mut I>,
-    sum: Xxh3,
-}
-
-impl<I: Read> Read for Summed<'_, I> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(bytes)?;
-        self.sum.update(&bytes[..read]);
-        Ok(read)
-    }
 }

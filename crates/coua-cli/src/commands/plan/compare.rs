@@ -1,10 +1,9 @@
 //! What other structures would need for as many items at the same rate.
 
 use crate::terminal::text::size;
-use coua::Layout;
-use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::sizing::peers::{binary_fuse, hash_set, quotient};
+use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
 /// Another structure. The names of the fields are part of the interface.
@@ -35,9 +34,10 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     // At the last bits of the hash only a filter that can grow reaches the rate.
     let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
     let cuckoo = |layout, slots| {
-        let plan = CuckooPlan::for_rate(items, rate, layout, slots)
-            .or_else(|_| CuckooPlan::for_hash_bits(items, hash_bits, layout, slots));
-        plan.ok().map(|plan| plan.bytes)
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        let builder = builder.capacity(items);
+        let plan = builder.clone().rate(rate).plan();
+        plan.or_else(|_| builder.hash_bits(hash_bits).plan()).ok().map(|plan| plan.bytes)
     };
     let bloom = BloomPlan::for_rate(items, rate).ok();
     // A block of 256 bits reaches low rates only by being almost empty.

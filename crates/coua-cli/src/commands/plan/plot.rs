@@ -85,11 +85,11 @@ fn point(exponent: f64, peer: &Peer) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::Layout;
+    use coua::CuckooFilter;
 
     #[test]
     fn a_picture_names_all_filters() {
-        let plan = CuckooPlan::for_rate(1_000_000, 0.001, Layout::Buckets, 4).unwrap();
+        let plan = CuckooFilter::builder().capacity(1_000_000).rate(0.001).plan().unwrap();
         let mut picture = String::new();
         draw(&mut picture, &plan).unwrap();
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));

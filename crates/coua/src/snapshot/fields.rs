@@ -1,0 +1,181 @@
+//! Little-endian fields and checksums: what the headers, tables and ends of all files are made of.
+
+#[cfg(feature = "file")]
+use std::io::BufRead;
+use std::io::{self, Read, Take};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::hash::KeyHasher;
+use crate::snapshot::error::{LoadError, Part};
+
+pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+/// The last bytes of a snapshot.
+pub(crate) const END_MAGIC: [u8; 8] = *b"COUA-END";
+/// Parts that can be used in place begin at a multiple of this.
+pub(crate) const PAGE: u64 = 4096;
+
+/// The error of a field with this value.
+pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, LoadError> {
+    Err(LoadError::Field { name, found: found.into() })
+}
+
+pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
+    KeyHasher::default().hash(bytes).to_u64()
+}
+
+pub(crate) fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+pub(crate) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+/// How a header of so many bytes begins.
+pub(crate) fn begin(version: u16, kind: u16, bytes: usize) -> Vec<u8> {
+    let (version, kind) = (version.to_le_bytes(), kind.to_le_bytes());
+    [&MAGIC[..], &version, &kind, &(bytes as u32).to_le_bytes()].concat()
+}
+
+/// A header of so many bytes: zeros up to the checksum, and the checksum.
+pub(crate) fn finish(mut header: Vec<u8>, bytes: usize) -> Vec<u8> {
+    header.resize(bytes - 8, 0);
+    let sum = checksum_of(&header);
+    put_u64(&mut header, &[sum]);
+    header
+}
+
+/// The end of a file: two numbers, the checksum of its header and these, and a mark.
+pub(crate) fn end_of(head: &[u8], numbers: [u64; 2]) -> Vec<u8> {
+    let numbers = numbers.map(u64::to_le_bytes).concat();
+    let whole = checksum_of(&[head, &numbers].concat());
+    [&numbers[..], &whole.to_le_bytes(), &END_MAGIC].concat()
+}
+
+/// Reads `bytes` bytes, and no memory is taken for those that are not there.
+pub(crate) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
+    let mut data = Vec::new();
+    let read = input.take(bytes).read_to_end(&mut data)? as u64;
+    if read == bytes { Ok(data) } else { Err(LoadError::Length { expected: bytes, found: read }) }
+}
+
+/// Passes over bytes between the parts, which are zero.
+pub(crate) fn read_padding(input: &mut impl Read, bytes: u64) -> Result<(), LoadError> {
+    if read_exactly(input, bytes)?.iter().all(|&byte| byte == 0) {
+        Ok(())
+    } else {
+        Err(LoadError::Checksum { part: Part::Padding })
+    }
+}
+
+/// Fields in reading order.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The fields of a whole header, if it is sound and of this kind: those after its length.
+    pub(crate) fn of_header(bytes: &'a [u8], kind: u16) -> Result<Self, LoadError> {
+        let (fields, sum) = bytes.split_at(bytes.len() - 8);
+        if Self::new(sum).u64() != checksum_of(fields) {
+            return Err(LoadError::Checksum { part: Part::Header });
+        }
+        // After the mark and the version.
+        let mut fields = Self { bytes: fields, at: 10 };
+        fields.expect("kind", u64::from(kind), |f| u64::from(f.u16()))?;
+        fields.expect("header length", bytes.len() as u64, |f| u64::from(f.u32()))?;
+        Ok(fields)
+    }
+
+    /// Whether the rest of a header is zero.
+    pub(crate) fn expect_zeros(mut self) -> Result<(), LoadError> {
+        while self.at < self.bytes.len() {
+            self.expect("reserved", 0, Self::u64)?;
+        }
+        Ok(())
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut value = [0; N];
+        value.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        value
+    }
+
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn expect(
+        &mut self,
+        name: &'static str,
+        wanted: u64,
+        read: impl FnOnce(&mut Self) -> u64,
+    ) -> Result<(), LoadError> {
+        let found = read(self);
+        if found == wanted { Ok(()) } else { wrong(name, found) }
+    }
+}
+
+/// A part of an input, whose checksum is taken while it is read.
+pub(crate) struct Summed<R> {
+    input: Take<R>,
+    sum: Xxh3,
+}
+
+impl<R: Read> Summed<R> {
+    /// The next so many bytes.
+    pub(crate) fn new(input: R, bytes: u64) -> Self {
+        Self { input: input.take(bytes), sum: Xxh3::new() }
+    }
+
+    /// Whether all of it was read, and this is its checksum.
+    pub(crate) fn check(self, checksum: u64, part: Part) -> Result<(), LoadError> {
+        if self.input.limit() == 0 && self.sum.digest() == checksum {
+            Ok(())
+        } else {
+            Err(LoadError::Checksum { part })
+        }
+    }
+}
+
+#[cfg(feature = "file")]
+impl<R: BufRead> Summed<R> {
+    /// Reads all of it, without copying what is buffered.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        loop {
+            let bytes = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                filled => filled?,
+            };
+            let read = bytes.len();
+            if read == 0 {
+                return Ok(());
+            }
+            self.sum.update(bytes);
+            self.input.consume(read);
+        }
+    }
+}
+
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(bytes)?;
+        self.sum.update(&bytes[..read]);
+        Ok(read)
+    }
+}
