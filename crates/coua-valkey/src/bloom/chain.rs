@@ -6,16 +6,18 @@
 //! for, however many there are; as far as a hash of 64 bits can tell so many items apart.
 
 use std::mem::size_of;
+use std::sync::{Mutex, PoisonError};
 
 use coua::bloom::{BloomBuildError, BloomFilter};
 use coua::sizing::bloom::BloomPlan;
 use coua::{Key, KeyHash, KeyHasher};
+use smallvec::SmallVec;
 
 use super::request::Blueprint;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::{Outcome, Outcomes};
 use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
@@ -61,7 +63,7 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
     if number >= MOST_LINKS {
         return Err(Refusal::MaximumExpansions);
     }
-    match BloomPlan::for_rate(capacity, rate) {
+    match plan_for_rate(capacity, rate) {
         Ok(plan) => Ok((capacity, plan)),
         Err(error) if number == 0 => Err(Refusal::Impossible(error.to_string())),
         // From here on no rate is smaller than a hash of 64 bits allows.
@@ -73,6 +75,19 @@ pub(super) fn plan_of(blueprint: &Blueprint, number: usize) -> Result<(u64, Bloo
         }
         Err(_) => Err(Refusal::MaximumExpansions),
     }
+}
+
+/// [`BloomPlan::for_rate`], which is remembered: it takes longer than all else that a small filter needs, and most filters
+/// of a server are alike.
+fn plan_for_rate(capacity: u64, rate: f64) -> Result<BloomPlan, BloomBuildError> {
+    static LAST: Mutex<Option<(u64, f64, BloomPlan)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, _, plan)) = last.filter(|(of, at, _)| (*of, *at) == (capacity, rate)) {
+        return Ok(plan);
+    }
+    let plan = BloomPlan::for_rate(capacity, rate)?;
+    *last = Some((capacity, rate, plan));
+    Ok(plan)
 }
 
 impl OwnBloom {
@@ -93,6 +108,8 @@ impl OwnBloom {
     fn grow(&mut self, limit: Option<u64>) -> Result<(), Refusal> {
         let (capacity, plan) = self.next_plan(limit)?;
         let link = self.link_of(capacity, plan)?;
+        // Most chains have one filter, and there are many of them.
+        self.links.try_reserve_exact(1).map_err(|_| Refusal::NoMemory)?;
         self.links.push(link);
         Ok(())
     }
@@ -132,7 +149,7 @@ impl OwnBloom {
         present
     }
 
-    fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
+    fn hashes(&self, items: &[&[u8]]) -> SmallVec<[KeyHash; 1]> {
         let hasher = self.hasher();
         items.iter().map(|item| hasher.hash(item)).collect()
     }
@@ -149,14 +166,15 @@ impl OwnBloom {
     }
 
     /// Inserts items that are absent, in order, and tells what became of each.
-    pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(items.len());
+    pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
+        let mut outcomes = Outcomes::with_capacity(items.len());
         for block in items.chunks(BLOCK) {
             let hashes = self.hashes(block);
-            let present = self.look(&hashes);
-            for (hash, present) in hashes.into_iter().zip(present) {
+            // One item is looked up below, once.
+            let present = if hashes.len() > 1 { self.look(&hashes) } else { Vec::new() };
+            for (number, hash) in hashes.into_iter().enumerate() {
                 // An absent item is looked up again: another of this block may have set its bits.
-                let is_present = present || self.contains(hash);
+                let is_present = present.get(number) == Some(&true) || self.contains(hash);
                 outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
             }
         }
@@ -279,7 +297,7 @@ mod tests {
         let (mut batch, mut single) = (chain(10, 0.1, Some(2)), chain(10, 0.1, Some(2)));
         let repeated = [keys(0..200), keys(100..300), keys(0..50)].concat();
         let outcomes = batch.insert(&items(&repeated), None);
-        let one_by_one: Vec<_> =
+        let one_by_one: Outcomes =
             repeated.iter().flat_map(|key| single.insert(&[key], None)).collect();
         assert_eq!(outcomes, one_by_one);
         assert_eq!(batch.len(), single.len());
@@ -291,7 +309,7 @@ mod tests {
         let outcomes = chain.insert(&items(&keys(0..20)), None);
         let refused = Outcome::Refused(Refusal::NonScalingFull);
         assert_eq!(outcomes.iter().filter(|&outcome| *outcome == refused).count(), 10);
-        assert_eq!(chain.insert(&items(&keys(0..1)), None), [Outcome::Present]);
+        assert_eq!(chain.insert(&items(&keys(0..1)), None)[..], [Outcome::Present]);
     }
 
     #[test]

@@ -62,7 +62,9 @@ impl TypeSlot {
         self.items_since.store(items_since, Ordering::Relaxed);
         if items_since < ITEMS && grown < BYTES {
             let left = self.left.load(Ordering::Relaxed).saturating_sub(grown);
-            return Some(left).filter(|_| left < u64::MAX - BYTES && !call.is_repetition());
+            // What a filter may take at once: it doubles, and has room for the items.
+            let most = self.bytes().saturating_mul(4).saturating_add(items as u64 * BYTES);
+            return Some(left).filter(|&left| left < most && !call.is_repetition());
         }
         let left = call.memory_left();
         self.left.store(left.unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -1,11 +1,12 @@
 //! What all commands do that add items: create the filter if need be, fill it, and tell replicas.
 
 use std::ffi::CStr;
+use std::iter;
 
 use super::creation::{Creates, create};
 use super::filter::Kind;
 use super::held::Value;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Outcomes};
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
@@ -17,8 +18,8 @@ use crate::settings::key_memory_limit_of;
 pub(crate) struct Insertion<K: Creates> {
     /// Which word is the first item.
     first: usize,
-    /// What a new filter is to be.
-    request: K::Request,
+    /// What a new filter is to be, if anything was said: few commands create one.
+    request: Option<Box<K::Request>>,
     /// Whether one is created if it is missing.
     creates: bool,
 }
@@ -42,7 +43,7 @@ impl<K: Creates> Insertion<K> {
         if words.len() < 3 {
             return Err(Refusal::Arity);
         }
-        Ok(Self { first: 2, request: K::Request::default(), creates: true })
+        Ok(Self { first: 2, request: None, creates: true })
     }
 
     /// Of a command with options behind its key, and items behind the word ITEMS.
@@ -62,31 +63,33 @@ impl<K: Creates> Insertion<K> {
             return Err(Refusal::Arity);
         }
         let first = words.len() - options.rest().len();
-        Ok(Self { first, request, creates: no_create.is_none() })
+        Ok(Self { first, request: Some(Box::new(request)), creates: no_create.is_none() })
     }
 
     /// What contradicts itself, or the settings here, is refused also if the filter is there; but not what
     /// another server, with settings of its own, has done already.
     pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, Refusal> {
-        if !call.is_repetition() {
-            K::check(&self.request)?;
+        match &self.request {
+            Some(request) if !call.is_repetition() => K::check(request).map(|()| self),
+            _ => Ok(self),
         }
-        Ok(self)
     }
 
     /// Does it: `insert` fills the value, `added` is the event of items that went in.
     pub(crate) fn run(
         self,
         call: &Call<'_>,
-        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Vec<Outcome>, Refusal>,
+        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Outcomes, Refusal>,
         added: &CStr,
         rest: &Rest,
-    ) -> Result<Vec<Outcome>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
-            let request = Some(&self.request).filter(|_| self.creates);
-            create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
+            if !self.creates {
+                return Err(Refusal::NotFound);
+            }
+            create(call, &mut key, self.request.as_deref().unwrap_or(&K::Request::default()))?;
         }
         let items = &call.words()[self.first..];
         // Both of its sums are from before the time is told, which may give memory back.
@@ -119,11 +122,10 @@ impl<K: Creates> Insertion<K> {
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
-            let mut words = vec![Word::Same(1)];
-            words.extend(rest.words.iter().map(|word| Word::Text(word)));
+            let begin = iter::once(Word::Same(1))
+                .chain(rest.words.iter().map(|it| Word::Text(it.as_bytes())));
             let new = (self.first..).zip(outcomes).filter(|(_, outcome)| is_in(outcome));
-            words.extend(new.map(|(number, _)| Word::Same(number)));
-            call.replicate(rest.command, &words);
+            call.replicate(rest.command, begin.chain(new.map(|(number, _)| Word::Same(number))));
         }
         inserted
     }
@@ -159,7 +161,7 @@ impl MemoryRoom {
 }
 
 /// The answer to a command on one item: whether it was absent.
-pub(crate) fn whether_new(mut outcomes: Vec<Outcome>) -> Result<Reply, Refusal> {
+pub(crate) fn whether_new(mut outcomes: Outcomes) -> Result<Reply, Refusal> {
     match outcomes.pop() {
         Some(Outcome::Inserted) => Ok(Reply::Truth(true)),
         Some(Outcome::Present) => Ok(Reply::Truth(false)),
@@ -169,7 +171,7 @@ pub(crate) fn whether_new(mut outcomes: Vec<Outcome>) -> Result<Reply, Refusal> 
 }
 
 /// The answers to a command on many items, each made of an outcome.
-pub(crate) fn each(outcomes: Vec<Outcome>, reply: impl Fn(Outcome) -> Reply) -> Reply {
+pub(crate) fn each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }
 
