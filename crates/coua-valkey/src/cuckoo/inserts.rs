@@ -1,5 +1,7 @@
 //! Inserting into filters of the library: those that grow, and those that forget.
 
+use std::iter;
+
 use coua::window::{Generations, When};
 use coua::{CuckooFilter, Full, Insertion, KeyHash};
 
@@ -90,7 +92,7 @@ pub(super) fn insert_all(
         match copies {
             Copies::Add => {
                 let done = filter.add_batch(hashes);
-                outcomes.resize(before + done, Outcome::Inserted);
+                outcomes.extend(iter::repeat_n(Outcome::Inserted, done));
             }
             Copies::Keep => {
                 let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;

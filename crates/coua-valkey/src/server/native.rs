@@ -53,9 +53,9 @@ impl TypeSlot {
     /// Memory that the server may still take, for a call that adds items; nothing is told where nothing may be
     /// refused.
     pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
-        /// The server takes some ten microseconds to tell. It is asked again when so many items were added, or
+        /// The server takes a hundred microseconds to tell. It is asked again when so many items were added, or
         /// values have grown by so many bytes.
-        const ITEMS: u64 = 8192;
+        const ITEMS: u64 = 32_768;
         const BYTES: u64 = 1 << 20;
         let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));
         let items_since = self.items_since.load(Ordering::Relaxed).saturating_add(items as u64);

@@ -18,8 +18,8 @@ use crate::settings::key_memory_limit_of;
 pub(crate) struct Insertion<K: Creates> {
     /// Which word is the first item.
     first: usize,
-    /// What a new filter is to be, if anything was said: few commands create one.
-    request: Option<Box<K::Request>>,
+    /// What a new filter is to be.
+    request: K::Request,
     /// Whether one is created if it is missing.
     creates: bool,
 }
@@ -43,7 +43,7 @@ impl<K: Creates> Insertion<K> {
         if words.len() < 3 {
             return Err(Refusal::Arity);
         }
-        Ok(Self { first: 2, request: None, creates: true })
+        Ok(Self { first: 2, request: K::Request::default(), creates: true })
     }
 
     /// Of a command with options behind its key, and items behind the word ITEMS.
@@ -63,16 +63,16 @@ impl<K: Creates> Insertion<K> {
             return Err(Refusal::Arity);
         }
         let first = words.len() - options.rest().len();
-        Ok(Self { first, request: Some(Box::new(request)), creates: no_create.is_none() })
+        Ok(Self { first, request, creates: no_create.is_none() })
     }
 
     /// What contradicts itself, or the settings here, is refused also if the filter is there; but not what
     /// another server, with settings of its own, has done already.
     pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, Refusal> {
-        match &self.request {
-            Some(request) if !call.is_repetition() => K::check(request).map(|()| self),
-            _ => Ok(self),
+        if !call.is_repetition() {
+            K::check(&self.request)?;
         }
+        Ok(self)
     }
 
     /// Does it: `insert` fills the value, `added` is the event of items that went in.
@@ -86,10 +86,8 @@ impl<K: Creates> Insertion<K> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
-            if !self.creates {
-                return Err(Refusal::NotFound);
-            }
-            create(call, &mut key, self.request.as_deref().unwrap_or(&K::Request::default()))?;
+            let request = Some(&self.request).filter(|_| self.creates);
+            create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
         let items = &call.words()[self.first..];
         // Both of its sums are from before the time is told, which may give memory back.
