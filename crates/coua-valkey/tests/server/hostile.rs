@@ -134,7 +134,7 @@ fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
     client.good("BF.RESERVE chain 0.01 5");
     client.good(&zoo::with_items("BF.MADD chain", 0..30));
     let before = memory(&mut client, "used_memory_peak:");
-    let forms: [(_, _, fn(&mut [u8])); 2] = [
+    let forms: [(_, _, Seal); 2] = [
         ("CF.SCANDUMP few 0", "MBbloomCF", seal_list),
         ("BF.SCANDUMP chain 0", "MBbloom--", seal_chain),
     ];
@@ -157,6 +157,9 @@ fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
     let taken = memory(&mut client, "used_memory_peak:") - before;
     assert!(taken < 32 << 20, "{taken} bytes");
 }
+
+/// Puts checksums right.
+type Seal = fn(&mut [u8]);
 
 /// Puts the checksums of a list right: `cuckoo/image.rs`.
 fn seal_list(image: &mut [u8]) {
