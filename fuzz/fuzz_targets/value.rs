@@ -234,7 +234,7 @@ fn use_cuckoo(mut value: Value<Cuckoo>) {
     if let Ok(removed) = value.remove(&items) {
         assert_eq!(removed.len(), items.len());
     }
-    let _answer = value.compact();
+    let _answer = value.compact(None);
     keep(&value);
 }
 

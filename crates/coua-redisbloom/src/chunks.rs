@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::ops::Range;
 
 /// No piece is longer.
 pub const CHUNK_BYTES: usize = 16 << 20;
@@ -80,30 +81,30 @@ pub(super) fn piece<'a>(
     Ok(None)
 }
 
-/// Writes `piece`, which ends at `position`, into its place in `arrays`.
-pub(super) fn put<'a>(
-    arrays: impl Iterator<Item = &'a mut [u8]>,
+/// Where a piece of `bytes` bytes lies that ends at `position`, in arrays of these lengths: the number of the array, and
+/// the range in it.
+pub(super) fn place(
+    lengths: impl Iterator<Item = usize>,
     position: i64,
-    piece: &[u8],
-) -> Result<(), ChunkError> {
-    if piece.is_empty() {
+    bytes: usize,
+) -> Result<(usize, Range<usize>), ChunkError> {
+    if bytes == 0 {
         return Err(ChunkError::Empty);
     }
-    let mut offset = Some(offset(position, piece.len())?);
+    let mut offset = Some(offset(position, bytes)?);
     let mut last = 1;
-    for array in arrays {
-        let len = array.len() as u64;
-        last += len;
-        let start = offset.filter(|start| *start < len);
-        let rest = start.and_then(|start| array.get_mut(start as usize..));
-        if let Some(place) = rest.and_then(|rest| rest.get_mut(..piece.len())) {
-            place.copy_from_slice(piece);
-            return Ok(());
+    for (number, length) in lengths.enumerate() {
+        last += length as u64;
+        let start = offset.filter(|start| *start < length as u64);
+        if let Some(start) =
+            start.map(|start| start as usize).filter(|start| length - start >= bytes)
+        {
+            return Ok((number, start..start + bytes));
         }
         // Behind the array that it begins in, it begins in none.
-        offset = offset.and_then(|offset| offset.checked_sub(len));
+        offset = offset.and_then(|offset| offset.checked_sub(length as u64));
     }
-    Err(ChunkError::Outside { found: position, bytes: piece.len(), last })
+    Err(ChunkError::Outside { found: position, bytes, last })
 }
 
 /// Where a piece of `bytes` begins that ends at `position`.

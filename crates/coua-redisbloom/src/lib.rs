@@ -27,8 +27,9 @@ mod tests;
 
 pub use bloom::{BloomPart, PeerBloom};
 pub use chunks::{CHUNK_BYTES, Chunk, ChunkError};
-pub use cuckoo::PeerCuckoo;
+pub use cuckoo::{Compaction, PeerCuckoo, Position};
 pub use error::{InsertError, LoadError, TooLarge, Unreadable};
 pub use limits::Limits;
 pub use memory::OutOfMemory;
 pub use rdb::{Sink, Source};
+pub use stored::PeerFilter;

@@ -1,6 +1,8 @@
 //! Words of a command, taken strictly: whole keywords in any case, each at most once, plain decimal
 //! numbers. What does not fit is refused by name.
 
+use std::fmt::{Display, Write as _};
+
 use crate::refusal::Refusal;
 
 /// A range as an error shows it, with its limits.
@@ -43,9 +45,39 @@ fn key_of_hash(word: &[u8]) -> Option<[u8; 16]> {
     Some(key)
 }
 
-/// The word that [`key_of_hash`] reads as this key.
-pub(crate) fn word_of_key(key: [u8; 16]) -> String {
-    format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
+/// Words of a command, in one piece of memory: none of them has a space.
+#[derive(Debug)]
+pub(crate) struct Words(String);
+
+impl Words {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        /// Bytes of a filter's description, and more.
+        const ROOM: usize = 128;
+        Self(String::with_capacity(ROOM))
+    }
+
+    /// Adds a word.
+    pub(crate) fn say(&mut self, word: impl Display) -> &mut Self {
+        if !self.0.is_empty() {
+            self.0.push(' ');
+        }
+        // Memory takes whatever comes.
+        write!(self.0, "{word}").ok();
+        self
+    }
+
+    /// Adds the word that [`key_of_hash`] reads as this key.
+    pub(crate) fn say_key(&mut self, key: [u8; 16]) {
+        self.0.push(' ');
+        let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+        self.0.extend(key.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    }
+
+    /// The words.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.as_bytes().split(|&byte| byte == b' ')
+    }
 }
 
 /// The words behind the fixed ones, read from left to right.

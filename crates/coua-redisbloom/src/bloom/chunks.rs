@@ -1,13 +1,13 @@
 //! `BF.SCANDUMP` and `BF.LOADCHUNK`: a header, then the arrays of bits in pieces.
 
-use std::io::{self, Read, Write};
+use std::ops::Range;
 
-use super::super::chunks::{Chunk, ChunkError, piece, put};
 use super::super::error::LoadError;
 use super::super::fields::Fields;
 use super::super::limits::Limits;
-use super::super::memory::{reserve, zeroed};
-use super::super::stored::{read_array, read_header, write};
+use super::super::memory::{OutOfMemory, reserve};
+use super::super::rdb::Source;
+use super::super::stored::PeerFilter;
 use super::link::{Link, check};
 use super::options::{Options, Sizing};
 use super::sizing::Numbers;
@@ -21,34 +21,12 @@ const SEED_BYTES: u64 = 8;
 /// Set in the options where a seed follows the filters.
 const HAS_SEED: u32 = 1 << 31;
 
-impl PeerBloom {
-    /// A chain as its header describes it, still without bits.
-    ///
-    /// # Errors
-    /// The header is not one of the peer's, or the filter is too large.
-    pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
-        Self::with_header(header, limits, |bytes| Ok(zeroed(bytes)?))
+impl PeerFilter for PeerBloom {
+    fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {
+        Self::of_dump(source, encoding, limits)
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote.
-    ///
-    /// # Errors
-    /// The stream ends early, it is not of such a filter, or the filter is too large.
-    pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
-        let header = read_header(&mut input)?;
-        Self::with_header(&header, limits, |bytes| read_array(&mut input, bytes))
-    }
-
-    /// Writes the chain as one stream of bytes.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_to(&self, out: impl Write) -> io::Result<()> {
-        write(&self.header(), self.links.iter().map(Link::array), out)
-    }
-
-    /// A chain as its header describes it, over arrays that come from `array`.
-    fn with_header(
+    fn over(
         header: &[u8],
         limits: &Limits,
         mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
@@ -72,8 +50,7 @@ impl PeerBloom {
         Self { options, growth, items, links }.checked()
     }
 
-    /// The header, from which the same chain without bits can be made.
-    pub fn header(&self) -> Vec<u8> {
+    fn header(&self) -> Vec<u8> {
         let seed = self.options.seed();
         let flags = self.options.bits() | if seed.is_some() { HAS_SEED } else { 0 };
         let mut header = self.items.to_le_bytes().to_vec();
@@ -89,22 +66,30 @@ impl PeerBloom {
         header
     }
 
-    /// The piece of the arrays at `position`, which is 1 for the first one; none after the last.
-    ///
-    /// # Errors
-    /// Not a position.
-    pub fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
-        piece(self.links.iter().map(Link::array), position)
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.links.iter().map(Link::array)
     }
 
-    /// Puts a piece into its place.
-    ///
-    /// # Errors
-    /// It has none; nothing has changed.
-    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
-        put(self.links.iter_mut().map(Link::array_mut), position, bytes)
+    fn put(&mut self, array: usize, range: Range<usize>, bytes: &[u8]) {
+        self.links[array].array_mut()[range].copy_from_slice(bytes);
     }
 
+    fn memory_bytes(&self) -> u64 {
+        let list = self.links.capacity() * size_of::<Link>();
+        self.array_bytes() + (size_of::<Self>() + list) as u64
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut links = Vec::new();
+        reserve(&mut links, self.links.len())?;
+        for link in &self.links {
+            links.push(link.try_clone()?);
+        }
+        Ok(Self { links, ..*self })
+    }
+}
+
+impl PeerBloom {
     /// The chain, if it has as many items as its filters.
     pub(super) fn checked(self) -> Result<Self, LoadError> {
         let sum = self.links.iter().map(Link::items).fold(0, u64::saturating_add);

@@ -63,12 +63,6 @@ impl PeerBloom {
         self.links.iter().map(|link| link.array().len() as u64).sum()
     }
 
-    /// Bytes of memory it takes.
-    pub fn memory_bytes(&self) -> u64 {
-        let list = self.links.capacity() * size_of::<Link>();
-        self.array_bytes() + (size_of::<Self>() + list) as u64
-    }
-
     /// The `Size` that the peer states for such a filter.
     pub fn peer_size(&self) -> u64 {
         const CHAIN_BYTES: u64 = 32;

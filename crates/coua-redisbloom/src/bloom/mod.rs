@@ -15,7 +15,7 @@ pub use describe::BloomPart;
 
 use super::error::{InsertError, LoadError, number};
 use super::limits::Limits;
-use super::memory::{OutOfMemory, reserve};
+use super::memory::reserve;
 use link::Link;
 use options::{Options, Sizing};
 use sizing::Numbers;
@@ -82,19 +82,6 @@ impl PeerBloom {
     pub fn contains(&self, item: &[u8]) -> bool {
         let hashes = self.options.hashes(item);
         self.links.iter().rev().any(|link| link.contains(hashes))
-    }
-
-    /// A copy.
-    ///
-    /// # Errors
-    /// There is no memory for one.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut links = Vec::new();
-        reserve(&mut links, self.links.len())?;
-        for link in &self.links {
-            links.push(link.try_clone()?);
-        }
-        Ok(Self { links, ..*self })
     }
 
     fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {

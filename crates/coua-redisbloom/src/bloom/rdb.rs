@@ -18,11 +18,8 @@ const WITH_GROWTH: u32 = 4;
 const WITH_SEED: u32 = 5;
 
 impl PeerBloom {
-    /// Reads a filter that was dumped in `encoding`.
-    ///
-    /// # Errors
-    /// The encoding is not known, the dump is not one of the peer's, or the filter is too large.
-    pub fn read(
+    /// [`PeerFilter::read`](crate::PeerFilter::read).
+    pub(super) fn of_dump(
         source: &mut impl Source,
         encoding: u32,
         limits: &Limits,

@@ -1,13 +1,13 @@
 //! `CF.SCANDUMP` and `CF.LOADCHUNK`: a header, then the slots in pieces.
 
-use std::io::{self, Read, Write};
+use std::ops::Range;
 
-use super::super::chunks::{Chunk, ChunkError, piece, put};
 use super::super::error::{LoadError, number};
 use super::super::fields::Fields;
 use super::super::limits::Limits;
-use super::super::memory::zeroed;
-use super::super::stored::{read_array, read_header, write};
+use super::super::memory::{OutOfMemory, reserve};
+use super::super::rdb::Source;
+use super::super::stored::PeerFilter;
 use super::PeerCuckoo;
 use super::shape::{DEFAULT_SEED, Shape};
 use super::sub_filter::SubFilter;
@@ -18,34 +18,12 @@ const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
 /// Set in the number of sub-filters where a seed follows.
 const HAS_SEED: u64 = 1 << 63;
 
-impl PeerCuckoo {
-    /// A filter as its header describes it, still without fingerprints.
-    ///
-    /// # Errors
-    /// The header is not one of the peer's, or the filter is too large.
-    pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
-        Self::with_header(header, limits, |bytes| Ok(zeroed(bytes)?))
+impl PeerFilter for PeerCuckoo {
+    fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {
+        Self::of_dump(source, encoding, limits)
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote.
-    ///
-    /// # Errors
-    /// The stream ends early, it is not of such a filter, or the filter is too large.
-    pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
-        let header = read_header(&mut input)?;
-        Self::with_header(&header, limits, |bytes| read_array(&mut input, bytes))
-    }
-
-    /// Writes the filter as one stream of bytes.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_to(&self, out: impl Write) -> io::Result<()> {
-        write(&self.header(), self.sub_filters.iter().map(SubFilter::slots), out)
-    }
-
-    /// A filter as its header describes it, over slots that come from `array`.
-    fn with_header(
+    fn over(
         header: &[u8],
         limits: &Limits,
         mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
@@ -71,8 +49,7 @@ impl PeerCuckoo {
         filter.with_counts(items, deletes)
     }
 
-    /// The header, from which the same filter without fingerprints can be made.
-    pub fn header(&self) -> Vec<u8> {
+    fn header(&self) -> Vec<u8> {
         let shape = &self.shape;
         let has_seed = shape.seed != DEFAULT_SEED;
         let sub_filters = u64::from(self.sub_filters()) | if has_seed { HAS_SEED } else { 0 };
@@ -89,22 +66,30 @@ impl PeerCuckoo {
         header
     }
 
-    /// The piece of the slots at `position`, which is 1 for the first one; none after the last.
-    ///
-    /// # Errors
-    /// Not a position.
-    pub fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
-        piece(self.sub_filters.iter().map(SubFilter::slots), position)
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.sub_filters.iter().map(SubFilter::slots)
     }
 
-    /// Puts a piece into its place.
-    ///
-    /// # Errors
-    /// It has none; nothing has changed.
-    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
-        put(self.sub_filters.iter_mut().map(SubFilter::slots_mut), position, bytes)
+    fn put(&mut self, array: usize, range: Range<usize>, bytes: &[u8]) {
+        self.sub_filters[array].load(range, bytes);
     }
 
+    fn memory_bytes(&self) -> u64 {
+        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
+        self.slots() + (size_of::<Self>() + list) as u64
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut sub_filters = Vec::new();
+        reserve(&mut sub_filters, self.sub_filters.len())?;
+        for sub_filter in &self.sub_filters {
+            sub_filters.push(sub_filter.try_clone()?);
+        }
+        Ok(Self { shape: self.shape, items: self.items, deletes: self.deletes, sub_filters })
+    }
+}
+
+impl PeerCuckoo {
     /// The filter with the counts that its dump states. They may be of slots that are yet to come, or
     /// that never came; so all that can be asked is that there is room for the items.
     pub(super) fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {

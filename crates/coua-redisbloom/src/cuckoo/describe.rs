@@ -1,7 +1,6 @@
 //! What a cuckoo filter of the peer tells about itself.
 
 use super::PeerCuckoo;
-use super::sub_filter::SubFilter;
 
 impl PeerCuckoo {
     /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
@@ -42,12 +41,6 @@ impl PeerCuckoo {
     /// Slots of all sub-filters, a byte each.
     pub fn slots(&self) -> u64 {
         self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64).sum()
-    }
-
-    /// Bytes of memory it takes.
-    pub fn memory_bytes(&self) -> u64 {
-        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
-        self.slots() + (size_of::<Self>() + list) as u64
     }
 
     /// The `Size` that the peer states for such a filter.

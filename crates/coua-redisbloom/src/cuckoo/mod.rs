@@ -5,6 +5,7 @@
 //! that fails, a table is added. The same inserts make the same bytes as in the peer.
 
 mod chunks;
+mod compaction;
 mod describe;
 mod rdb;
 mod shape;
@@ -12,19 +13,13 @@ mod sub_filter;
 
 use super::error::{InsertError, LoadError, number};
 use super::limits::Limits;
-use super::memory::{OutOfMemory, reserve, zeroed};
+use super::memory::{reserve, zeroed};
+pub use compaction::{Compaction, Position};
 use shape::{DEFAULT_SEED, Place, Shape, Size};
 use sub_filter::SubFilter;
 
 /// The peer numbers its sub-filters with 16 bits.
 const MAX_SUB_FILTERS: u32 = 0xffff;
-/// `remove` compacts by itself as long as that asks at most this many pairs of buckets of
-/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such limit, and
-/// holds up its server.
-const MAX_COMPACTION: u64 = 1 << 19;
-/// Buckets of fewer slots take as long to ask: for their memory.
-const SMALL_BUCKET: u64 = 8;
-
 /// A cuckoo filter in the layout of RedisBloom (`MBbloomCF`).
 #[derive(Debug)]
 pub struct PeerCuckoo {
@@ -120,30 +115,8 @@ impl PeerCuckoo {
         // A dump may have stated fewer items than it holds.
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
-        let is_due = self.deletes as f64 > self.items as f64 * 0.10;
-        if self.sub_filters.len() > 1 && is_due && self.compaction() <= MAX_COMPACTION {
-            self.compact_from_newest(Unemptied::Stop);
-        }
+        self.compact_after_removal();
         true
-    }
-
-    /// Moves items from newer sub-filters into older ones, and frees those at the end that have become
-    /// empty. Takes its time with a large filter.
-    pub fn compact(&mut self) {
-        self.compact_from_newest(Unemptied::GoOn);
-    }
-
-    /// A copy.
-    ///
-    /// # Errors
-    /// There is no memory for one.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut sub_filters = Vec::new();
-        reserve(&mut sub_filters, self.sub_filters.len())?;
-        for sub_filter in &self.sub_filters {
-            sub_filters.push(sub_filter.try_clone()?);
-        }
-        Ok(Self { shape: self.shape, items: self.items, deletes: self.deletes, sub_filters })
     }
 
     fn insert_place(&mut self, place: Place, limits: &Limits) -> Result<(), InsertError> {
@@ -188,42 +161,6 @@ impl PeerCuckoo {
         self.sub_filters.push(SubFilter::over(&self.shape, size, zeroed(size.bytes)?));
         Ok(())
     }
-
-    /// Pairs of small buckets that a compaction asks at most.
-    fn compaction(&self) -> u64 {
-        let bucket_size = u64::from(self.shape.bucket_size).max(SMALL_BUCKET);
-        let slots = self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64);
-        slots
-            .zip(0..)
-            .map(|(slots, older)| slots.saturating_mul(older))
-            .fold(0, u64::saturating_add)
-            .saturating_mul(bucket_size)
-            / SMALL_BUCKET
-    }
-
-    fn compact_from_newest(&mut self, unemptied: Unemptied) {
-        for index in (1..self.sub_filters.len()).rev() {
-            let (older, rest) = self.sub_filters.split_at_mut(index);
-            let is_last = rest.len() == 1;
-            let is_empty = rest.first_mut().is_none_or(|newest| newest.drain_into(older));
-            if is_empty && is_last {
-                self.sub_filters.truncate(index);
-            } else if !is_empty && unemptied == Unemptied::Stop {
-                break;
-            }
-        }
-        self.items = self.items.min(self.slots());
-        self.deletes = 0;
-    }
-}
-
-/// What a compaction does after a sub-filter that could not be emptied.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unemptied {
-    /// Those before it cannot be freed, so that is all.
-    Stop,
-    /// Empties them all the same, as the peer does when it is told to compact.
-    GoOn,
 }
 
 /// Checks a shape and the sizes of so many sub-filters; gives back how many they are.

@@ -17,11 +17,8 @@ const OLD_MAX_ITERATIONS: u16 = 20;
 const OLD_EXPANSION: u16 = 1;
 
 impl PeerCuckoo {
-    /// Reads a filter that was dumped in `encoding`.
-    ///
-    /// # Errors
-    /// The encoding is not known, the dump is not one of the peer's, or the filter is too large.
-    pub fn read(
+    /// [`PeerFilter::read`](crate::PeerFilter::read).
+    pub(super) fn of_dump(
         source: &mut impl Source,
         encoding: u32,
         limits: &Limits,

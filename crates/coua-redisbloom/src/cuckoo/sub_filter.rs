@@ -1,5 +1,7 @@
 //! One table of buckets of 8-bit fingerprints.
 
+use std::ops::Range;
+
 use super::super::memory::{OutOfMemory, copied};
 use super::shape::{Place, Shape, Size, partner};
 
@@ -9,6 +11,8 @@ const EMPTY: u8 = 0;
 #[derive(Debug)]
 pub(super) struct SubFilter {
     slots: Vec<u8>,
+    /// Slots with a fingerprint.
+    used: u64,
     /// One less than the number of buckets, a power of two.
     mask: u64,
     bucket_size: usize,
@@ -18,7 +22,8 @@ impl SubFilter {
     /// One with these slots, as many as the size says.
     pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
         debug_assert_eq!(size.bytes, slots.len() as u64);
-        Self { slots, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
+        let used = count_used(&slots);
+        Self { slots, used, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
@@ -29,12 +34,30 @@ impl SubFilter {
         self.mask + 1
     }
 
+    /// Slots with a fingerprint.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Whether no slot has a fingerprint.
+    pub(super) fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
     pub(super) fn slots(&self) -> &[u8] {
         &self.slots
     }
 
-    pub(super) fn slots_mut(&mut self) -> &mut [u8] {
-        &mut self.slots
+    /// Gives the slots back, which may take the system a while.
+    pub(super) fn into_slots(self) -> Vec<u8> {
+        self.slots
+    }
+
+    /// Overwrites a part of the slots.
+    pub(super) fn load(&mut self, range: Range<usize>, bytes: &[u8]) {
+        let part = &mut self.slots[range];
+        self.used = self.used - count_used(part) + count_used(bytes);
+        part.copy_from_slice(bytes);
     }
 
     pub(super) fn contains(&self, place: Place) -> bool {
@@ -75,6 +98,7 @@ impl SubFilter {
             bucket = partner(bucket, fingerprint) & self.mask;
             if let Some(empty) = self.find_in(bucket, EMPTY) {
                 self.slots[empty] = fingerprint;
+                self.used += 1;
                 return true;
             }
             slot = (slot + 1) % self.bucket_size;
@@ -87,27 +111,23 @@ impl SubFilter {
         false
     }
 
-    /// Moves all fingerprints it can into the `older` sub-filters, which have no more buckets than this
-    /// one. True if none is left.
-    pub(super) fn drain_into(&mut self, older: &mut [Self]) -> bool {
-        let mut is_empty = true;
-        for bucket in 0..self.buckets() {
-            let start = self.start(bucket);
-            for slot in &mut self.slots[start..start + self.bucket_size] {
-                let place = Place::of_slot(bucket, *slot);
-                if *slot != EMPTY && older.iter_mut().any(|sub_filter| sub_filter.place(place)) {
-                    *slot = EMPTY;
-                }
-                is_empty &= *slot == EMPTY;
-            }
+    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets than this one, if there is
+    /// room. Tells whether the slot had one.
+    pub(super) fn move_into(&mut self, older: &mut [Self], slot: usize) -> bool {
+        let place = Place::of_slot((slot / self.bucket_size) as u64, self.slots[slot]);
+        let is_used = place.fingerprint != EMPTY;
+        if is_used && older.iter_mut().any(|older| older.place(place)) {
+            self.slots[slot] = EMPTY;
+            self.used -= 1;
         }
-        is_empty
+        is_used
     }
 
     fn replace(&mut self, place: Place, old: u8, new: u8) -> bool {
         let found = self.find(place, old);
         if let Some(slot) = found {
             self.slots[slot] = new;
+            self.used = self.used - u64::from(old != EMPTY) + u64::from(new != EMPTY);
         }
         found.is_some()
     }
@@ -134,4 +154,8 @@ impl SubFilter {
     fn start(&self, bucket: u64) -> usize {
         (bucket & self.mask) as usize * self.bucket_size
     }
+}
+
+fn count_used(slots: &[u8]) -> u64 {
+    slots.iter().map(|slot| u64::from(*slot != EMPTY)).sum()
 }

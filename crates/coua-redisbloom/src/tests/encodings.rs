@@ -2,7 +2,7 @@
 //! `docs/peer-formats.md` describes them.
 
 use super::super::hash::{murmur32, murmur64};
-use super::super::{Limits, LoadError, PeerBloom, PeerCuckoo, Sink};
+use super::super::{Limits, LoadError, PeerBloom, PeerCuckoo, PeerFilter, Sink};
 use super::dump::{Reader, Writer};
 
 /// What a value is written as: numbers, and the rest in its own kind.

@@ -1,7 +1,7 @@
 //! Filters of a running RedisBloom, made again and read: see `golden/make.py`.
 
 use super::super::hash::murmur64;
-use super::super::{Chunk, Limits, PeerBloom, PeerCuckoo};
+use super::super::{Chunk, Limits, PeerBloom, PeerCuckoo, PeerFilter};
 use super::dump::{Reader, Writer};
 
 const GOLDEN: &str = include_str!("../golden/golden.txt");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo};
+use super::super::{ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo, PeerFilter, Position};
 use super::dump::{Reader, Writer};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
@@ -329,6 +329,43 @@ fn a_removal_compacts_no_more_than_a_moment_allows() {
     assert!(is_compacted(1 << 16, 8));
     assert!(is_compacted(1 << 8, 64));
     assert!(!is_compacted(1 << 11, 255));
+}
+
+/// Steps of a compaction look at so many slots each, and lead where a single one leads; also from positions that are none.
+#[test]
+fn a_compaction_in_steps_is_a_compaction() {
+    let limits = Limits::default();
+    let mut one = PeerCuckoo::with_capacity(1 << 17, 2, 20, 2).unwrap();
+    let mut items = 0;
+    while one.sub_filters() < 4 {
+        one.insert(&text(items), &limits).unwrap();
+        items += 1;
+    }
+    assert!((0..items).filter(|item| item % 8 != 0).all(|item| one.remove(&text(item))));
+    let mut other = one.try_clone().unwrap();
+    one.compact();
+    let (mut next, mut steps) = (None, 0);
+    loop {
+        let step = other.compact_step(next);
+        (next, steps) = (step.next, steps + 1);
+        if next.is_none() {
+            break;
+        }
+    }
+    assert!(steps > 4, "{steps}");
+    assert!(one.sub_filters() < 4);
+    let [one, mut other] = [one, other].map(|filter| {
+        let mut bytes = Vec::new();
+        filter.write_to(&mut bytes).unwrap();
+        (bytes, filter)
+    });
+    assert!(one.0 == other.0);
+    for sub_filter in [0, 1, 9, u64::MAX] {
+        for slot in [0, 5, u64::MAX] {
+            other.1.compact_step(Some(Position { sub_filter, slot }));
+        }
+    }
+    assert!((0..items).filter(|item| item % 8 == 0).all(|item| other.1.contains(&text(item))));
 }
 
 /// A replica that copies a filter in between goes on as the filter itself does: also where a dump has

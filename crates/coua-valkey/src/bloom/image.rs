@@ -66,7 +66,9 @@ impl OwnFilter for OwnBloom {
             if row.len > capacity {
                 return Err(LoadRefusal::Field("number of items"));
             }
-            links.push(Link { filter: row.read(hasher, input)?, capacity, len: row.len });
+            let filter = row.read(hasher, input)?;
+            links.reserve_exact(1);
+            links.push(Link { filter, capacity, len: row.len });
         }
         Ok(Self { blueprint: front.blueprint, links, changes: first_change() })
     }

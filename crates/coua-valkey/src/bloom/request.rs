@@ -1,9 +1,10 @@
 //! What a new Bloom filter is to be: from the words of a command, and to the words with which replicas
 //! build the same.
 
-use crate::parse::{Options, integer, once, real, word_of_key};
+use crate::parse::{Options, Words, integer, once, real};
 use crate::refusal::Refusal;
 use crate::settings;
+use crate::value::Defaults;
 
 /// The largest EXPANSION.
 pub(super) const MOST_EXPANSION: u32 = 32_768;
@@ -84,9 +85,17 @@ impl Request {
     }
 
     /// Fills in what was not said; `random` is the key of the hash then.
-    pub(super) fn complete(&self, random: [u8; 16]) -> Result<Blueprint, Refusal> {
+    pub(super) fn complete(
+        &self,
+        random: [u8; 16],
+        defaults: Defaults,
+    ) -> Result<Blueprint, Refusal> {
         let capacity = settings::BF_INITIAL_SIZE.value().unsigned_abs();
-        let by_default = u32::try_from(settings::BF_EXPANSION_FACTOR.value()).unwrap_or(0);
+        let by_default = match defaults {
+            Defaults::Settings => settings::BF_EXPANSION_FACTOR.value(),
+            Defaults::BuiltIn => settings::BF_EXPANSION_FACTOR.default,
+        };
+        let by_default = u32::try_from(by_default).unwrap_or(0);
         let expansion = self.expansion.unwrap_or(by_default);
         // An expansion of 0 is another word for NONSCALING, which an EXPANSION beside it does not lift.
         let expansion = Some(expansion).filter(|&by| by > 0 && self.non_scaling.is_none());
@@ -104,13 +113,20 @@ impl Request {
 
 impl Blueprint {
     /// The words behind the key with which BF.RESERVE builds the same filter anywhere.
-    pub(super) fn words(&self) -> Vec<String> {
-        let mut words = vec![self.rate.to_string(), self.capacity.to_string()];
+    pub(super) fn words(&self) -> Words {
+        let mut words = Words::new();
+        words.say(self.rate).say(self.capacity);
         match self.expansion {
-            Some(expansion) => words.extend(["EXPANSION".to_owned(), expansion.to_string()]),
-            None => words.push("NONSCALING".to_owned()),
+            None => {
+                words.say("NONSCALING");
+            }
+            // The server takes a while for each word.
+            Some(by) if i64::from(by) == settings::BF_EXPANSION_FACTOR.default => {}
+            Some(by) => {
+                words.say("EXPANSION").say(by);
+            }
         }
-        words.extend(["SEED".to_owned(), word_of_key(self.hash_key)]);
+        words.say("SEED").say_key(self.hash_key);
         words
     }
 }
@@ -138,14 +154,16 @@ mod tests {
 
     fn of(text: &str) -> Result<Blueprint, Refusal> {
         let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
-        Request::of_reserve(&words)?.complete(*b"sixteen letters!")
+        Request::of_reserve(&words)?.complete(*b"sixteen letters!", Defaults::BuiltIn)
     }
 
     #[test]
     fn the_words_for_replicas_describe_the_same_filter() {
         for text in ["0.01 100", "1e-7 1000000 EXPANSION 4", "0.3 5 nonscaling"] {
             let blueprint = of(text).unwrap();
-            assert_eq!(of(&blueprint.words().join(" ")), Ok(blueprint), "{text}");
+            let words = blueprint.words();
+            let request = Request::of_reserve(&words.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(request.complete([0; 16], Defaults::BuiltIn), Ok(blueprint), "{text}");
         }
     }
 

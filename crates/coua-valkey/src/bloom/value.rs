@@ -5,10 +5,10 @@ use std::ffi::CStr;
 use super::chain::OwnBloom;
 use super::imported;
 use super::request::Request;
-use crate::parse::Options;
+use crate::parse::{Options, Words};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::Outcomes;
 use crate::value::{Creates, Defaults, Kind, Value};
 use coua_redisbloom::{Limits, PeerBloom};
 
@@ -44,16 +44,16 @@ impl Creates for Bloom {
     }
 
     fn check(request: &Request) -> Result<(), Refusal> {
-        request.complete([0; 16]).map(drop)
+        request.complete([0; 16], Defaults::Settings).map(drop)
     }
 
     fn build(
         request: &Request,
         random: [u8; 16],
-        _defaults: Defaults,
+        defaults: Defaults,
         limit: Option<u64>,
-    ) -> Result<(OwnBloom, Vec<String>), Refusal> {
-        let blueprint = request.complete(random)?;
+    ) -> Result<(OwnBloom, Words), Refusal> {
+        let blueprint = request.complete(random, defaults)?;
         if let Some(items) = request.scale_to() {
             OwnBloom::check_scale(&blueprint, items, limit)?;
         }
@@ -92,7 +92,7 @@ impl BloomValue {
         items: &[&[u8]],
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
-    ) -> Result<Vec<Outcome>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, limit)),
             Self::Imported(imported) => Ok(imported::insert(imported, items, &limits())),

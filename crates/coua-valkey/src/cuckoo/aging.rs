@@ -6,23 +6,21 @@
 //! has left by the clock of the server that is asked.
 
 use std::mem::size_of;
-use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use coua::window::{Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, KeyHash, KeyHasher, MergeError};
 
 use super::blueprint::Hints;
+use super::compaction::{Compaction, Position, Time, compact};
 use super::figures::Figures;
+use super::forgotten::Background;
 use super::inserts::{Copies, insert_all};
 use super::table::{VALUE_BYTES, allocated_for, refusal_of};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::Charge;
-use crate::value::outcome::Outcome;
-
-/// What is larger is given back to the system outside of the command that forgets it.
-const LARGE: usize = 1 << 20;
+use crate::value::outcome::Outcomes;
 
 /// A filter of the library that forgets.
 pub(super) struct Aging {
@@ -58,9 +56,8 @@ impl Aging {
 
     /// Bytes that the allocator has given for it.
     pub(super) fn allocated_bytes(&self) -> u64 {
-        // A list grows by doubling, from four on.
-        let room = self.filter.generations().count().next_power_of_two().max(4);
-        let list = room * (size_of::<CuckooFilter>() + size_of::<u64>());
+        let list =
+            self.filter.generations().count() * (size_of::<CuckooFilter>() + size_of::<u64>());
         let filters: u64 = self.parts().map(allocated_for).sum();
         block_bytes(size_of::<Self>() as u64) + block_bytes(list as u64) + filters
     }
@@ -73,7 +70,7 @@ impl Aging {
     /// clock, if that has moved.
     pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
         let before = self.filter.clock();
-        give_back(self.filter.take_forgotten(time));
+        self.filter.logged(&mut Background).advance(time);
         Some(self.filter.clock()).filter(|&now| now != before)
     }
 
@@ -137,7 +134,7 @@ impl Aging {
         hashes: &[KeyHash],
         copies: Copies,
         limit: Option<u64>,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Outcomes,
     ) {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
         insert_all(&mut self.filter, hashes, copies, outcomes, |full| refusal_of(full, limit, 1));
@@ -157,11 +154,18 @@ impl Aging {
         })
     }
 
-    /// Gives memory back after removals; tells whether anything changed.
-    pub(super) fn compact(&mut self) -> bool {
-        let before = self.filter.slots();
-        self.filter.compact();
-        self.filter.slots() != before
+    /// Gives memory back after removals, as much as a command may take the time for, from a generation and a hash on.
+    pub(super) fn compact(&mut self, at: Position) -> Compaction {
+        let (before, mut time) = (self.filter.slots(), Time::all());
+        let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);
+        let mut left = left.filter_map(|(part, filter)| {
+            let from = if part == at.part { at.from } else { 0 };
+            let next = compact(filter, from, &mut time);
+            next.map(|from| Position { part, from })
+        });
+        let next = left.next();
+        drop(left);
+        Compaction { has_changed: self.filter.slots() != before, next }
     }
 
     /// A copy in memory of its own.
@@ -175,12 +179,4 @@ impl Aging {
 pub(super) fn milliseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Drops filters: large ones in a thread of their own, as that may take the system a while.
-fn give_back(filters: Vec<CuckooFilter>) {
-    if filters.iter().map(CuckooFilter::memory_bytes).sum::<usize>() > LARGE {
-        // Without a thread it is done here.
-        thread::Builder::new().spawn(move || drop(filters)).ok();
-    }
 }

@@ -5,7 +5,7 @@ use coua::window::Window;
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
 use super::window;
-use crate::parse::word_of_key;
+use crate::parse::Words;
 use crate::refusal::Refusal;
 use crate::settings;
 
@@ -68,24 +68,26 @@ impl Blueprint {
 
     /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in the module as
     /// it is delivered is left out, as the server takes a while for each word.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = vec![self.capacity.to_string()];
-        let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    pub(crate) fn words(&self) -> Words {
+        let mut words = Words::new();
+        words.say(self.capacity);
         for (name, hint, setting) in [
             ("BUCKETSIZE", self.hints.bucket_size, &settings::CF_BUCKET_SIZE),
             ("MAXITERATIONS", self.hints.max_iterations, &settings::CF_MAX_ITERATIONS),
             ("EXPANSION", self.hints.expansion, &settings::CF_EXPANSION_FACTOR),
         ] {
             if i64::from(hint) != setting.default {
-                say(name, hint.to_string());
+                words.say(name).say(hint);
             }
         }
         match self.precision {
-            Precision::Rate(rate) => say("ERROR", rate.to_string()),
-            Precision::HashBits(bits) => say("HASHBITS", bits.to_string()),
+            Precision::Rate(rate) => words.say("ERROR").say(rate),
+            Precision::HashBits(bits) => words.say("HASHBITS").say(bits),
+        };
+        words.say("SEED").say_key(self.hash_key);
+        if let Some(window) = &self.window {
+            window::say(**window, &mut words);
         }
-        say("SEED", word_of_key(self.hash_key));
-        words.extend(self.window.iter().flat_map(|window| window::words(**window)));
         words
     }
 }

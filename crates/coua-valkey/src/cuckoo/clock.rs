@@ -19,6 +19,6 @@ pub(super) fn tell_time(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
     }
     if let Some(clock) = own.advance_to_present() {
         key.has_changed(ADVANCED);
-        call.replicate(ADVANCE, &[Word::Same(1), Word::Text(&clock.to_string())]);
+        call.replicate(ADVANCE, [Word::Same(1), Word::Text(clock.to_string().as_bytes())]);
     }
 }

@@ -6,7 +6,7 @@ use super::clock;
 use super::own::OwnCuckoo;
 use super::request::Request;
 use super::value::{Cuckoo, CuckooValue};
-use crate::parse::Options;
+use crate::parse::{Options, Words};
 use crate::refusal::Refusal;
 use crate::server::{Call, Key};
 use crate::value::{Creates, Defaults};
@@ -38,7 +38,7 @@ impl Creates for Cuckoo {
         random: [u8; 16],
         defaults: Defaults,
         _limit: Option<u64>,
-    ) -> Result<(OwnCuckoo, Vec<String>), Refusal> {
+    ) -> Result<(OwnCuckoo, Words), Refusal> {
         let blueprint = request.complete_with(random, defaults)?;
         let words = blueprint.words();
         Ok((OwnCuckoo::of(blueprint)?, words))

@@ -1,9 +1,11 @@
-//! A cuckoo filter of the other module, in its own layout: how it is filled.
+//! A cuckoo filter of the other module, in its own layout: how it is filled, and gives memory back.
 
+use super::compaction::{Compaction, Position};
 use super::inserts::Copies;
 use crate::refusal::Refusal;
-use crate::value::outcome::Outcome;
-use coua_redisbloom::{Limits, PeerCuckoo};
+use crate::value::give_back;
+use crate::value::outcome::{Outcome, Outcomes};
+use coua_redisbloom::{self as peer, Limits, PeerCuckoo};
 
 /// Inserts items in order, and tells what became of each.
 pub(super) fn insert(
@@ -11,7 +13,7 @@ pub(super) fn insert(
     items: &[&[u8]],
     copies: Copies,
     limits: &Limits,
-) -> Vec<Outcome> {
+) -> Outcomes {
     let one = |item: &&[u8]| {
         let inserted = match copies {
             Copies::Add => filter.insert(item, limits).map(|()| true),
@@ -24,4 +26,14 @@ pub(super) fn insert(
         }
     };
     items.iter().map(one).collect()
+}
+
+/// Gives memory back, as much as a command may take the time for.
+pub(super) fn compact(filter: &mut PeerCuckoo, at: Option<Position>) -> Compaction {
+    let from = at.map(|Position { part, from }| peer::Position { sub_filter: part, slot: from });
+    let peer::Compaction { has_changed, next, freed } = filter.compact_step(from);
+    let bytes = freed.iter().map(Vec::len).sum();
+    give_back(freed, bytes);
+    let at = |peer::Position { sub_filter, slot }| Position { part: sub_filter, from: slot };
+    Compaction { has_changed, next: next.map(at) }
 }

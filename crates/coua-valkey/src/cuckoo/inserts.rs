@@ -1,10 +1,13 @@
 //! Inserting into filters of the library: those that grow, and those that forget.
 
+use std::iter;
+
 use coua::window::{Generations, When};
 use coua::{CuckooFilter, Full, Insertion, KeyHash};
 
+use super::forgotten::Background;
 use crate::refusal::Refusal;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// Which items an insert takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,23 +49,31 @@ impl Inserts for CuckooFilter {
     }
 }
 
+/// A generation may end with an item, where items are the clock.
 impl Inserts for Generations {
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
-        match copies {
-            Copies::Add => self.insert(hash).map(|()| Insertion::Inserted),
-            Copies::Keep => self.insert_unique(hash),
-        }
+        let (log, hash) = (&mut Background, [hash]);
+        let mut insertions = Vec::new();
+        let inserted = match copies {
+            Copies::Add => self.logged(log).insert_batch(&hash, When::Now),
+            Copies::Keep => {
+                self.logged(log).insert_unique_batch_into(&hash, When::Now, &mut insertions)
+            }
+        };
+        let inserted = inserted.map(|()| insertions.pop().unwrap_or(Insertion::Inserted));
+        inserted.map_err(|stopped| stopped.full)
     }
 
     fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
-        self.insert_batch(hashes).map_or_else(|stopped| stopped.done, |()| hashes.len())
+        let added = self.logged(&mut Background).insert_batch(hashes, When::Now);
+        added.map_or_else(|stopped| stopped.done, |()| hashes.len())
     }
 
     fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
         let mut insertions = Vec::new();
-        let result =
-            self.logged(&mut ()).insert_unique_batch_into(hashes, When::Now, &mut insertions);
-        result.ok();
+        let mut log = Background;
+        let mut logged = self.logged(&mut log);
+        logged.insert_unique_batch_into(hashes, When::Now, &mut insertions).ok();
         insertions
     }
 }
@@ -72,7 +83,7 @@ pub(super) fn insert_all(
     filter: &mut impl Inserts,
     hashes: &[KeyHash],
     copies: Copies,
-    outcomes: &mut Vec<Outcome>,
+    outcomes: &mut Outcomes,
     refusal_of: impl Fn(Full) -> Refusal,
 ) {
     let before = outcomes.len();
@@ -81,7 +92,7 @@ pub(super) fn insert_all(
         match copies {
             Copies::Add => {
                 let done = filter.add_batch(hashes);
-                outcomes.resize(before + done, Outcome::Inserted);
+                outcomes.extend(iter::repeat_n(Outcome::Inserted, done));
             }
             Copies::Keep => {
                 let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;

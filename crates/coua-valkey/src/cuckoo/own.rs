@@ -9,14 +9,15 @@ use smallvec::SmallVec;
 
 use super::aging::{Aging, milliseconds};
 use super::blueprint::{Blueprint, Hints};
+use super::compaction::{Compaction, Position};
 use super::few::Few;
 use super::figures::Figures;
 use super::inserts::Copies;
-use super::table::{Compaction, Table, VALUE_BYTES};
+use super::table::{Table, VALUE_BYTES};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// A filter of this module.
 pub(crate) struct OwnCuckoo {
@@ -157,7 +158,7 @@ impl OwnCuckoo {
         items: &[impl AsRef<[u8]>],
         copies: Copies,
         limit: Option<u64>,
-    ) -> Vec<Outcome> {
+    ) -> Outcomes {
         let hasher = match &self.form {
             Form::Few(few) => few.blueprint.hasher(),
             Form::Table(table) => table.filter.hasher(),
@@ -166,7 +167,7 @@ impl OwnCuckoo {
         // One item needs no memory of its own.
         let items: SmallVec<[KeyHash; 1]> =
             items.iter().map(|item| hasher.hash(item.as_ref())).collect();
-        let mut outcomes = Vec::with_capacity(items.len());
+        let mut outcomes = Outcomes::with_capacity(items.len());
         self.insert_few(&items, copies, limit, &mut outcomes);
         let rest = items.get(outcomes.len()..).unwrap_or_default();
         match &mut self.form {
@@ -189,7 +190,7 @@ impl OwnCuckoo {
         hashes: &[KeyHash],
         copies: Copies,
         limit: Option<u64>,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Outcomes,
     ) {
         let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
         for &hash in hashes {
@@ -236,11 +237,10 @@ impl OwnCuckoo {
 
     /// Gives memory back after removals, where that is due.
     fn give_back(&mut self, removed: &[&[u8]]) {
-        if let Form::Table(table) = &mut self.form {
-            let compaction = table.compact_after(removed, self.deleted);
-            if compaction.has_changed && compaction.is_done {
-                self.deleted = 0;
-            }
+        if let Form::Table(table) = &mut self.form
+            && table.compact_after(removed, self.deleted)
+        {
+            self.deleted = 0;
         }
     }
 
@@ -266,17 +266,18 @@ impl OwnCuckoo {
         if is_aging { self.advance(milliseconds()) } else { None }
     }
 
-    /// Gives memory back, as much as a command may take the time for; in the end forgets how many items were removed.
+    /// Gives memory back from a position on, as much as a command may take the time for; in the end forgets how many items
+    /// were removed.
     ///
     /// A filter that never grows keeps its memory: it could not take as many items again.
-    pub(crate) fn compact(&mut self) -> Compaction {
+    pub(crate) fn compact(&mut self, at: Position) -> Compaction {
         let mut compaction = match &mut self.form {
-            Form::Table(table) if table.hints.expansion > 0 => table.compact(),
-            Form::Aging(aging) => Compaction { has_changed: aging.compact(), is_done: true },
-            _ => Compaction { has_changed: false, is_done: true },
+            Form::Table(table) if table.hints.expansion > 0 => table.compact(at.from),
+            Form::Aging(aging) => aging.compact(at),
+            _ => Compaction::default(),
         };
-        compaction.has_changed |= compaction.is_done && self.deleted > 0;
-        if compaction.is_done {
+        if compaction.next.is_none() {
+            compaction.has_changed |= self.deleted > 0;
             self.deleted = 0;
         }
         if compaction.has_changed {

@@ -179,8 +179,8 @@ mod tests {
             "1000 EXPANSION 0 ERROR 1e-7 SEED 000102030405060708090a0b0c0d0e0f",
         ] {
             let blueprint = of(text).unwrap();
-            let words = blueprint.words().join(" ");
-            let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+            let words = blueprint.words();
+            let words: Vec<&[u8]> = words.iter().collect();
             let request = Request::of_reserve(&words).unwrap();
             assert_eq!(request.complete_with([0; 16], Defaults::BuiltIn), Ok(blueprint), "{text}");
         }

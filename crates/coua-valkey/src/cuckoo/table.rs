@@ -5,25 +5,15 @@ use std::mem::size_of;
 use coua::{CuckooFilter, Full, FullReason, KeyHash, MergeError};
 
 use super::blueprint::Hints;
+use super::compaction::{Compaction, Position, Time, compact, is_quickly_rebuilt};
 use super::inserts::{Copies, insert_all};
 use crate::refusal::Refusal;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::Charge;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::Outcomes;
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 104;
-
-/// Slots of the segments that a command makes by joining others: some 10 ns each.
-const MOST_SLOTS_JOINED: u64 = 1 << 18;
-
-/// What became of a wish for memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Compaction {
-    pub(crate) has_changed: bool,
-    /// Whether all memory has come back that shall.
-    pub(crate) is_done: bool,
-}
 
 /// A filter of the library.
 pub(super) struct Table {
@@ -78,7 +68,7 @@ impl Table {
         hashes: &[KeyHash],
         copies: Copies,
         limit: Option<u64>,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Outcomes,
     ) {
         self.limit_memory(limit);
         let expansion = self.hints.expansion;
@@ -108,53 +98,31 @@ impl Table {
         })
     }
 
-    /// Gives memory back, as much as a command may take the time for.
-    pub(super) fn compact(&mut self) -> Compaction {
-        if self.is_quickly_rebuilt() {
-            // It was rebuilt if there are fewer slots, be its memory less or not.
-            let before = self.filter.slots();
-            self.filter.compact();
-            return Compaction { has_changed: self.filter.slots() != before, is_done: true };
-        }
-        let most = self.most_steps();
-        let steps = (0..most).take_while(|_| self.filter.compact_step()).count();
-        Compaction { has_changed: steps > 0, is_done: steps < most }
+    /// Gives memory back, as much as a command may take the time for, from a hash on.
+    pub(super) fn compact(&mut self, from: u64) -> Compaction {
+        let before = self.filter.slots();
+        let next = compact(&mut self.filter, from, &mut Time::all());
+        // It was rebuilt if there are fewer slots, be its memory less or not.
+        let has_changed = self.filter.slots() != before;
+        Compaction { has_changed, next: next.map(|from| Position { part: 0, from }) }
     }
 
-    /// Gives memory back after these items were removed, if they have left little; tells whether anything changed. A
+    /// Gives memory back after these items were removed, if they have left little; tells whether all has come back. A
     /// filter that was never full keeps the room it was made with. All servers do the same, as it follows from
     /// what is saved and from the command.
-    pub(super) fn compact_after(&mut self, removed: &[&[u8]], deleted: u64) -> Compaction {
+    pub(super) fn compact_after(&mut self, removed: &[&[u8]], deleted: u64) -> bool {
         let (slots, items) = (self.filter.slots(), self.filter.len());
         // Copies of few items fill a filter at a quarter of its slots.
         let is_mostly_empty = deleted >= slots / 8 && items <= slots / 4;
         if self.hints.expansion == 0 || !is_mostly_empty {
-            return Compaction::default();
+            return false;
         }
-        if self.is_quickly_rebuilt() {
-            let has_halved = self.has_halved(removed.len() as u64);
-            return if has_halved { self.compact() } else { Compaction::default() };
+        if is_quickly_rebuilt(&self.filter) {
+            return self.has_halved(removed.len() as u64) && self.compact(0).has_changed;
         }
-        let most = self.most_steps();
-        let joined = removed.iter().filter(|item| self.filter.compact_at(**item));
-        let has_changed = joined.take(most).count() > 0;
-        Compaction { has_changed, is_done: false }
-    }
-
-    /// Whether a rebuild takes no longer than a command may.
-    fn is_quickly_rebuilt(&self) -> bool {
-        /// Nanoseconds of a rebuild, and those that it may take.
-        const PER_SLOT: u64 = 2;
-        const PER_ITEM: u64 = 12;
-        const MOST: u64 = 4_000_000;
-        let (slots, items) = (self.filter.slots(), self.filter.len());
-        slots.saturating_mul(PER_SLOT).saturating_add(items.saturating_mul(PER_ITEM)) <= MOST
-    }
-
-    /// Joins of two segments that a command may take the time for.
-    fn most_steps(&self) -> usize {
-        let segment = self.filter.slots() / self.filter.segments() as u64;
-        (MOST_SLOTS_JOINED / segment).max(1) as usize
+        let most = Time::all().joins(&self.filter);
+        removed.iter().filter(|item| self.filter.compact_at(**item)).take(most).for_each(drop);
+        false
     }
 
     /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction that did not

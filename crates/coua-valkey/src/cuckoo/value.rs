@@ -2,13 +2,13 @@
 
 use std::ffi::CStr;
 
+use super::compaction::{Compaction, Position};
 use super::imported;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
-use super::table::Compaction;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::outcome::Outcome;
+use crate::value::outcome::Outcomes;
 use crate::value::{Kind, Value};
 use coua_redisbloom::{Limits, PeerCuckoo};
 
@@ -68,7 +68,7 @@ impl CuckooValue {
         copies: Copies,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
-    ) -> Result<Vec<Outcome>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         match self {
             Self::Own(own) => Ok(own.insert(items, copies, limit)),
             Self::Imported(imported) => Ok(imported::insert(imported, items, copies, &limits())),
@@ -87,14 +87,11 @@ impl CuckooValue {
         }
     }
 
-    /// Gives memory back.
-    pub(crate) fn compact(&mut self) -> Result<Compaction, Refusal> {
+    /// Gives memory back, as much as a command may take the time for, from a position on.
+    pub(crate) fn compact(&mut self, at: Option<Position>) -> Result<Compaction, Refusal> {
         match self {
-            Self::Own(own) => Ok(own.compact()),
-            Self::Imported(imported) => {
-                imported.compact();
-                Ok(Compaction { has_changed: true, is_done: true })
-            }
+            Self::Own(own) => Ok(own.compact(at.unwrap_or_default())),
+            Self::Imported(imported) => Ok(imported::compact(imported, at)),
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }

@@ -68,14 +68,14 @@ impl Words {
     }
 }
 
-/// The words that describe a window.
-pub(super) fn words(window: Window) -> [String; 4] {
+/// Says the words that describe a window.
+pub(super) fn say(window: Window, words: &mut crate::parse::Words) {
     let length = window.length();
-    let [option, length] = match window.clock() {
-        Clock::Count => ["WINDOWITEMS".to_owned(), length.to_string()],
-        Clock::Arrival | Clock::Given => ["WINDOW".to_owned(), format!("{length}ms")],
+    match window.clock() {
+        Clock::Count => words.say("WINDOWITEMS").say(length),
+        Clock::Arrival | Clock::Given => words.say("WINDOW").say(format_args!("{length}ms")),
     };
-    [option, length, "GENERATIONS".to_owned(), window.generations().to_string()]
+    words.say("GENERATIONS").say(window.generations());
 }
 
 /// A length of time such as `7d`.

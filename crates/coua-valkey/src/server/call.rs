@@ -1,5 +1,6 @@
 //! One call of a command: its words, and the server that it runs in.
 
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_int};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
@@ -12,11 +13,16 @@ use crate::refusal::Refusal;
 /// As many words need no memory of their own: those of commands on one item.
 const FEW: usize = 4;
 
+/// And as many words of a command that is sent on: those that create a filter.
+const FEW_SENT: usize = 8;
+
 /// A command being run.
 pub(crate) struct Call<'a> {
     pub(super) context: *mut raw::RedisModuleCtx,
     strings: &'a [*mut raw::RedisModuleString],
     words: SmallVec<[&'a [u8]; FEW]>,
+    /// What [`is_repetition`](Self::is_repetition) has found: the server takes a while to tell.
+    is_repetition: OnceCell<bool>,
 }
 
 /// A word of a command that is sent on to replicas and the append-only file.
@@ -24,7 +30,7 @@ pub(crate) enum Word<'a> {
     /// The word of the call with this number.
     Same(usize),
     /// Other text.
-    Text(&'a str),
+    Text(&'a [u8]),
 }
 
 impl<'a> Call<'a> {
@@ -41,7 +47,7 @@ impl<'a> Call<'a> {
         let strings = unsafe { slice::from_raw_parts(words.cast_const(), count) };
         // SAFETY: each is a string of the server that outlives the call.
         let words = strings.iter().map(|&string| unsafe { bytes_of(string) }).collect();
-        Self { context, strings, words }
+        Self { context, strings, words, is_repetition: OnceCell::new() }
     }
 
     /// The words, the command's name first.
@@ -67,8 +73,9 @@ impl<'a> Call<'a> {
     /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing may be
     /// refused.
     pub(crate) fn is_repetition(&self) -> bool {
-        let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & repeated != 0 || self.must_be_obeyed()
+        const REPEATED: c_int =
+            raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        *self.is_repetition.get_or_init(|| self.flags() & REPEATED != 0 || self.must_be_obeyed())
     }
 
     /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
@@ -121,12 +128,12 @@ impl<'a> Call<'a> {
     }
 
     /// Sends another command to replicas and the append-only file.
-    pub(crate) fn replicate(&self, command: &CStr, words: &[Word<'_>]) {
-        let mut made = Vec::new();
-        let mut strings: Vec<_> = words
-            .iter()
+    pub(crate) fn replicate<'w>(&self, command: &CStr, words: impl IntoIterator<Item = Word<'w>>) {
+        let mut made = SmallVec::<[_; FEW_SENT]>::new();
+        let mut strings: SmallVec<[_; FEW_SENT]> = words
+            .into_iter()
             .map(|word| match word {
-                Word::Same(number) => self.strings[*number],
+                Word::Same(number) => self.strings[number],
                 Word::Text(text) => {
                     let create = server_function!(RedisModule_CreateString);
                     // SAFETY: the text's bytes are copied.

@@ -12,6 +12,8 @@ pub(crate) struct Key<'a, T: NativeType> {
     context: *mut raw::RedisModuleCtx,
     raw: *mut raw::RedisModuleKey,
     name: *mut raw::RedisModuleString,
+    /// The value's place; null if there is none.
+    pointer: *mut T,
     /// Bytes of the value before it was changed, if it was.
     bytes_before: Option<usize>,
     value: PhantomData<(&'a (), T)>,
@@ -33,8 +35,23 @@ impl Call<'_> {
         // SAFETY: context and name are valid while the command runs; a key opened for reading may be
         // null if it is missing.
         let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
-        let key = Key { context: self.context, raw, name, bytes_before: None, value: PhantomData };
-        if key.is_of_other_type() { Err(Refusal::WrongType) } else { Ok(key) }
+        let mut key = Key {
+            context: self.context,
+            raw,
+            name,
+            pointer: std::ptr::null_mut(),
+            bytes_before: None,
+            value: PhantomData,
+        };
+        // SAFETY: an open key, or null, which the function knows.
+        let found = unsafe { server_function!(RedisModule_ModuleTypeGetType)(raw) };
+        if found == T::slot().pointer() {
+            // SAFETY: an open key with a value of the type.
+            key.pointer = unsafe { server_function!(RedisModule_ModuleTypeGetValue)(raw) }.cast();
+        } else if !key.is_empty() {
+            return Err(Refusal::WrongType);
+        }
+        Ok(key)
     }
 }
 
@@ -45,25 +62,11 @@ impl<T: NativeType> Key<'_, T> {
         kind == raw::REDISMODULE_KEYTYPE_EMPTY
     }
 
-    fn is_of_other_type(&self) -> bool {
-        // SAFETY: an open key, or null, which the function knows.
-        let kind = unsafe { server_function!(RedisModule_ModuleTypeGetType)(self.raw) };
-        !self.is_empty() && kind != T::slot().pointer()
-    }
-
-    fn pointer(&self) -> *mut T {
-        if self.raw.is_null() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: an open key; null if it has no value.
-        unsafe { server_function!(RedisModule_ModuleTypeGetValue)(self.raw) }.cast()
-    }
-
     /// The value.
     pub(crate) fn value(&self) -> Option<&T> {
         // SAFETY: the type was checked when the key was opened, values of this type are made by `set`
         // and `native` only, and the borrow of the key keeps others from changing it.
-        unsafe { self.pointer().as_ref() }
+        unsafe { self.pointer.as_ref() }
     }
 
     /// Bytes of the value before it is changed, or was; 0 if there is none.
@@ -78,7 +81,7 @@ impl<T: NativeType> Key<'_, T> {
         // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of the
         // key makes this the only reference. (A command that opens a key twice reads one before it
         // changes the other.)
-        unsafe { self.pointer().as_mut() }
+        unsafe { self.pointer.as_mut() }
     }
 
     /// Gives a key that has no value this one.
@@ -98,6 +101,7 @@ impl<T: NativeType> Key<'_, T> {
             unsafe { T::slot().take(pointer) };
             return Err(Refusal::Defect);
         }
+        self.pointer = pointer;
         self.value_mut().ok_or(Refusal::Defect)
     }
 

@@ -9,22 +9,23 @@ use super::{Call, raw, server_function};
 /// Milliseconds until then: clients come first.
 const PAUSE: c_longlong = 5;
 
-/// A command on a key.
+/// A command on a key, with two more words.
 struct Later {
     command: &'static CStr,
     key: Vec<u8>,
+    words: [String; 2],
 }
 
 impl Call<'_> {
-    /// Runs a command of this module on the first key of the call in a while, unless the call repeats what another
-    /// server has decided: that one sends the rest too.
-    pub(crate) fn go_on_later(&self, command: &'static CStr) {
+    /// Runs a command of this module on the first key of the call in a while, unless the call repeats what
+    /// another server has decided: that one sends the rest too.
+    pub(crate) fn go_on_later(&self, command: &'static CStr, words: [String; 2]) {
         if self.is_repetition() {
             return;
         }
         // SAFETY: a word of the call, which is being run.
         let key = unsafe { bytes_of(self.string(1)) }.to_vec();
-        let later = Box::into_raw(Box::new(Later { command, key }));
+        let later = Box::into_raw(Box::new(Later { command, key, words }));
         // SAFETY: the context is valid while the command runs, whose database is the timer's too. The box is taken
         // back once, by `run`.
         unsafe {
@@ -43,15 +44,20 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, later: *mut c_void) 
         if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
             return;
         }
+        let [first, second] = &later.words;
         // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the command to replicas
         // and to the append-only file. The reply is freed once; the key may be gone, which is no harm.
         unsafe {
             let reply = server_function!(RedisModule_Call)(
                 context,
                 later.command.as_ptr(),
-                c"!b".as_ptr(),
+                c"!bbb".as_ptr(),
                 later.key.as_ptr(),
                 later.key.len(),
+                first.as_ptr(),
+                first.len(),
+                second.as_ptr(),
+                second.len(),
             );
             if !reply.is_null() {
                 server_function!(RedisModule_FreeCallReply)(reply);

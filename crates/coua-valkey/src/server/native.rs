@@ -53,16 +53,18 @@ impl TypeSlot {
     /// Memory that the server may still take, for a call that adds items; nothing is told where nothing may be
     /// refused.
     pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
-        /// The server takes some ten microseconds to tell. It is asked again when so many items were added, or
+        /// The server takes a hundred microseconds to tell. It is asked again when so many items were added, or
         /// values have grown by so many bytes.
-        const ITEMS: u64 = 8192;
+        const ITEMS: u64 = 32_768;
         const BYTES: u64 = 1 << 20;
         let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));
         let items_since = self.items_since.load(Ordering::Relaxed).saturating_add(items as u64);
         self.items_since.store(items_since, Ordering::Relaxed);
         if items_since < ITEMS && grown < BYTES {
             let left = self.left.load(Ordering::Relaxed).saturating_sub(grown);
-            return Some(left).filter(|_| left < u64::MAX - BYTES && !call.is_repetition());
+            // What a filter may take at once: it doubles, and has room for the items.
+            let most = self.bytes().saturating_mul(4).saturating_add(items as u64 * BYTES);
+            return Some(left).filter(|&left| left < most && !call.is_repetition());
         }
         let left = call.memory_left();
         self.left.store(left.unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! New filters: RESERVE, and commands that create what they fill.
 
 use std::ffi::CStr;
+use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +9,7 @@ use coua::KeyHasher;
 
 use super::filter::{Kind, OwnFilter as _};
 use super::held::Value;
-use crate::parse::Options;
+use crate::parse::{Options, Words};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Call, Key, Word, random_bytes};
@@ -68,7 +69,7 @@ pub(crate) trait Creates: Kind {
         random: [u8; 16],
         defaults: Defaults,
         limit: Option<u64>,
-    ) -> Result<(Self::Own, Vec<String>), Refusal>;
+    ) -> Result<(Self::Own, Words), Refusal>;
 }
 
 /// Does RESERVE.
@@ -101,8 +102,6 @@ pub(super) fn create<K: Creates>(
         return Err(Refusal::NoMemoryToCreate);
     }
     key.set(Value::Own(own))?;
-    let mut words = vec![Word::Same(1)];
-    words.extend(text.iter().map(|word| Word::Text(word)));
-    call.replicate(K::RESERVE, &words);
+    call.replicate(K::RESERVE, iter::once(Word::Same(1)).chain(text.iter().map(Word::Text)));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! SCANDUMP and LOADCHUNK, for both kinds of filters.
 
 use super::chunks::{Incomplete, Position, chunk_behind};
-use super::filter::{ImportedFilter as _, Kind, OwnFilter as _};
+use super::filter::{Kind, OwnFilter as _};
 use super::held::Value;
 use super::image::begins_image;
 use super::imported::piece_of;
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
 use crate::settings::{key_memory_limit_of, limits};
-use coua_redisbloom::LoadError;
+use coua_redisbloom::{LoadError, PeerFilter as _};
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;
@@ -83,7 +83,7 @@ impl<K: Kind> Value<K> {
         }
         let mut limits = limits(limit);
         limits.bytes = limits.bytes.min(memory_left().unwrap_or(u64::MAX));
-        let imported = K::Imported::of_header(chunk, &limits).map_err(|error| match error {
+        let imported = K::Imported::from_header(chunk, &limits).map_err(|error| match error {
             LoadError::TooLarge(large) if Some(large.limit) == limit => {
                 Refusal::KeyMemory { limit: large.limit }
             }

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::refusal::LoadRefusal;
-use crate::server::{RdbReader, TypeSlot, random_bytes};
-use coua_redisbloom::{self as peer, Chunk, ChunkError, Limits};
+use crate::server::{TypeSlot, random_bytes};
+use coua_redisbloom::PeerFilter;
 
 /// What a filter begins to count its changes from: another number each time that one is made or read, so
 /// that a dump does not go on in another filter than it began in.
@@ -58,40 +58,12 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     fn try_clone(&self) -> Option<Self>;
 }
 
-/// A filter of the other module as the value of a key.
-pub(crate) trait ImportedFilter: Send + Sized + 'static {
-    /// Reads what the other module dumped.
-    fn of_dump(
-        input: &mut RdbReader,
-        encoding: u32,
-        limits: &Limits,
-    ) -> Result<Self, peer::LoadError>;
-    /// Reads what `write_to` wrote.
-    fn read_from(input: &mut dyn Read, limits: &Limits) -> Result<Self, peer::LoadError>;
-    /// Writes it as a stream of bytes.
-    fn write_to(&self, out: &mut dyn Write) -> io::Result<()>;
-    /// A filter as the header of a dump describes it, still empty.
-    fn of_header(header: &[u8], limits: &Limits) -> Result<Self, peer::LoadError>;
-    /// The header.
-    fn header(&self) -> Vec<u8>;
-    /// The piece at a position.
-    fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError>;
-    /// Puts a piece into its place.
-    fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError>;
-    /// Bytes of memory.
-    fn memory_bytes(&self) -> u64;
-    /// How many pieces of memory it consists of.
-    fn pieces(&self) -> usize;
-    /// A copy, if there is memory for it.
-    fn try_clone(&self) -> Option<Self>;
-}
-
 /// A kind of filters.
 pub(crate) trait Kind: Send + Sized + 'static {
     /// Those of this module.
     type Own: OwnFilter;
     /// Those of the other module.
-    type Imported: ImportedFilter;
+    type Imported: PeerFilter + Send + 'static;
     /// The name of the type: the other module's, so that its dump files can be loaded.
     const NAME: &'static CStr;
     /// The command that loads chunks.

@@ -5,12 +5,12 @@ use std::io::{self, Read, Write};
 use std::mem::size_of;
 
 use super::chunks::{self, FRONT, Incomplete};
-use super::filter::{ImportedFilter as _, Kind, OwnFilter as _};
+use super::filter::{Kind, OwnFilter as _};
 use super::imported::piece_of;
 use crate::refusal::{LoadRefusal, Refusal};
 use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes};
 use crate::settings::{key_memory_limit, limits};
-use coua_redisbloom::Limits;
+use coua_redisbloom::{Limits, PeerFilter as _};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
 /// from 0 on; 1023 is the last that there is.
@@ -54,7 +54,7 @@ impl<K: Kind> Value<K> {
     pub(crate) fn pieces(&self) -> usize {
         match self {
             Self::Own(own) => own.pieces(),
-            Self::Imported(imported) => imported.pieces(),
+            Self::Imported(imported) => imported.arrays().count(),
             Self::Incomplete(_) => 1,
         }
     }
@@ -114,7 +114,7 @@ impl<K: Kind> NativeType for Value<K> {
         let limit = if input.is_request() { key_memory_limit() } else { None };
         if encoding != ENCODING {
             let known = u32::try_from(encoding).map_err(|_| LoadRefusal::Encoding(encoding))?;
-            return Ok(Self::Imported(K::Imported::of_dump(input, known, &limits(limit))?));
+            return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));
         }
         // The limit is of memory; that of what is read only keeps it from growing without end.
         let left = limit.map_or(u64::MAX, |limit| limit.saturating_add(FRONT));
@@ -165,7 +165,7 @@ impl<K: Kind> NativeType for Value<K> {
     fn copy(&self) -> Option<Self> {
         Some(match self {
             Self::Own(own) => Self::Own(own.try_clone()?),
-            Self::Imported(imported) => Self::Imported(imported.try_clone()?),
+            Self::Imported(imported) => Self::Imported(imported.try_clone().ok()?),
             Self::Incomplete(incomplete) => Self::Incomplete(incomplete.try_clone()?),
         })
     }

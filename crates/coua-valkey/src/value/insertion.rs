@@ -1,11 +1,12 @@
 //! What all commands do that add items: create the filter if need be, fill it, and tell replicas.
 
 use std::ffi::CStr;
+use std::iter;
 
 use super::creation::{Creates, create};
 use super::filter::Kind;
 use super::held::Value;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Outcomes};
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
@@ -78,10 +79,10 @@ impl<K: Creates> Insertion<K> {
     pub(crate) fn run(
         self,
         call: &Call<'_>,
-        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Vec<Outcome>, Refusal>,
+        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Outcomes, Refusal>,
         added: &CStr,
         rest: &Rest,
-    ) -> Result<Vec<Outcome>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
@@ -119,11 +120,10 @@ impl<K: Creates> Insertion<K> {
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
-            let mut words = vec![Word::Same(1)];
-            words.extend(rest.words.iter().map(|word| Word::Text(word)));
+            let begin = iter::once(Word::Same(1))
+                .chain(rest.words.iter().map(|it| Word::Text(it.as_bytes())));
             let new = (self.first..).zip(outcomes).filter(|(_, outcome)| is_in(outcome));
-            words.extend(new.map(|(number, _)| Word::Same(number)));
-            call.replicate(rest.command, &words);
+            call.replicate(rest.command, begin.chain(new.map(|(number, _)| Word::Same(number))));
         }
         inserted
     }
@@ -159,7 +159,7 @@ impl MemoryRoom {
 }
 
 /// The answer to a command on one item: whether it was absent.
-pub(crate) fn whether_new(mut outcomes: Vec<Outcome>) -> Result<Reply, Refusal> {
+pub(crate) fn whether_new(mut outcomes: Outcomes) -> Result<Reply, Refusal> {
     match outcomes.pop() {
         Some(Outcome::Inserted) => Ok(Reply::Truth(true)),
         Some(Outcome::Present) => Ok(Reply::Truth(false)),
@@ -169,7 +169,7 @@ pub(crate) fn whether_new(mut outcomes: Vec<Outcome>) -> Result<Reply, Refusal> 
 }
 
 /// The answers to a command on many items, each made of an outcome.
-pub(crate) fn each(outcomes: Vec<Outcome>, reply: impl Fn(Outcome) -> Reply) -> Reply {
+pub(crate) fn each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }
 

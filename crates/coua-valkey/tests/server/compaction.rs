@@ -4,11 +4,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::pair::Pair;
+use crate::pair::{Pair, follow};
 use crate::server::{Kind, PATIENCE, Server};
+use crate::windows::now;
 use crate::zoo;
 
-on_both!(a_large_filter_is_compacted_in_steps_and_its_replica_alike);
+on_both!(
+    a_large_filter_is_compacted_in_steps_and_its_replica_alike,
+    generations_are_compacted_in_steps,
+    filters_of_redisbloom_are_compacted_in_steps,
+);
 
 fn size(client: &mut Client) -> i64 {
     client.call(&["CF.INFO", "f", "Size"]).integer()
@@ -37,10 +42,7 @@ fn a_large_filter_is_compacted_in_steps_and_its_replica_alike(kind: Kind) {
         assert!(Instant::now() < until, "{} of {full}", size(&mut client));
         thread::sleep(Duration::from_millis(5));
     }
-    let mut before = 0;
-    while std::mem::replace(&mut before, calls(&pair.primary)) != before {
-        thread::sleep(Duration::from_millis(100));
-    }
+    wait_for_the_timer(&pair);
     pair.same("CF.COMPACT");
     for start in (ITEMS / 2..ITEMS - 50_000).step_by(5_000) {
         client.good(&zoo::with_items("CF.MDEL f", start..start + 5_000));
@@ -51,6 +53,84 @@ fn a_large_filter_is_compacted_in_steps_and_its_replica_alike(kind: Kind) {
     assert_eq!(there, 1_000);
     let [primary, replica] = [&pair.primary, &pair.replica].map(calls);
     assert!((3..=primary).contains(&replica), "a timer goes on with it: {primary}, {replica}");
+}
+
+/// Waits until no timer goes on.
+fn wait_for_the_timer(pair: &Pair) {
+    let mut before = 0;
+    while std::mem::replace(&mut before, calls(&pair.primary)) != before {
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Compacts the filter of a primary, writes meanwhile, and compares it with that of a replica which came late.
+fn compacted(pair: &Pair, kept: u32) -> [i64; 2] {
+    let mut client = pair.primary.client();
+    follow(&pair.replica, &pair.primary);
+    let before = size(&mut client);
+    client.good("CF.COMPACT f");
+    for start in (10_000_000..10_010_000).step_by(500) {
+        client.good(&zoo::with_items("CF.MADD f", start..start + 500));
+        thread::sleep(Duration::from_millis(1));
+    }
+    wait_for_the_timer(pair);
+    pair.same("CF.COMPACT");
+    let [primary, replica] = [&pair.primary, &pair.replica].map(calls);
+    assert!((3..=primary).contains(&replica), "a timer goes on with it: {primary}, {replica}");
+    let there = zoo::present(&mut client, "f", 0..kept) as u32;
+    let later = zoo::present(&mut client, "f", 10_000_000..10_010_000);
+    assert_eq!((there, later), (kept, 10_000));
+    [before, size(&mut client)]
+}
+
+fn alone(kind: Kind) -> Pair {
+    Pair { primary: Server::start(kind), replica: Server::start(kind) }
+}
+
+fn generations_are_compacted_in_steps(kind: Kind) {
+    const EACH: u32 = 600_000;
+    let pair = alone(kind);
+    let mut client = pair.primary.client();
+    client.good("CF.RESERVE f 1000 WINDOW 4h GENERATIONS 4");
+    for generation in 0..3 {
+        for start in (0..EACH).step_by(100_000) {
+            let first = generation * EACH + start;
+            client.good(&zoo::with_items("CF.MADD f", first..first + 100_000));
+        }
+        let hour = 3_600_000 * u64::from(generation + 1);
+        client.good(&format!("CF.ADVANCE f {}", now() + hour));
+    }
+    for start in (EACH / 2..3 * EACH).step_by(100_000) {
+        client.good(&zoo::with_items("CF.MDEL f", start..start + 100_000));
+    }
+    let [before, after] = compacted(&pair, EACH / 2);
+    assert!(after < before / 2, "{before}, {after}");
+}
+
+/// As a header says that has no chunks.
+fn filters_of_redisbloom_are_compacted_in_steps(kind: Kind) {
+    const ITEMS: u32 = 1_000_000;
+    let pair = alone(kind);
+    let mut client = pair.primary.client();
+    let mut header = [0; 38];
+    header[8..16].copy_from_slice(&(1_u64 << 17).to_le_bytes());
+    header[24] = 1;
+    [header[32], header[34], header[36]] = [2, 20, 1];
+    client.call(&[b"CF.LOADCHUNK", &b"f"[..], b"1", &header]);
+    for start in (0..ITEMS).step_by(10_000) {
+        client.good(&zoo::with_items("CF.MADD f", start..start + 10_000));
+    }
+    for start in (ITEMS / 5..ITEMS).step_by(10_000) {
+        client.good(&zoo::with_items("CF.MDEL f", start..start + 10_000));
+    }
+    let [before, after] = compacted(&pair, ITEMS / 5);
+    assert!(after < before / 2, "{before}, {after}");
+    let loaded = client.run("CF.COMPACT f 18446744073709551615 0");
+    assert_eq!(loaded.to_string(), "-Invalid position");
+    for words in ["0 0", "-1 -1", "3 9223372036854775807"] {
+        client.good(&format!("CF.COMPACT f {words}"));
+    }
+    assert_eq!(zoo::present(&mut client, "f", 0..ITEMS / 5), ITEMS as usize / 5);
 }
 
 /// How often CF.COMPACT was run.

@@ -13,6 +13,7 @@ on_both!(
     truncated_dumps,
     changed_dumps,
     changed_windows_with_right_checksums,
+    changed_lists_and_chains_with_right_checksums,
     damaged_dump_files,
     positions_out_of_range,
     a_million_items_at_once,
@@ -123,6 +124,68 @@ fn changed_windows_with_right_checksums(kind: Kind) {
     assert!((1..all.len() / 2).contains(&restored), "{restored} of {}", all.len());
     let taken = memory(&mut client, "used_memory_peak:") - before;
     assert!(taken < 32 << 20, "{taken} bytes");
+}
+
+/// Every byte of a list of few items, and of a chain of Bloom filters, likewise.
+fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.INSERT few ITEMS a b b c");
+    client.good("BF.RESERVE chain 0.01 5");
+    client.good(&zoo::with_items("BF.MADD chain", 0..30));
+    let before = memory(&mut client, "used_memory_peak:");
+    let forms: [(_, _, Seal); 2] = [
+        ("CF.SCANDUMP few 0", "MBbloomCF", seal_list),
+        ("BF.SCANDUMP chain 0", "MBbloom--", seal_chain),
+    ];
+    for (command, name, seal) in forms {
+        let image = client.good(command).elements()[1].bytes().to_vec();
+        let payload = |image: &[u8]| Parts::of_type(name, 1000).string(image).string(b"").sealed();
+        assert_eq!(restore_all(&mut client, &[payload(&image)])[0].to_string(), "+OK");
+        let change = |at: usize, by: u8| {
+            let mut changed = image.clone();
+            changed[at] ^= by;
+            seal(&mut changed);
+            payload(&changed)
+        };
+        let all: Vec<_> =
+            (0..image.len()).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
+        let replies = restore_all(&mut client, &all);
+        let restored = replies.iter().filter(|reply| !reply.is_error()).count();
+        assert!((1..all.len()).contains(&restored), "{restored} of {}", all.len());
+    }
+    let taken = memory(&mut client, "used_memory_peak:") - before;
+    assert!(taken < 32 << 20, "{taken} bytes");
+}
+
+/// Puts checksums right.
+type Seal = fn(&mut [u8]);
+
+/// Puts the checksums of a list right: `cuckoo/image.rs`.
+fn seal_list(image: &mut [u8]) {
+    put_sum(image, 0..56, 56);
+    let end = image.len() - 8;
+    put_sum(image, 64..end, end);
+}
+
+/// And those of a chain: `bloom/image.rs`.
+fn seal_chain(image: &mut [u8]) {
+    const ROW: usize = 32;
+    let count = u64_at(image, 48) >> 32;
+    let end = usize::try_from(count)
+        .map_or(usize::MAX, |count| count.saturating_mul(ROW))
+        .saturating_add(56);
+    if end.saturating_add(8) > image.len() {
+        return;
+    }
+    let mut begin = end + 8;
+    for row in (56..end).step_by(ROW) {
+        let bytes = u64_at(image, row + 8).div_ceil(64).saturating_mul(8);
+        let bits = begin..begin.saturating_add(bytes as usize);
+        begin = bits.end;
+        put_sum(image, bits, row + 24);
+    }
+    put_sum(image, 0..end, end);
 }
 
 /// Where the file of generations begins in the image of a filter that forgets.

@@ -36,6 +36,7 @@ mod management;
 mod memory;
 mod pair;
 mod payload;
+mod random;
 mod refusals;
 mod replication;
 mod resp;

@@ -29,7 +29,7 @@ on_both!(
 const HOUR: u64 = 3_600_000;
 
 /// What the system's clock says, in milliseconds.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 

@@ -6,7 +6,7 @@
 
 use super::CuckooFilter;
 use crate::error::OutOfMemory;
-use crate::hash::Key;
+use crate::hash::{Key, KeyHash};
 use crate::kernel::{Geometry, LevelGeometry, Resolution};
 use crate::sizing;
 
@@ -30,16 +30,20 @@ impl CuckooFilter {
     }
 
     /// A step of [`compact`](Self::compact) for filters that are too large to be rebuilt as a whole in the time
-    /// that there is: joins two segments. False if there are none that should be joined. O(segments), and O(slots
-    /// of a segment).
+    /// that there is: the segment that the hash `from` lies in joins its sibling, if both are so empty that they
+    /// should. Returns the hash from which to go on, which lies in the segment that they have become, or else in the
+    /// next one; nothing after the last. O(1), or O(slots of a segment).
     ///
-    /// Steps leave up to twice the slots that a rebuilt filter would have.
-    pub fn compact_step(&mut self) -> bool {
+    /// Steps from hash 0 to the end leave up to twice the slots that a rebuilt filter would have.
+    pub fn compact_step(&mut self, from: KeyHash) -> Option<KeyHash> {
         let load = sizing::design_load(&self.geometry) * PART_OF_PLANNED;
         let most = (self.geometry.segment_slots() as f64 * load) as u64;
-        let mut segments = 0..self.table.len() as u32;
         // Without memory for a segment nothing is joined.
-        segments.any(|segment| self.join(segment, most).unwrap_or(false))
+        let has_joined = self.join(self.directory.segment_of(from), most).unwrap_or(false);
+        let index = self.directory.segment_of(from);
+        let (prefix, depth) = (self.table.segment(index).prefix(), self.level_of(index).depth());
+        let next = 1_u64.checked_shl(64 - depth).and_then(|width| prefix.checked_add(width));
+        if has_joined { Some(prefix) } else { next }.map(KeyHash::from_u64)
     }
 
     /// Joins a segment with its sibling, if both together have at most so many slots in use and can be joined.

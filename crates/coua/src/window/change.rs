@@ -24,6 +24,11 @@ pub trait ChangeLog {
     fn clock_set(&mut self, clock: u64);
     /// A key's hash was put into a generation, or taken out of it.
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash);
+    /// The window has left these filters. Whoever overrides this may drop them elsewhere: to give much memory back
+    /// takes a while.
+    fn forgotten(&mut self, filters: Vec<CuckooFilter>) {
+        drop(filters);
+    }
 }
 
 impl ChangeLog for () {
@@ -70,27 +75,6 @@ impl Generations {
     /// earlier time changes nothing; nor does any time where items are the clock. O(generations).
     pub fn advance(&mut self, time: u64) {
         self.logged(&mut ()).advance(time);
-    }
-
-    /// [`advance`](Self::advance), but returns the forgotten generations: the caller may drop them in another
-    /// thread, since giving much memory back takes a while. O(generations).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// use coua::window::{Clock, Generations, Window};
-    ///
-    /// let minute = Window::new(Clock::Arrival, 60_000, 1)?;
-    /// let mut seen = Generations::new(minute, CuckooFilter::new());
-    /// seen.insert("a")?;
-    /// let forgotten = seen.take_forgotten(180_000);
-    /// assert!(forgotten[0].contains("a") && !seen.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn take_forgotten(&mut self, time: u64) -> Vec<CuckooFilter> {
-        match self.window() {
-            Some(window) if window.clock() != Clock::Count => self.forget_until(time),
-            _ => Vec::new(),
-        }
     }
 
     /// Adds a copy of the key at present.
@@ -218,8 +202,15 @@ impl<L: ChangeLog> Logged<'_, L> {
         };
         let begin = window.generation_of(time) * window.step();
         if begin > self.filter.clock() {
-            self.filter.set_clock(begin);
-            self.log.clock_set(begin);
+            self.set_clock(begin);
+        }
+    }
+
+    pub(super) fn set_clock(&mut self, clock: u64) {
+        let forgotten = self.filter.forget_until(clock);
+        self.log.clock_set(self.filter.clock());
+        if !forgotten.is_empty() {
+            self.log.forgotten(forgotten);
         }
     }
 

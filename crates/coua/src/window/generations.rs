@@ -149,6 +149,8 @@ impl Generations {
                 let copy = aging.template.try_clone();
                 let reason = FullReason::OutOfMemory;
                 let filter = copy.map_err(|_| Full { reason, ..self.full() })?;
+                // There are few, which move seldom, and none is small.
+                self.live.reserve_exact(1);
                 self.live.insert(place, Live { number, filter });
                 place
             }

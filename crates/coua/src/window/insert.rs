@@ -162,8 +162,7 @@ impl<L: ChangeLog> Logged<'_, L> {
         };
         let before = self.filter.clock();
         if inserted > 0 {
-            self.filter.set_clock(before.saturating_add(inserted as u64));
-            self.log.clock_set(self.filter.clock());
+            self.set_clock(before.saturating_add(inserted as u64));
         }
         window.generation_of(self.filter.clock()) > window.generation_of(before)
     }

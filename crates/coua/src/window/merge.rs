@@ -1,5 +1,6 @@
 //! Copies, unions, and memory: its limit, and how it comes back.
 
+use crate::cuckoo::CuckooFilter;
 use crate::error::{Full, FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
 use crate::window::{Clock, Generations};
@@ -8,6 +9,11 @@ impl Generations {
     /// Gives memory back after removals, in every generation. O(slots).
     pub fn compact(&mut self) {
         self.live.iter_mut().for_each(|live| live.filter.compact());
+    }
+
+    /// The filters of all generations that are not forgotten, by their numbers, to be compacted one by one.
+    pub fn filters_mut(&mut self) -> impl Iterator<Item = (u64, &mut CuckooFilter)> {
+        self.live.iter_mut().map(|live| (live.number, &mut live.filter))
     }
 
     /// Limits the [memory](Self::memory_bytes) as

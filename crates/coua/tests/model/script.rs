@@ -100,9 +100,13 @@ impl Script<'_> {
             7..10 => {
                 let slots = reference.filter.slots();
                 if self.random.once_in(2) {
-                    while reference.filter.compact_step() {
-                        reference.counts.add(Event::Join, 1);
+                    let (mut next, segments) =
+                        (Some(KeyHash::from_u64(0)), reference.filter.segments());
+                    while let Some(from) = next {
+                        next = reference.filter.compact_step(from);
                     }
+                    let joins = segments - reference.filter.segments();
+                    reference.counts.add(Event::Join, joins as u64);
                     reference.check_all();
                 }
                 reference.filter.compact();

@@ -9,7 +9,7 @@ use crate::server::{Access, Call, Command};
 use crate::settings::limits_of;
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Rest, each, whether_new};
-use crate::value::outcome::Outcome;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// `BF.ADD key item`
 pub(super) struct Add;
@@ -65,7 +65,7 @@ fn truth(outcome: Outcome) -> Reply {
     }
 }
 
-fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Vec<Outcome>, Refusal> {
+fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Outcomes, Refusal> {
     let rest = Rest { command: AddMany::NAME, words: &[] };
     let insert = |value: &mut Value<Bloom>, items: &[&[u8]], limit| {
         value.insert(items, limit, || limits_of(call, limit))

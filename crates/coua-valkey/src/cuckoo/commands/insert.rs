@@ -10,7 +10,7 @@ use crate::server::{Access, Call, Command};
 use crate::settings::limits_of;
 use crate::value::Value;
 use crate::value::insertion::{Insertion, Rest, each, whether_new};
-use crate::value::outcome::Outcome;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// `CF.ADD key item`
 pub(super) struct Add;
@@ -110,11 +110,7 @@ fn number(outcome: Outcome) -> Reply {
     }
 }
 
-fn run(
-    call: &Call<'_>,
-    insertion: Insertion<Cuckoo>,
-    copies: Copies,
-) -> Result<Vec<Outcome>, Refusal> {
+fn run(call: &Call<'_>, insertion: Insertion<Cuckoo>, copies: Copies) -> Result<Outcomes, Refusal> {
     let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
     let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
     let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]], limit| {

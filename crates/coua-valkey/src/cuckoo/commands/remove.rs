@@ -1,6 +1,7 @@
 //! CF.DEL and CF.MDEL.
 
 use std::ffi::{CStr, c_int};
+use std::iter;
 
 use crate::counters;
 use crate::cuckoo::CuckooValue;
@@ -59,9 +60,8 @@ fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
         return Ok(removed);
     }
     let first = call.words().len() - items.len();
-    let mut words = vec![Word::Same(1)];
     let there = (first..).zip(&removed).filter(|(_, removed)| **removed);
-    words.extend(there.map(|(number, _)| Word::Same(number)));
-    call.replicate(DeleteMany::NAME, &words);
+    let words = iter::once(1).chain(there.map(|(number, _)| number)).map(Word::Same);
+    call.replicate(DeleteMany::NAME, words);
     Ok(removed)
 }

@@ -1,0 +1,100 @@
+//! Giving memory back, as much as a command may take the time for.
+//!
+//! What a step does follows from the filter and from where the step begins, so it does the same on replicas: the server
+//! that decides tells them both.
+
+use coua::{CuckooFilter, KeyHash};
+
+use crate::parse::integer;
+
+/// Nanoseconds that a step may take, and what things take, about.
+const MOST: u64 = 2_500_000;
+/// For each slot and item of a filter that is rebuilt.
+const PER_SLOT: u64 = 4;
+const PER_ITEM: u64 = 25;
+/// For each slot of two segments that are joined.
+const PER_SLOT_JOINED: u64 = 30;
+/// For a filter, or a segment, that is looked at.
+const LOOK: u64 = 100;
+
+/// Where a compaction goes on: in which part of a filter, and from where on in it. A part is a generation of a filter with
+/// a window, or a sub-filter of the other module's; in it, a hash, or a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) part: u64,
+    pub(crate) from: u64,
+}
+
+impl Position {
+    /// Of two words of a command.
+    pub(super) fn of(words: [&[u8]; 2]) -> Option<Self> {
+        let [part, from] = words.map(|word| integer(word).map(i64::cast_unsigned));
+        Some(Self { part: part?, from: from? })
+    }
+
+    /// The words of a command.
+    pub(super) fn words(self) -> [String; 2] {
+        [self.part, self.from].map(|number| number.cast_signed().to_string())
+    }
+}
+
+/// What became of a wish for memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Compaction {
+    pub(crate) has_changed: bool,
+    /// Where it goes on; nothing once all memory has come back that shall.
+    pub(crate) next: Option<Position>,
+}
+
+/// The time that is left of a step.
+pub(super) struct Time(u64);
+
+impl Time {
+    /// All of it.
+    pub(super) fn all() -> Self {
+        Self(MOST)
+    }
+
+    fn spend(&mut self, nanoseconds: u64) {
+        self.0 = self.0.saturating_sub(nanoseconds);
+    }
+
+    /// How many segments of a filter may be joined with their siblings.
+    pub(super) fn joins(&self, filter: &CuckooFilter) -> usize {
+        (self.0 / join_time(filter)).max(1) as usize
+    }
+}
+
+/// Whether a rebuild takes no longer than a command may.
+pub(super) fn is_quickly_rebuilt(filter: &CuckooFilter) -> bool {
+    rebuild_time(filter) <= MOST
+}
+
+fn rebuild_time(filter: &CuckooFilter) -> u64 {
+    let of_items = filter.len().saturating_mul(PER_ITEM);
+    LOOK.saturating_add(filter.slots().saturating_mul(PER_SLOT)).saturating_add(of_items)
+}
+
+fn join_time(filter: &CuckooFilter) -> u64 {
+    filter.slots() / filter.segments() as u64 * PER_SLOT_JOINED
+}
+
+/// Compacts a filter, or a generation, from a hash on, while there is time: the hash from which it goes on.
+pub(super) fn compact(filter: &mut CuckooFilter, from: u64, time: &mut Time) -> Option<u64> {
+    if is_quickly_rebuilt(filter) {
+        let takes = rebuild_time(filter);
+        if takes > time.0 {
+            return Some(from);
+        }
+        time.spend(takes);
+        filter.compact();
+        return None;
+    }
+    let mut next = Some(from);
+    while let Some(from) = next.filter(|_| time.0 > 0) {
+        let segments = filter.segments();
+        next = filter.compact_step(KeyHash::from_u64(from)).map(KeyHash::to_u64);
+        time.spend(if filter.segments() < segments { join_time(filter) } else { LOOK });
+    }
+    next
+}

@@ -1,0 +1,147 @@
+//! Random commands on filters of all kinds. A replica, a restart from the append-only file, a reload of the dump file,
+//! scripts, transactions and copies all lead to the same bytes.
+
+use crate::client::Client;
+use crate::keeping::rewrite;
+use crate::pair::{Pair, follow};
+use crate::server::{Kind, Server};
+use crate::zoo::{self, digest, with_items};
+
+on_both!(
+    random_commands,
+    #[ignore = "takes minutes"]
+    many_random_commands,
+);
+
+fn random_commands(kind: Kind) {
+    run(kind, 1, 1_500);
+}
+
+fn many_random_commands(kind: Kind) {
+    for seed in 2..8 {
+        run(kind, seed, 20_000);
+    }
+}
+
+const SEED: &str = "SEED 000102030405060708090a0b0c0d0e0f";
+const CUCKOO: [&str; 8] = ["c0", "c1", "c2", "few", "fixed", "window", "counted", "peergrown"];
+const BLOOM: [&str; 4] = ["b0", "b1", "scaled", "peerbloom"];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len() as u64) as usize]
+    }
+
+    /// A command with some numbers as items.
+    fn items(&mut self, command: &str, most: u64) -> String {
+        let first = self.below(3_000) as u32;
+        let count = 1 + self.below(most) as u32;
+        with_items(command, first..first + count)
+    }
+
+    fn command(&mut self) -> String {
+        let (key, other, bloom) = (self.of(&CUCKOO), self.of(&CUCKOO), self.of(&BLOOM));
+        let capacity = 2 + self.below(5_000);
+        match self.below(24) {
+            0 => self.items(&format!("CF.ADD {key}"), 1),
+            1 => self.items(&format!("CF.ADDNX {key}"), 1),
+            2..=4 => self.items(&format!("CF.MADD {key}"), 200),
+            5 => self.items(&format!("CF.INSERT {key} CAPACITY {capacity} {SEED} ITEMS"), 200),
+            6..=7 => self.items(&format!("CF.INSERTNX {key} {SEED} ITEMS"), 200),
+            8 => self.items(&format!("CF.DEL {key}"), 1),
+            9..=11 => self.items(&format!("CF.MDEL {key}"), 400),
+            12 => format!("CF.COMPACT {key}"),
+            13 => format!("CF.COMPACT {key} {} {}", self.below(3), self.below(1 << 31) << 32),
+            14 => format!("CF.MERGE {key} {other}"),
+            15 => format!("COPY {key} {other} REPLACE"),
+            16 => format!("CF.RESERVE {key} {capacity} {SEED} EXPANSION {}", self.below(3)),
+            17 => format!("CF.ADVANCE window {}", 4_102_444_800_000 + self.below(100) * 1_000),
+            18 => format!("DEL {}", if self.below(8) == 0 { key } else { "none" }),
+            19..=21 => self.items(&format!("BF.MADD {bloom}"), 100),
+            22 => format!("COPY {bloom} {} REPLACE", self.of(&BLOOM)),
+            _ => self.items(&format!("BF.INSERT {bloom} EXPANSION 1 ITEMS"), 100),
+        }
+    }
+}
+
+fn made(client: &mut Client) {
+    zoo::fill(client);
+    for command in [
+        "CF.RESERVE fixed2 300 EXPANSION 0 SEED 000102030405060708090a0b0c0d0e0f",
+        "CF.RESERVE window 100 WINDOW 10s GENERATIONS 4 SEED 000102030405060708090a0b0c0d0e0f",
+        "CF.RESERVE counted 100 WINDOWITEMS 5000 GENERATIONS 4",
+        "BF.RESERVE b0 0.01 50",
+        "BF.RESERVE scaled 0.01 500 NONSCALING",
+    ] {
+        client.good(command);
+    }
+}
+
+/// A command by itself, in a transaction, or from a script; the answer may be a refusal.
+fn done(client: &mut Client, random: &mut Random) {
+    let command = random.command();
+    let answer = match random.below(8) {
+        0 => {
+            client.good("MULTI");
+            client.run(&command);
+            client.run(&random.command());
+            client.run("EXEC")
+        }
+        1 => {
+            let words: Vec<&str> = command.split(' ').collect();
+            let script = "return redis.pcall(unpack(ARGV))";
+            client.call(&[&["EVAL", script, "1", words[1]], &words[..]].concat())
+        }
+        _ => client.run(&command),
+    };
+    assert!(!answer.to_string().contains("defect"), "{command}: {answer}");
+}
+
+fn run(kind: Kind, seed: u64, commands: u32) {
+    let log = ["--appendonly", "yes", "--appendfsync", "no", "--aof-use-rdb-preamble"];
+    let preamble = if seed.is_multiple_of(2) { "yes" } else { "no" };
+    let primary = Server::with(kind, &[&log[..], &[preamble]].concat());
+    let replica = Server::start(kind);
+    follow(&replica, &primary);
+    let mut pair = Pair { primary, replica };
+    let mut client = pair.primary.client();
+    made(&mut client);
+    let mut random = Random(seed);
+    for number in 1..=commands {
+        done(&mut client, &mut random);
+        if number % 50 == 0 {
+            pair.same(&format!("{number} commands, seed {seed}"));
+        }
+        if number % 500 == 0 {
+            let before = client.good("DEBUG DIGEST");
+            client.good("DEBUG RELOAD");
+            assert_eq!(client.good("DEBUG DIGEST"), before, "reloaded after {number}, seed {seed}");
+            for key in CUCKOO {
+                client.run(&format!("COPY {key} copy REPLACE"));
+                if client.good(&format!("EXISTS {key}")).integer() == 1 {
+                    assert_eq!(digest(&mut client, key), digest(&mut client, "copy"), "{key}");
+                }
+            }
+            if number % 1_000 == 0 {
+                rewrite(&mut client);
+            }
+            let before = client.good("DEBUG DIGEST");
+            pair.primary.restart();
+            client = pair.primary.client();
+            assert_eq!(
+                client.good("DEBUG DIGEST"),
+                before,
+                "restarted after {number}, seed {seed}"
+            );
+            follow(&pair.replica, &pair.primary);
+        }
+    }
+}
