@@ -53,7 +53,7 @@ impl Present {
         match self.0 {
             None => Ok(Now::System),
             Some(millis) if is_timed => Ok(Now::Fixed(millis)),
-            Some(_) => Err(Failure::at("--now", "has a meaning only for filters with --window")),
+            Some(_) => Err(Failure::at("--now", "is only for filters with a window")),
         }
     }
 }
@@ -82,13 +82,11 @@ impl TimeFormat {
             pattern if pattern.contains('%') => {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
                 strtime::format(pattern, &some_time)
-                    .map_err(|error| format!("is no format: {error}"))?;
+                    .map_err(|error| format!("is not a time format: {error}"))?;
                 Self::Pattern(pattern.into())
             }
             _ => {
-                return Err(
-                    "is none of rfc3339, seconds, milliseconds, or a format with %".to_owned()
-                );
+                return Err("is not rfc3339, seconds, milliseconds, or a format with %".to_owned());
             }
         })
     }

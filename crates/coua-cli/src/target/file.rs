@@ -342,7 +342,7 @@ fn is_there(path: &Path) -> Result<bool, Failure> {
             Err(Failure::at(name, "is a directory, not a filter file"))
         }
         Ok(metadata) if !metadata.is_file() => {
-            Err(Failure::at(name, "is no regular file, so it cannot hold a filter"))
+            Err(Failure::at(name, "is not a regular file, so it cannot hold a filter"))
         }
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
