@@ -40,6 +40,13 @@ impl Now {
         let clock = filter.window()?.clock();
         (clock == Clock::Arrival).then(|| self.millis())
     }
+
+    /// Tells a filter that is not kept what time it is: what its window has left goes.
+    pub(crate) fn tell(self, filter: &mut Generations) {
+        if let Some(time) = self.told_to(filter) {
+            filter.advance(time);
+        }
+    }
 }
 
 /// What the user says about the present: a moment, in milliseconds since 1970, or nothing.

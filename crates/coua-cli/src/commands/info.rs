@@ -40,7 +40,7 @@ fn of_file(path: &Path, secret: &Secret, present: Present) -> Result<Report, Fai
     check_files(Stdout::Used, secret, [path], None)?;
     let mut state = file::glance(path, secret)?;
     let now = present.for_window(state.filter.window())?;
-    file::tell(now, &mut state.filter);
+    now.tell(&mut state.filter);
     let mut report = Report::default();
     tell_file(&state, path, &mut report)?;
     tell_filter(&state.filter, &mut report);

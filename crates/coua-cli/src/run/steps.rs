@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Lines, of which a third repeats another.
+/// Lines, of which a sixth repeats another.
 const LINES: u64 = 10_000_000;
 
 /// The steps of a block, and whether blocks take the step one after the other, in order.

@@ -63,7 +63,7 @@ impl Server {
         spec: &FilterSpec,
         notes: Notes,
     ) -> Result<Self, Failure> {
-        let (filter, found) = if op.creates() {
+        let (filter, found) = if op.inserts() {
             let wanted = request(spec)?;
             let words = |shards| wanted.words(shards);
             let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;

@@ -158,8 +158,10 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let run = shell(folder.path(), script);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let path = fs::canonicalize(folder.join("seen.coua")).unwrap();
-    let message =
-        format!("coua: {}: not saved, and as it was before: File too large\n", path.display());
+    let message = format!(
+        "coua: {}: not saved; the file is as it was before: File too large\n",
+        path.display()
+    );
     assert_eq!(run.stderr, message);
     assert!(folder.read("seen.coua") == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
