@@ -40,6 +40,13 @@ impl Now {
         let clock = filter.window()?.clock();
         (clock == Clock::Arrival).then(|| self.millis())
     }
+
+    /// Tells a filter that is not kept what time it is: what its window has left goes.
+    pub(crate) fn tell(self, filter: &mut Generations) {
+        if let Some(time) = self.told_to(filter) {
+            filter.advance(time);
+        }
+    }
 }
 
 /// What the user says about the present: a moment, in milliseconds since 1970, or nothing.
@@ -53,7 +60,7 @@ impl Present {
         match self.0 {
             None => Ok(Now::System),
             Some(millis) if is_timed => Ok(Now::Fixed(millis)),
-            Some(_) => Err(Failure::at("--now", "has a meaning only for filters with --window")),
+            Some(_) => Err(Failure::at("--now", "is only for filters with a window")),
         }
     }
 }
@@ -82,13 +89,11 @@ impl TimeFormat {
             pattern if pattern.contains('%') => {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
                 strtime::format(pattern, &some_time)
-                    .map_err(|error| format!("is no format: {error}"))?;
+                    .map_err(|error| format!("is not a time format: {error}"))?;
                 Self::Pattern(pattern.into())
             }
             _ => {
-                return Err(
-                    "is none of rfc3339, seconds, milliseconds, or a format with %".to_owned()
-                );
+                return Err("is not rfc3339, seconds, milliseconds, or a format with %".to_owned());
             }
         })
     }

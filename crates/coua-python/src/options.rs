@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use coua::window::{Clock, Generations, Window};
-use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use coua::{KeyHasher, Layout, WhenFull};
+use coua_store::{Difference, Requirements};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,13 +17,8 @@ const GENERATIONS: u32 = 8;
 /// The description of a filter. What is `None` was left out.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    capacity: Option<u64>,
-    rate: Option<f64>,
-    max_items: Option<u64>,
-    hash_bits: Option<u32>,
-    layout: Option<Layout>,
-    when_full: Option<WhenFull>,
-    hasher: Hashing,
+    wanted: Requirements,
+    key: Option<[u8; 16]>,
     window: Option<Window>,
 }
 
@@ -42,6 +38,10 @@ impl Hashing {
             ));
         }
         Ok(Self { seed, key })
+    }
+
+    fn is_given(self) -> bool {
+        self.seed.is_some() || self.key.is_some()
     }
 
     pub(crate) fn hasher(self) -> KeyHasher {
@@ -80,7 +80,7 @@ pub(crate) fn check_empty(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
 impl Options {
     /// The options of a filter that never forgets.
     pub(crate) fn take(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self {
+        let mut wanted = Requirements {
             capacity: take(keywords, "capacity")?,
             rate: take(keywords, "rate")?,
             max_items: take(keywords, "max_items")?,
@@ -89,14 +89,16 @@ impl Options {
             when_full: take::<String>(keywords, "when_full")?
                 .map(|name| when_full(&name))
                 .transpose()?,
-            hasher: Hashing::new(take(keywords, "seed")?, take(keywords, "key")?)?,
-            window: None,
-        })
+            ..Requirements::default()
+        };
+        let hashing = Hashing::new(take(keywords, "seed")?, take(keywords, "key")?)?;
+        wanted.hasher = hashing.is_given().then(|| hashing.hasher());
+        Ok(Self { wanted, key: hashing.key, window: None })
     }
 
     /// Of this size, given beside the keywords.
     pub(crate) fn sized(self, capacity: Option<u64>, rate: Option<f64>) -> Self {
-        Self { capacity, rate, ..self }
+        Self { wanted: Requirements { capacity, rate, ..self.wanted }, ..self }
     }
 
     /// Of a window with this length, or so many items.
@@ -134,81 +136,28 @@ impl Options {
     }
 
     pub(crate) fn key(&self) -> Option<[u8; 16]> {
-        self.hasher.key
+        self.key
     }
 
     /// A new filter.
     pub(crate) fn build(&self) -> PyResult<Generations> {
         let filter = match self.window {
-            Some(window) => Generations::build(window, self.builder()),
-            None => self.builder().build().map(Generations::from),
+            Some(window) => Generations::build(window, self.wanted.builder()),
+            None => self.wanted.builder().build().map(Generations::from),
         };
         filter.map_err(error::build)
     }
 
-    fn builder(&self) -> CuckooFilterBuilder {
-        let mut builder = CuckooFilter::builder().hasher(self.hasher.hasher());
-        if let Some(rate) = self.rate {
-            builder = builder.rate(rate);
-        }
-        if let Some(bits) = self.hash_bits {
-            builder = builder.hash_bits(bits);
-        }
-        if let Some(layout) = self.layout {
-            builder = builder.layout(layout);
-        }
-        if let Some(when_full) = self.when_full {
-            builder = builder.when_full(when_full);
-        }
-        if let Some(items) = self.max_items {
-            builder = builder.max_items(items);
-        }
-        if let Some(items) = self.capacity {
-            builder = builder.capacity(items);
-        }
-        builder
-    }
-
     /// Complains if a filter that exists is not as it was described.
     pub(crate) fn agree_with(&self, filter: &Generations) -> PyResult<()> {
-        let plain = filter.template();
-        let differs = |option: &str, found: &str| {
-            Err(PyValueError::new_err(format!(
-                "the filter exists, and its {option} is {found}, not what {option} says: leave {option} out, \
-                 or name another file"
-            )))
-        };
-        if self.window.is_some() && self.window != filter.window() {
-            return differs(
-                "window",
-                &filter.window().map_or("none".into(), |window| format!("{window:?}")),
-            );
-        }
-        let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
-        if self.hasher.key.is_some() != is_keyed
-            || self.hasher.seed.is_some() && self.hasher.hasher() != filter.hasher()
-        {
-            return differs("seed or key", "another one");
-        }
-        if self.layout.is_some_and(|layout| layout != plain.layout()) {
-            return differs("layout", &format!("{:?}", plain.layout()).to_lowercase());
-        }
-        if self.when_full.is_some_and(|when| when != plain.when_full()) {
-            return differs("when_full", &format!("{:?}", plain.when_full()).to_lowercase());
-        }
-        if self.max_items.is_some_and(|items| items != plain.max_items()) {
-            let items = plain.max_items();
-            let found = if items == u64::MAX { "unlimited" } else { &items.to_string() };
-            return differs("max_items", found);
-        }
-        if self.hash_bits.is_some_and(|bits| (f64::from(bits) - plain.hash_bits()).abs() >= 1.0) {
-            return differs("hash_bits", &format!("{:.2}", plain.hash_bits()));
-        }
-        let holds = plain.max_items() as f64 / plain.hash_bits().exp2();
-        if self.rate.is_some_and(|rate| holds > rate * 1.001) {
-            return differs("rate", &format!("{holds:.1e}"));
-        }
-        Ok(())
+        let of_window =
+            self.window.filter(|window| Some(*window) != filter.window()).map(|wanted| {
+                let found =
+                    filter.window().map_or("none".to_owned(), |window| format!("{window:?}"));
+                Difference { option: "window", found, wanted: format!("{wanted:?}") }
+            });
+        let difference = of_window.or_else(|| self.wanted.difference(filter.template()));
+        difference.map_or(Ok(()), |it| Err(PyValueError::new_err(it.explain(it.option))))
     }
 }
 

@@ -76,7 +76,7 @@ impl Address {
     ///
     /// What is wrong with the address, or that it is none.
     pub fn needed(argument: &Path) -> Result<Self, Error> {
-        let wrong = || Error::at(argument.display(), format!("is no address: expected {FORM}"));
+        let wrong = || Error::at(argument.display(), format!("is not an address: expected {FORM}"));
         Self::of(argument)?.ok_or_else(wrong)
     }
 
@@ -91,8 +91,9 @@ impl Address {
                  a name @ too; expected {FORM}"
             ));
         }
-        let url = Url::parse(text)
-            .map_err(|error| format!("is no address of a filter ({error}): expected {FORM}"))?;
+        let url = Url::parse(text).map_err(|error| {
+            format!("is not the address of a filter ({error}): expected {FORM}")
+        })?;
         let missing = |what: &str| format!("names no {what}: expected {FORM}");
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
         let host = decoded(host, "host")?;
@@ -233,7 +234,7 @@ mod tests {
             ("valkey:///seen", "names no host"),
             ("valkey://h", "names no filter"),
             ("valkey://h/", "names no filter"),
-            ("valkey://h:x/seen", "is no address"),
+            ("valkey://h:x/seen", "is not an address"),
             ("valkey://h/a{b}", "a brace"),
             ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),

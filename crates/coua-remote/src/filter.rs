@@ -253,7 +253,7 @@ fn numbers(
     question: Question,
     wanted: usize,
 ) -> Result<Vec<i64>, String> {
-    let strange = || "what it answers is no answer to this command".to_owned();
+    let strange = || "it sent an answer that does not fit the command".to_owned();
     let Some(reply) = reply else { return Ok(Vec::new()) };
     let Value::Array(numbers) = reply? else { return Err(strange()) };
     let number = |number| match number {

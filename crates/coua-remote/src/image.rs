@@ -26,7 +26,7 @@ const FEW_FRONT: usize = 16;
 
 const OF_REDISBLOOM: &str = "it has the layout of RedisBloom, which forgets the hashes of its items: only \
                              filters made by the module coua can be pulled";
-const NO_IMAGE: &str = "what the server sends is no filter that this version knows";
+const NO_IMAGE: &str = "the server sent a filter in a format that this version does not know";
 
 /// The filter in an image.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Generations, String> {

@@ -14,7 +14,7 @@ const OWN_COMMAND: &str = "CF.MDEL";
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule libcoua.so";
 
-const NO_REPLY: &str = "what it sends is no reply of Valkey or Redis";
+const NO_REPLY: &str = "it sent something that is not a reply of Valkey or Redis";
 
 /// Bytes of a reply. Those about keys and filters have a few kB.
 pub(crate) const MOST_BYTES: u64 = 64 << 10;

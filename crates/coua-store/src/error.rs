@@ -69,7 +69,7 @@ pub enum Reason {
         source: io::Error,
     },
     /// The path is not a regular file.
-    #[error("is no regular file, so it cannot hold a filter")]
+    #[error("is not a regular file, so it cannot hold a filter")]
     NotRegular,
     /// The file is empty: another run is creating the filter, or was interrupted.
     #[error(

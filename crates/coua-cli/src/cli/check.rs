@@ -65,7 +65,7 @@ impl Args {
             op: Op::Check,
             reading,
             location: line.location(&self.target.filter_file)?,
-            filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
+            filter: FilterSpec::keyed(self.secret.secret()),
             present: self.now.present(),
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Found::from(!invert)),

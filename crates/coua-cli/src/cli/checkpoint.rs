@@ -33,8 +33,8 @@ pub(super) struct CheckpointArgs {
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// Only in runs that can be resumed; others are recorded at their end alone. Less often
-    /// where a tenth of the time would go into it; with 0, as often as possible.
+    /// Only runs that can be resumed have checkpoints; the others are recorded at their end. Checkpoints are
+    /// rarer where they would take more than a tenth of the time; with 0 they come as often as possible.
     #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
     pub(super) checkpoint_every: Option<Duration>,
 }

@@ -8,11 +8,7 @@ use crate::commands::convert;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use coua::Conversion;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-
-/// Bits of a hash that a filter can remember.
-const HASH_BITS: RangeInclusive<u32> = 8..=64;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
 ///
@@ -50,7 +46,7 @@ struct TargetArgs {
     /// Bits of every key's hash that the copy remembers, 8 to 64
     ///
     /// Only for a filter that can grow.
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, value_name = "BITS", value_parser = value::hash_bits)]
     hash_bits: Option<u32>,
 
     /// Layout of the copy: `buckets` or `overlapping`
@@ -61,18 +57,6 @@ struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Complains about what no filter can be.
-    fn check(&self) -> Result<(), Failure> {
-        match self.hash_bits {
-            Some(bits) if !HASH_BITS.contains(&bits) => {
-                let (least, most) = (HASH_BITS.start(), HASH_BITS.end());
-                let reason = format!("{bits} is not between {least} and {most}");
-                Err(Failure::at("--hash-bits", reason))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn conversion(&self) -> Option<Conversion> {
         let layout = self.layout.map(|layout| Conversion::Layout {
             layout: layout.into(),
@@ -91,7 +75,6 @@ impl Args {
         let Some(conversion) = self.target.conversion() else {
             return Ok(Exit::Error);
         };
-        self.target.check()?;
         let secret = self.secret.secret();
         convert::run(
             &self.file,

@@ -43,7 +43,7 @@ impl Args {
             op: Op::Count,
             reading: self.target.input.reading(None)?,
             location: line.location(&self.target.filter_file)?,
-            filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
+            filter: FilterSpec::keyed(self.secret.secret()),
             present: self.now.present(),
             to: Destinations::standard(),
             printed: None,

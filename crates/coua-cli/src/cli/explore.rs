@@ -1,6 +1,7 @@
 //! `coua explore`.
 
 use super::run::Quiet;
+use super::value;
 use crate::commands::explore::{self, Browser};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     filter: Option<PathBuf>,
 
     /// Port to serve on [default: a free one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::between(0_u16, u16::MAX))]
     port: Option<u16>,
 
     /// Write the page to FILE instead of serving it; any static host can serve it

@@ -6,6 +6,7 @@ use super::window::WindowArgs;
 use crate::target::spec::FilterSpec;
 use clap::{Args, ValueEnum};
 use coua::{Layout, WhenFull};
+use coua_store::Requirements;
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
@@ -33,11 +34,11 @@ pub(super) struct FilterArgs {
     max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, hide_short_help = true, value_name = "BITS")]
+    #[arg(long, hide_short_help = true, value_name = "BITS", value_parser = value::hash_bits)]
     hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, hide_short_help = true, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 8))]
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
@@ -102,7 +103,7 @@ impl From<WhenFullName> for WhenFull {
 impl FilterArgs {
     /// The options in plain form.
     pub(super) fn spec(&self) -> FilterSpec {
-        FilterSpec {
+        let wanted = Requirements {
             rate: self.rate,
             capacity: self.capacity,
             max_items: self.max_items,
@@ -110,9 +111,9 @@ impl FilterArgs {
             slots_per_bucket: self.slots_per_bucket,
             layout: self.layout.map(Layout::from),
             when_full: self.when_full.map(WhenFull::from),
-            seed: self.seed,
-            secret: self.secret.secret(),
-            window: self.window.spec(),
-        }
+            hasher: None,
+        };
+        let (secret, window) = (self.secret.secret(), self.window.spec());
+        FilterSpec { wanted, seed: self.seed, secret, window }
     }
 }

@@ -224,7 +224,7 @@ impl KeyArgs {
             return Finder::csv(columns, separator);
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
-            return Err(Failure::at("-t", "has a meaning only with -k, --csv or --time-field"));
+            return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
         }
         if !self.json.is_empty() {
             return Finder::json(&self.json);

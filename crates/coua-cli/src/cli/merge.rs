@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// (and no --window-items); each record keeps its age, and the latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
-/// inputs, or else those of the only input; others are left out, which is said.
+/// inputs, or else those of the only input. Other runs are left out, with a note.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The file to write; it may be one of the inputs

@@ -39,8 +39,8 @@ use std::path::Path;
 #[derive(Parser, Debug)]
 #[command(name = "coua", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but the \
-    disk did not confirm it.\n\
+    after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
+    fsync failed.\n\
     `coua help COMMAND` tells all about a command."
 )]
 struct Cli {
@@ -127,7 +127,7 @@ impl Line<'_> {
             && let Some(option) = OF_FILES.into_iter().find(|option| self.has(option))
         {
             let option = format!("--{}", option.replace('_', "-"));
-            let reason = "is for filter files, and has no meaning for a filter on a server";
+            let reason = "is for filter files only, not for a filter on a server";
             return Err(Failure::at(option, reason));
         }
         Ok(location)
@@ -147,9 +147,12 @@ fn answer_for(answer: &clap::Error) -> Exit {
     let text = answer.render();
     if answer.use_stderr() {
         let text = if has_colors() { text.ansi().to_string() } else { text.to_string() };
-        // As all messages begin.
-        let text = text.split_once("error:").map_or(&*text, |(_, rest)| rest);
-        message::say(text.trim_start_matches("\x1b[0m").trim());
+        // As all messages begin; if there was nothing but the program's name, the text is its help.
+        let text = text.split_once("error:").map_or_else(
+            || format!("the command is missing\n\n{text}"),
+            |(_, rest)| rest.trim_start_matches("\x1b[0m").to_owned(),
+        );
+        message::say(text.trim());
         return Exit::Error;
     }
     print(&text.to_string()).map_or_else(|failure| failure.report(), |()| Exit::Success)

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Bits of every key's hash to remember, 8 to 64
     ///
     /// The rate is items / 2^BITS.
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, value_name = "BITS", value_parser = value::hash_bits)]
     hash_bits: Option<u32>,
 
     /// Memory that the filter may take, such as 512MiB
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     memory: Option<u64>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 8))]
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets, or `overlapping` ones
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     window_items: Option<u64>,
 
     /// Generations of the window [default: 8]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
     generations: Option<u32>,
 
     /// Also tell what a filter takes that has grown to so many items

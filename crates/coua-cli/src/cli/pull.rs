@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 /// Write a filter of a server to a file
 ///
-/// The server goes on meanwhile. What the file holds of a shard is of one moment, when the server was asked for it;
-/// no two shards need be of the same moment: a record that was added before the pull began is in the file, one
-/// that was added meanwhile may be.
+/// The server goes on meanwhile. The file holds each shard as it was when the server was asked for it, and shards are
+/// asked for one after the other: a record that was added before the pull began is in the file, one that was added
+/// meanwhile may be.
 ///
-/// All shards go into one filter. They must have the same key of their hash, as those have that `coua` creates.
-/// A server takes as long to send a shard as for DUMP: ask a replica for what is large.
+/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. A server
+/// takes as long to send a shard as for DUMP: ask a replica if the filter is large.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// The server then answers as the file does. The filter is a single key, without shards, and must not be there
 /// yet; while it is being sent, the server answers questions about it with errors.
 ///
-/// A filter without a secret key (--secret) has none on the server either: whoever may choose items there can
-/// choose such that collide.
+/// A filter without a secret key (--secret) has none on the server either: whoever chooses items there can
+/// choose ones that collide.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The filter file

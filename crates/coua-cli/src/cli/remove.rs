@@ -22,11 +22,10 @@ use std::path::PathBuf;
 ///
 /// Takes one copy of every record away. Remove only what was added: a record that was never added
 /// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
-/// forgotten. The file is brought up to date at the end, after the report is complete (and on disk, if
+/// removed instead. The file is brought up to date at the end, after the report is complete (and on disk, if
 /// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
-/// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but the disk has not confirmed it,
-/// and a power cut may undo it. SIGINT and SIGTERM finish the present block, save, and
-/// end the program by the signal.
+/// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but fsync failed, and a power cut may
+/// undo it. On SIGINT or SIGTERM the program finishes the present block, saves, and ends by the signal.
 ///
 /// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
 /// a crash, and resumed by the same command with --resume: of every record one copy is then taken, and the
@@ -91,7 +90,7 @@ impl Args {
             op: Op::Remove,
             reading: target.input.reading(None)?,
             location: line.location(&target.filter_file)?,
-            filter: FilterSpec { secret: self.secret.secret(), ..FilterSpec::default() },
+            filter: FilterSpec::keyed(self.secret.secret()),
             present: self.now.present(),
             to: self.report.destinations(),
             printed: report.map(|which| Found::from(which == Which::Found)),

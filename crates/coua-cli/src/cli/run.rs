@@ -1,11 +1,12 @@
 //! Options about how a command runs, not about what it does.
 
+use super::value;
 use crate::run::Manner;
 use crate::target::file;
 use crate::terminal::message::Notes;
 use crate::terminal::progress::{Shown, Watch};
 use crate::terminal::report::Format;
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use coua_store::Wait;
 use std::num::NonZeroUsize;
 use std::thread;
@@ -22,7 +23,7 @@ pub(super) struct RunArgs {
     /// Each does what is next: reading, hashing keys, asking the filter, writing. `dedup` without a filter file and
     /// without options about the filter's size divides its filter into parts that are asked side by side; a filter
     /// in a file is changed by one thread. Output and filter never depend on this number.
-    #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
     /// Print figures about the run at the end, on standard error

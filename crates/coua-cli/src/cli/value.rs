@@ -3,6 +3,8 @@
 use crate::key::hashing::OnMissing;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use std::fmt::Display;
+use std::str::FromStr;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
@@ -41,6 +43,22 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
         _ => Err("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%".to_owned()),
     }
+}
+
+/// A number from `least` to `most`.
+pub(crate) fn between<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd + Display + Copy,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
+    }
+}
+
+/// Bits of a hash that a filter can remember.
+pub(crate) fn hash_bits(text: &str) -> Result<u32, String> {
+    between(8, 64)(text)
 }
 
 /// A seed: decimal or `0x` and hexadecimal digits.

@@ -32,9 +32,9 @@ pub(super) struct WindowArgs {
 
     /// Parts of the window that are forgotten together [default: 8]
     ///
-    /// More forget more exactly, and cost time: a record that is not known is looked up in up to N + 1 of them.
-    /// Each takes 0.1 MB at least.
-    #[arg(long, hide_short_help = true, value_name = "N")]
+    /// With more of them records are forgotten more exactly, and it takes longer: a new record is looked up in up to
+    /// N + 1 of them. Each takes at least 0.1 MB.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
     pub(super) generations: Option<u32>,
 
     /// Where a record's own time is
@@ -44,7 +44,7 @@ pub(super) struct WindowArgs {
     /// The latest time so far is then the present, so that old files can be replayed; records may come
     /// out of order. A record older than the window passes if it is not known, and is not remembered.
     /// A record whose time cannot be read, or lies more than one generation ahead of the system's
-    /// clock, is one without a key (--on-missing), and moves nothing.
+    /// clock, counts as one without a key (--on-missing), and does not move the present.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(super) time_field: Option<String>,
 
@@ -64,10 +64,10 @@ pub(super) struct WindowArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Filter")]
 pub(super) struct NowArgs {
-    /// Take TIME for the present, instead of what the system's clock says
+    /// Use TIME as the present time, instead of the system's clock
     ///
-    /// For filters with --window: to ask what was, or will be, remembered at a time, and for runs that
-    /// give the same result at any time. Written as the times of records: a number is one of seconds since
+    /// For filters with --window: to ask what is remembered at another time, and for runs that give the same
+    /// result whenever they run. Written as the times of records: a number is one of seconds since
     /// 1970, not a year (from 100,000,000,000 on, of milliseconds).
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
     pub(super) now: Option<u64>,

@@ -68,7 +68,7 @@ fn open(path: &Path) -> Result<File, Failure> {
     if file.metadata().map_err(failed)?.is_file() {
         return Ok(file);
     }
-    Err(Failure::at(path.display(), "is no regular file, so it cannot hold a filter"))
+    Err(Failure::at(path.display(), "is not a regular file, so it cannot hold a filter"))
 }
 
 type Answer = Response<Cursor<Vec<u8>>>;

@@ -5,7 +5,7 @@ use crate::clock::window_text;
 use crate::clock::{Present, moment_text};
 use crate::resume::RunInfo;
 use crate::target::secret::Secret;
-use crate::target::spec::{hasher_name, layout_name, when_full_name};
+use crate::target::spec::{hasher_name, tell_layout, when_full_name};
 use crate::target::{Location, file, server_report};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -40,7 +40,7 @@ fn of_file(path: &Path, secret: &Secret, present: Present) -> Result<Report, Fai
     check_files(Stdout::Used, secret, [path], None)?;
     let mut state = file::glance(path, secret)?;
     let now = present.for_window(state.filter.window())?;
-    file::tell(now, &mut state.filter);
+    now.tell(&mut state.filter);
     let mut report = Report::default();
     tell_file(&state, path, &mut report)?;
     tell_filter(&state.filter, &mut report);
@@ -97,7 +97,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     report.bytes("memory_bytes", "memory", bytes);
     let bits = 8.0 * bytes as f64 / items.max(1) as f64;
     report.measure("bits_per_item", "bits per item", bits, tenths);
-    report.text("layout", "layout", layout_name(template.layout()));
+    tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
     report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());

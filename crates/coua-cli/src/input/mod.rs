@@ -1,5 +1,6 @@
 //! From files to blocks of whole records.
 
+mod current;
 mod decompress;
 mod open;
 pub(crate) mod reader;

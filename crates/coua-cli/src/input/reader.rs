@@ -1,16 +1,13 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::decompress::{self, Compression};
-use crate::input::open::Tap;
+use crate::input::current::{Current, Got};
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
 use crate::record::block::{BLOCK, Block, Ending, GIANT_BLOCK, no_memory};
 use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
-use crate::terminal::message::{Failure, reason};
+use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
-use std::fs::File;
-use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{iter, vec};
@@ -36,29 +33,6 @@ pub(crate) struct BlockReader {
     budget: Arc<Budget>,
     stop: Arc<Stop>,
     consumed: Arc<AtomicU64>,
-}
-
-/// The input being read.
-struct Current {
-    name: Arc<str>,
-    /// From 0.
-    number: usize,
-    /// Raw bytes read before its first.
-    consumed_before: u64,
-    compression: Compression,
-    reader: Box<dyn Read + Send>,
-    /// The file, if reading from it may wait.
-    waiting: Option<Arc<File>>,
-    records: u64,
-    columns: Option<Arc<[usize]>>,
-}
-
-/// What a read brought.
-enum Got {
-    Bytes(usize),
-    End,
-    Stopped,
-    Failure(Failure),
 }
 
 impl BlockReader {
@@ -139,6 +113,17 @@ impl BlockReader {
         Ok(())
     }
 
+    /// None if the program is to stop before the input's first bytes have come.
+    fn open(&mut self, source: &Source) -> Result<Option<Current>, Failure> {
+        let (number, consumed) = ((self.opened, self.coding), self.consumed.clone());
+        let current = Current::open(source, number, &self.stop, consumed)?;
+        if current.is_some() {
+            self.splitter.restart();
+            self.opened += 1;
+        }
+        Ok(current)
+    }
+
     fn check_header(&mut self, source: &Source, block: &mut Block) -> Result<(), Failure> {
         let Some(mut current) = self.open(source)? else { return Ok(()) };
         block.begin(&current.name, self.block_bytes, &self.budget)?;
@@ -146,40 +131,6 @@ impl BlockReader {
         self.carry.clear();
         self.searched = 0;
         block.failure.take().map_or(Ok(()), Err)
-    }
-
-    /// None if the program is to stop before the input's first bytes have come.
-    fn open(&mut self, source: &Source) -> Result<Option<Current>, Failure> {
-        let name = source.name();
-        let failed = |error: io::Error| Failure::io(&name, &error);
-        let file = source.open().map_err(failed)?;
-        let consumed_before = self.consumed.load(Ordering::Relaxed);
-        let tap = Tap::new(file, self.stop.clone(), self.consumed.clone()).map_err(failed)?;
-        let waiting = tap.waiting();
-        let decoded = if self.coding == Coding::Decompress {
-            decompress::decoded(tap)
-        } else {
-            Ok((Compression::None, Box::new(tap) as Box<dyn Read + Send>))
-        };
-        let (compression, reader) = match decoded {
-            Ok(decoded) => decoded,
-            Err(_) if self.stop.requested() => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        self.splitter.restart();
-        let (name, number) = (name.into(), self.opened);
-        self.opened += 1;
-        let (records, columns) = (0, None);
-        Ok(Some(Current {
-            name,
-            number,
-            consumed_before,
-            compression,
-            reader,
-            waiting,
-            records,
-            columns,
-        }))
     }
 
     /// Reads until the block is full, or reading on would wait, or the input ends; whether there is
@@ -263,40 +214,12 @@ impl BlockReader {
     }
 }
 
-impl Current {
-    fn would_wait(&self, stop: &Stop) -> bool {
-        self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
-    }
-
-    fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
-        loop {
-            match self.reader.read(buffer) {
-                Ok(0) => return Got::End,
-                Ok(read) => return Got::Bytes(read),
-                Err(_) if stop.requested() => return Got::Stopped,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Got::Failure(self.unreadable(&error)),
-            }
-        }
-    }
-
-    fn unreadable(&self, error: &io::Error) -> Failure {
-        // The decoders' errors carry no number of the operating system.
-        if self.compression == Compression::None || error.raw_os_error().is_some() {
-            Failure::io(&self.name, error)
-        } else {
-            let kind = self.compression.name();
-            Failure::at(&self.name, format_args!("broken {kind} data: {}", reason(error)))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Coding;
     use crate::record::Separator;
     use proptest::prelude::*;
+    use std::fs::File;
     use std::io::Write;
 
     /// Reads files with these contents in blocks of so many bytes.

@@ -1,13 +1,13 @@
 //! Where records go: standard output or a file, in large writes.
 
+mod opening;
 pub(crate) mod own_files;
 mod several;
 
+pub(crate) use opening::Opening;
 pub(crate) use several::{Destination, Destinations, Form, Outputs};
 
-use crate::input::Survey;
 use crate::key::keyed::Keyed;
-use crate::output::own_files::OwnFiles;
 use crate::platform::{self, Identity};
 use crate::record::Separator;
 use crate::record::block::{Block, Ending};
@@ -15,7 +15,7 @@ use crate::terminal::message::{self, Failure};
 use crate::terminal::stream::Stream;
 use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// Bytes gathered before they are written.
@@ -42,16 +42,6 @@ pub(crate) struct Settled {
     /// One for each output that is a regular file with a name. Its note is 1 if it still lacks the separator of
     /// its last record.
     pub(crate) places: Vec<Place>,
-}
-
-/// What opening an output needs to know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening<'a> {
-    pub(crate) separator: &'a Separator,
-    /// An output must not be an input.
-    pub(crate) inputs: &'a Survey,
-    /// Nor one of these, whether it exists already or not.
-    pub(crate) own: &'a OwnFiles,
 }
 
 impl Output {
@@ -231,7 +221,7 @@ impl Output {
 
     /// Hands everything to the operating system.
     fn flush(&mut self) -> Result<(), Failure> {
-        let written = write_all(&mut self.file, &self.buffer);
+        let written = platform::write_all(&mut self.file, &self.buffer);
         self.buffer.clear();
         written.map_err(|error| Failure::write(&self.name, &error))
     }
@@ -251,60 +241,11 @@ impl Output {
     }
 }
 
-/// Also to a pipe or terminal that somebody has set not to wait.
-fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                platform::wait_writable(file)?;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-impl Opening<'_> {
-    /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
-    /// puts its files into their places.
-    pub(crate) fn check_all(&self, outputs: &Destinations) -> Result<(), Failure> {
-        outputs.all().try_for_each(|output| match output.path() {
-            Some(path) => self.check_path(path),
-            None => self.check(Stream::Output.name(), None, standard_output()),
-        })
-    }
-
-    fn check_path(&self, path: &Path) -> Result<(), Failure> {
-        self.check(&path.display().to_string(), Some(path), Identity::at(path))?;
-        own_files::refuse_filter(path)
-    }
-
-    /// Complains if a regular file must not be the output of this name.
-    fn check(
-        &self,
-        name: &str,
-        path: Option<&Path>,
-        file: Option<Identity>,
-    ) -> Result<(), Failure> {
-        if file.is_some_and(|file| self.inputs.contains(file)) {
-            return Err(Failure::at(name, "is an input as well: name another output"));
-        }
-        self.own.refuse_output(name, path, file)
-    }
-}
-
-/// Which regular file standard output is, if it is one.
-fn standard_output() -> Option<Identity> {
-    Identity::of(&platform::standard_output().ok()?).ok()?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::input::{Coding, Faults};
+    use crate::output::own_files::OwnFiles;
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: Ending) -> Block {
@@ -352,16 +293,5 @@ mod tests {
         assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
         assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
         assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
-    }
-
-    #[test]
-    fn a_pipe_that_does_not_wait_gets_all() {
-        let (mut reader, writer) = io::pipe().unwrap();
-        rustix::io::ioctl_fionbio(&writer, true).unwrap();
-        let mut file = File::from(std::os::fd::OwnedFd::from(writer));
-        let writing = std::thread::spawn(move || write_all(&mut file, &vec![7; 1_000_000]));
-        let mut bytes = vec![0; 1_000_000];
-        reader.read_exact(&mut bytes).unwrap();
-        assert!(writing.join().unwrap().is_ok() && bytes.iter().all(|byte| *byte == 7));
     }
 }

@@ -8,7 +8,7 @@
 //! write     the selected records                            any thread, block after block
 //! ```
 //!
-//! A thread that has nothing to do takes the step that is nearest to the output (`schedule`). So every number of
+//! A thread that has nothing to do takes the step that is nearest to the output (`state`). So every number of
 //! threads is kept busy, and each step sees the blocks as one thread would have shown them to it: the output
 //! does not depend on that number. (`docs/decisions/0015-whoever-has-time.md`)
 //!
@@ -16,6 +16,7 @@
 
 mod ahead;
 mod schedule;
+mod state;
 
 use crate::input::reader::BlockReader;
 use crate::key::answers::{Answers, Group};

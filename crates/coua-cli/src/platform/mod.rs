@@ -14,11 +14,11 @@ use unix as system;
 
 pub(crate) use system::{
     Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
-    is_fifo, listen, open_fifo, standard_input, standard_output, wait_writable,
+    is_fifo, listen, open_fifo, standard_input, standard_output,
 };
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Which regular file it is, whatever its names.
@@ -49,4 +49,37 @@ pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
         Some((fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned()))
     };
     place(left).is_some_and(|left| place(right) == Some(left))
+}
+
+/// Writes all bytes, also to a pipe or terminal that somebody has set not to wait.
+pub(crate) fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                system::wait_writable(file)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_pipe_that_does_not_wait_gets_all() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let mut file = File::from(std::os::fd::OwnedFd::from(writer));
+        let writing = std::thread::spawn(move || write_all(&mut file, &vec![7; 1_000_000]));
+        let mut bytes = vec![0; 1_000_000];
+        reader.read_exact(&mut bytes).unwrap();
+        assert!(writing.join().unwrap().is_ok() && bytes.iter().all(|byte| *byte == 7));
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) use recorder::Recorder;
 
 use crate::output::{Destinations, Opening, Outputs};
 use crate::platform::Identity;
-use crate::target::file::{Kept, Stage};
+use crate::target::kept::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::{counted, grouped};
 use coua_store::{Place, Role, Run, Runs};

@@ -9,7 +9,7 @@ use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::Block;
 use crate::target::Target;
-use crate::target::file::{Kept, Stage};
+use crate::target::kept::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
 use coua_store::{Place, Role, Run, Runs};
 use serde::de::DeserializeOwned;

@@ -1,4 +1,4 @@
-//! How long each step of `dedup` takes by itself: `cargo test --release -p coua-cli --bin coua steps_alone --
+//! How long each step of `dedup` takes by itself, and what so many cores can give at most: `cargo test --release -p coua-cli --bin coua steps_alone --
 //! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
 
 use crate::input::reader::BlockReader;
@@ -20,11 +20,22 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Lines, of which a third repeats another.
+/// Lines, of which a sixth repeats another.
 const LINES: u64 = 10_000_000;
 
+/// The steps of a block, and whether blocks take the step one after the other, in order.
+const STEPS: [(&str, bool); 6] = [
+    ("read", true),
+    ("hash", false),
+    ("group", false),
+    ("parts", false),
+    ("answer", true),
+    ("write", true),
+];
+
+/// What each step of all blocks took.
 #[derive(Default)]
-struct Times([Duration; 6]);
+struct Times([Duration; STEPS.len()]);
 
 impl Times {
     fn add<T>(&mut self, step: usize, work: impl FnOnce() -> T) -> T {
@@ -33,6 +44,21 @@ impl Times {
         self.0[step] += begin.elapsed();
         result
     }
+
+    /// Nanoseconds a line.
+    fn each(&self) -> [f64; STEPS.len()] {
+        self.0.map(|time| time.as_nanos() as f64 / LINES as f64)
+    }
+}
+
+/// What so many cores need for a line at least, and what keeps them from being faster: either all are busy, or one
+/// step that takes the blocks in order is.
+fn model(each: [f64; STEPS.len()], cores: usize) -> (f64, &'static str) {
+    let all_busy = (each.iter().sum::<f64>() / cores as f64, "cores");
+    let in_order = each.into_iter().zip(STEPS).filter(|(_, (_, in_order))| *in_order);
+    in_order
+        .map(|(time, (name, _))| (time, name))
+        .fold(all_busy, |most, step| if step.0 > most.0 { step } else { most })
 }
 
 fn lines(prefix: &str) -> String {
@@ -91,15 +117,17 @@ fn measure(prefix: &str, threads: usize) -> Times {
 #[test]
 #[ignore = "takes a minute, and prints a table"]
 fn steps_alone() {
-    println!("ns a record: read, hash, group, parts, answer, write");
+    let names = STEPS.map(|(name, _)| format!("{name:>6}")).join(" ");
+    println!("bytes cores {names}    all |   ns  M lines/s  GB/s  limit");
     for prefix in ["", "https://site.example/a/path/of/some/length/page/"] {
-        for threads in [2, 4, 16] {
-            let Times(times) = measure(prefix, threads);
-            let each = times.map(|time| format!("{:6.1}", time.as_nanos() as f64 / LINES as f64));
+        let bytes = prefix.len() + 9;
+        for cores in [2, 4, 8, 16] {
+            let each = measure(prefix, cores).each();
+            let (least, limit) = model(each, cores);
+            let steps = each.map(|time| format!("{time:6.1}")).join(" ");
+            let (all, lines, rate) = (each.iter().sum::<f64>(), 1e3 / least, bytes as f64 / least);
             println!(
-                "{:2} bytes, parts for {threads:2} threads: {}",
-                prefix.len() + 9,
-                each.join(" ")
+                "{bytes:5} {cores:5} {steps} {all:6.1} | {least:4.1} {lines:10.0} {rate:5.2}  {limit}"
             );
         }
     }

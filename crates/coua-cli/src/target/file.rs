@@ -5,13 +5,14 @@
 use crate::clock::{Now, Present, moment_text};
 use crate::input::Survey;
 use crate::platform::{self, Identity};
+use crate::target::kept::{Kept, Saved, not_saved};
 use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
-use crate::terminal::message::{self, Failure, Notes, words};
+use crate::terminal::message::{Failure, Notes, words};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_remote::Address;
-use coua_store::{Access, Lock, Options, Reason, Runs, Store, StoreError, View, Wait};
+use coua_store::{Access, Lock, Options, Reason, Runs, StoreError, View, Wait};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,13 +38,6 @@ pub(crate) fn open(path: &Path, secret: &Secret, inputs: &Survey) -> Result<View
 /// Complains if the filter's file was overwritten in place while it was asked.
 pub(crate) fn check_origin(view: &View) -> Result<(), Failure> {
     view.check_origin().map_err(|error| failure(&error))
-}
-
-/// Tells a filter that is not kept what time it is: what its window has left goes.
-pub(crate) fn tell(now: Now, filter: &mut Generations) {
-    if let Some(time) = now.told_to(filter) {
-        filter.advance(time);
-    }
 }
 
 /// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
@@ -250,90 +244,6 @@ impl FilterFile {
     }
 }
 
-/// A filter of which changes are kept in its file.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) store: Store,
-    /// What its file has without what was not saved yet.
-    saved: Saved,
-}
-
-/// What a filter's file has if saving fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Saved {
-    /// There is no file.
-    Nothing,
-    /// A new filter without items.
-    Empty,
-    /// What was there before.
-    Before,
-    /// Records that were done on the way, by this run or the one that it resumes.
-    Some,
-}
-
-/// What a commit records of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// That it writes its outputs.
-    Begin,
-    /// How far it is.
-    Checkpoint,
-}
-
-impl Kept {
-    fn new(store: Store, saved: Saved) -> Self {
-        Self { store, saved }
-    }
-
-    pub(crate) fn filter(&self) -> &Generations {
-        self.store.filter()
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.store.path().display().to_string()
-    }
-
-    /// Tells the filter what time it is: what its window has left goes.
-    pub(crate) fn tell(&mut self, now: Now) {
-        if let Some(time) = now.told_to(self.filter()) {
-            self.store.advance(time);
-        }
-    }
-
-    /// The run resumes one of which there are records in the file.
-    pub(crate) fn resumes(&mut self) {
-        self.saved = Saved::Some;
-    }
-
-    /// Keeps all changes: this is the end. Gives the filter back.
-    pub(crate) fn finish(self) -> Result<Generations, Failure> {
-        let (name, saved) = (self.name(), self.saved);
-        self.store.finish().map_err(|error| not_saved(&name, saved, &error))
-    }
-
-    /// Keeps all changes so far, and those of the runs.
-    pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
-        let (name, saved) = (self.name(), self.saved);
-        self.store.commit().map_err(|error| match &error.reason {
-            // The run ends here, early.
-            Reason::Unsynced(source) if stage == Stage::Checkpoint => {
-                let reason = message::reason(source);
-                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
-                                 outlasts a power cut";
-                Failure::at(&name, format_args!("{uncertain}: {reason}"))
-            }
-            Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
-            _ => not_saved(&name, saved, &error),
-        })?;
-        match stage {
-            Stage::Checkpoint => self.saved = Saved::Some,
-            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
-            Stage::Begin => {}
-        }
-        Ok(())
-    }
-}
-
 /// Whether there is a file; anything else of that name cannot hold a filter.
 fn is_there(path: &Path) -> Result<bool, Failure> {
     let name = path.display();
@@ -342,7 +252,7 @@ fn is_there(path: &Path) -> Result<bool, Failure> {
             Err(Failure::at(name, "is a directory, not a filter file"))
         }
         Ok(metadata) if !metadata.is_file() => {
-            Err(Failure::at(name, "is no regular file, so it cannot hold a filter"))
+            Err(Failure::at(name, "is not a regular file, so it cannot hold a filter"))
         }
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -369,27 +279,4 @@ fn failure(error: &StoreError) -> Failure {
         Reason::Folder(_) => Failure::at(path.display(), words(error)),
         _ => Failure::at(path.display(), reason),
     }
-}
-
-/// The failure to say about a filter whose changes cannot be kept.
-fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
-    let reason = words(error);
-    match error.reason {
-        Reason::Replaced => Failure::at(error.path.display(), reason),
-        Reason::Unsynced(_) => {
-            let reason = format!("{reason}; it need not be done again");
-            Failure::Unsynced { name: name.to_owned(), reason }
-        }
-        _ => not_kept(name, saved, &reason),
-    }
-}
-
-fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
-    let state = match saved {
-        Saved::Nothing => "",
-        Saved::Empty => ", and without items still",
-        Saved::Before => ", and as it was before",
-        Saved::Some => ", and as it was at the last checkpoint",
-    };
-    Failure::at(name, format_args!("not saved{state}: {reason}"))
 }

@@ -4,7 +4,6 @@ use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
-use crate::target::file;
 use coua::window::Generations;
 use coua_store::View;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -40,7 +39,7 @@ impl Lookup {
             return;
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        file::tell(self.now, &mut view.filter);
+        self.now.tell(&mut view.filter);
         let filter = view.asked(&keyed.hashes);
         self.note(filter, keyed, answers);
     }

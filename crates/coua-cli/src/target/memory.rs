@@ -4,10 +4,10 @@ use crate::clock::Now;
 use crate::input::Survey;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
+use crate::target::Stop;
 use crate::target::collisions::{self, Answered};
 use crate::target::estimate::Forecast;
 use crate::target::spec::FilterSpec;
-use crate::target::{Stop, file};
 use crate::terminal::message::Failure;
 use coua::window::Generations;
 use coua::{BatchFull, CuckooFilter, Insertion};
@@ -42,7 +42,7 @@ impl Memory {
         now: Now,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
-        file::tell(now, &mut self.filter);
+        now.tell(&mut self.filter);
         let before = self.filter.len();
         let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
         let result =

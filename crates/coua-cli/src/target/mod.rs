@@ -4,8 +4,10 @@ mod change_log;
 pub(crate) mod collisions;
 mod estimate;
 pub(crate) mod file;
+pub(crate) mod kept;
 mod lookup;
 mod memory;
+mod op;
 pub(crate) mod parts;
 mod request;
 pub(crate) mod secret;
@@ -14,9 +16,11 @@ pub(crate) mod server_report;
 pub(crate) mod spec;
 pub(crate) mod window;
 
+pub(crate) use op::{Location, Op};
+
 use crate::clock::{Now, Present};
 use crate::input::Survey;
-use crate::key::answers::{Answers, Found};
+use crate::key::answers::Answers;
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
 use crate::terminal::figures::FilterFigures;
@@ -24,73 +28,16 @@ use crate::terminal::message::Failure;
 use crate::terminal::signals;
 use collisions::{Answered, Expected};
 use coua::window::{Generations, Window};
-use coua::{BatchFull, Full, Insertion, KeyHasher};
-use coua_remote::Address;
-use file::{FilterFile, Kept, Manners};
+use coua::{BatchFull, Full, KeyHasher};
+use file::{FilterFile, Manners};
+use kept::Kept;
 use lookup::{Asked, Lookup};
-use memory::{Memory, note_outcomes};
+use memory::Memory;
 use parts::Parts;
 use server::Server;
 use spec::FilterSpec;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What a run does with keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// Insert what is not there, and tell which.
-    Dedup,
-    /// Insert one more copy.
-    Add,
-    /// Insert what is not there.
-    AddNew,
-    Remove,
-    Check,
-    Count,
-}
-
-impl Op {
-    /// Whether a filter is made that is not there.
-    pub(crate) fn creates(self) -> bool {
-        self.inserts()
-    }
-
-    pub(crate) fn inserts(self) -> bool {
-        matches!(self, Self::Dedup | Self::Add | Self::AddNew)
-    }
-
-    /// Whether the filter changes.
-    pub(crate) fn changes(self) -> bool {
-        self.inserts() || self == Self::Remove
-    }
-}
-
-/// Where a filter is.
-#[derive(Clone, Debug)]
-pub(crate) enum Location {
-    /// Nowhere: it is made, and forgotten at the end.
-    Memory,
-    File(PathBuf),
-    Server(Address),
-}
-
-impl Location {
-    /// As the command line says it.
-    pub(crate) fn of(argument: &Path) -> Result<Self, Failure> {
-        Ok(match Address::of(argument)? {
-            Some(address) => Self::Server(address),
-            None => Self::File(argument.to_owned()),
-        })
-    }
-
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Memory | Self::Server(_) => None,
-        }
-    }
-}
 
 /// Why not all keys were answered for.
 #[derive(Debug)]
@@ -146,7 +93,7 @@ impl Target {
             Location::Server(address) => {
                 Ok(Self::Server(Box::new(Server::open(address, op, spec, manners.notes)?)))
             }
-            Location::File(path) if op.creates() => {
+            Location::File(path) if op.inserts() => {
                 let file = FilterFile::lock(path, manners)?;
                 Ok(Self::File(Box::new(file.open_or_build(spec, inputs, present)?)))
             }
@@ -316,7 +263,7 @@ impl Target {
         match self {
             Self::Memory(memory) => memory.insert_unique(keyed, consumed, now, answers),
             Self::Parts(parts) => parts.answer(keyed, answers),
-            Self::File(kept) => change(kept, op, (keyed, known), now, answers),
+            Self::File(kept) => kept.change(op, (keyed, known), now, answers),
             Self::Read(lookup) => {
                 lookup.answer(keyed, answers);
                 Ok(())
@@ -343,34 +290,4 @@ impl Target {
             )),
         }
     }
-}
-
-/// Changes a filter in a file.
-fn change(
-    kept: &mut Kept,
-    op: Op,
-    (keyed, known): (&Keyed, usize),
-    now: Now,
-    answers: &mut Answers,
-) -> Result<(), Stop> {
-    kept.tell(now);
-    let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
-    let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
-    let (items, held) = (kept.filter().len(), ever_held(kept.filter()));
-    let mut outcomes: Vec<Insertion> = Vec::new();
-    let result = match op {
-        Op::Add => kept.store.insert_batch_at(hashes, when),
-        Op::Remove => {
-            let removed = kept.store.remove_batch(hashes);
-            answers.found.extend(removed.into_iter().map(Found::from));
-            return Ok(());
-        }
-        _ => kept.store.insert_unique_batch_at(hashes, when, &mut outcomes),
-    };
-    answers.added = ever_held(kept.filter()) - held;
-    note_outcomes(&mut outcomes, result, (items, kept.filter()), answers);
-    result.map_err(|mut stopped| {
-        stopped.done += known;
-        Stop::full(stopped)
-    })
 }

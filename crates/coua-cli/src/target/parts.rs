@@ -78,16 +78,17 @@ impl Parts {
     pub(crate) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
         let Answers { early, found, .. } = answers;
         let groups = &early.groups;
-        let mut next = [0; 1 << MOST_BITS];
+        let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
+        found.resize(keyed.hashes.len(), Found::Unknown);
         let mut refused_by = None;
-        for hash in &keyed.hashes {
+        for (nth, hash) in keyed.hashes.iter().enumerate() {
             let part = self.part_of(*hash);
-            let Some(outcome) = groups[part].outcomes.get(next[part]) else {
+            let Some(outcome) = outcomes[part].next() else {
                 refused_by = Some(part);
+                found.truncate(nth);
                 break;
             };
-            found.push(Found::from(*outcome));
-            next[part] += 1;
+            found[nth] = Found::from(*outcome);
         }
         // To the user the parts are one filter.
         let before = groups.iter().map(|group| group.items_before).sum::<u64>();

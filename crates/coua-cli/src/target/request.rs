@@ -5,6 +5,7 @@ use crate::terminal::message::Failure;
 use crate::terminal::text::{counted, significant};
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description};
+use coua_store::Difference;
 
 /// Items that a shard has room for at first if nothing is said: it grows.
 const FEW: u64 = 1024;
@@ -110,26 +111,29 @@ impl Request {
 
     /// Complains if the filter, which exists already, is not as wanted.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<(), Failure> {
-        let differs = |option: &str, found: &str| {
-            let reason = format!(
-                "the filter exists, and its {option} is {found}, not what {option} says: leave \
-                 {option} out, or name another filter"
-            );
-            Err(Failure::at(name, reason))
+        let differs = |option: &'static str, found: String, wanted: String| {
+            let difference = Difference { option, found, wanted };
+            Err(Failure::at(name, difference.explain(option)))
         };
-        if self.is_fixed.is_some_and(|is_fixed| is_fixed != found.is_fixed) {
-            return differs("--when-full", found.when_full());
+        if let Some(is_fixed) = self.is_fixed.filter(|is_fixed| *is_fixed != found.is_fixed) {
+            let wanted = if is_fixed { "error" } else { "exceed" };
+            return differs("--when-full", found.when_full().to_owned(), wanted.to_owned());
         }
         self.agree_with_window(found, name)?;
         let bits = found.hash_bits.unwrap_or_default();
         match self.precision {
             Some(Precision::HashBits(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
-                differs("--hash-bits", &format!("{bits:.2}"))
+                differs("--hash-bits", format!("{bits:.2}"), wanted.to_string())
             }
             Some(Precision::Rate { rate, items }) => {
                 let holds = items as f64 / found.shards.max(1) as f64 / bits.exp2();
                 // A shard of fixed size was made for a little more than its share.
-                if holds > rate * 1.001 { differs("--rate", &significant(holds)) } else { Ok(()) }
+                let is_enough = holds <= rate * 1.001;
+                if is_enough {
+                    Ok(())
+                } else {
+                    differs("--rate", significant(holds), rate.to_string())
+                }
             }
             _ => Ok(()),
         }

@@ -61,8 +61,9 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
             1 => "1 byte".to_owned(),
             bytes => format!("{bytes} bytes"),
         };
-        let reason =
-            format!("is no hash key: expected 16 bytes or 32 hexadecimal digits, found {found}");
+        let reason = format!(
+            "is not a hash key (found {found}, expected 16 bytes or 32 hexadecimal digits)"
+        );
         Failure::at(&name, reason)
     })
 }

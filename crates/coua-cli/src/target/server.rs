@@ -10,13 +10,14 @@ use crate::key::keyed::Keyed;
 use crate::target::change_log::{ChangeLog, keys};
 use crate::target::collisions::{self, Answered};
 use crate::target::request::{Precision, Request};
-use crate::target::spec::FilterSpec;
+use crate::target::spec::{FilterSpec, rate_without_items};
 use crate::target::{Op, Stop};
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
 use crate::terminal::text::{counted, grouped};
 use coua::WhenFull;
 use coua_remote::{ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Question};
+use coua_store::Requirements;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,7 @@ impl Server {
         spec: &FilterSpec,
         notes: Notes,
     ) -> Result<Self, Failure> {
-        let (filter, found) = if op.creates() {
+        let (filter, found) = if op.inserts() {
             let wanted = request(spec)?;
             let words = |shards| wanted.words(shards);
             let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;
@@ -262,31 +263,29 @@ impl Server {
 
 /// What a server is asked for that lacks the filter.
 fn request(spec: &FilterSpec) -> Result<Request, Failure> {
-    let is_fixed = spec.when_full.map(|when_full| when_full == WhenFull::Refuse);
-    let items = spec.max_items.or(spec.capacity);
-    let precision = match (spec.rate, spec.hash_bits, items) {
+    let Requirements { capacity, rate, max_items, hash_bits, when_full, .. } = spec.wanted;
+    let is_fixed = when_full.map(|when_full| when_full == WhenFull::Refuse);
+    let items = max_items.or(capacity);
+    let precision = match (rate, hash_bits, items) {
         (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
-        (Some(_), _, None) => {
-            let reason = "needs the number of items up to which it must hold: give --max-items \
-                          (or --capacity) as well";
-            return Err(Failure::at("--rate", reason));
-        }
+        (Some(_), _, None) => return Err(rate_without_items()),
         (None, Some(bits), _) => Some(Precision::HashBits(bits)),
         (None, None, _) => None,
     };
-    if spec.when_full == Some(WhenFull::Grow) && items.is_some() {
-        let reason = "cannot be had on a server, where no filter stops at --max-items: say exceed \
-                      (which is what it does if nothing is said) or error";
+    if when_full == Some(WhenFull::Grow) && items.is_some() {
+        let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
+                      (the default there) or error";
         return Err(Failure::at("--when-full=grow", reason));
     }
     let window = spec.window.window()?;
     if window.is_some() && is_fixed == Some(true) {
-        let reason = "cannot be had with a window on a server: what forgets grows with what comes";
+        let reason =
+            "is not available with a window on a server: a filter with a window always grows";
         return Err(Failure::at("--when-full=error", reason));
     }
-    if spec.max_items.is_some() && spec.rate.is_none() {
-        let reason = "has a meaning for a filter on a server only with --rate";
+    if max_items.is_some() && rate.is_none() {
+        let reason = "needs --rate for a filter on a server";
         return Err(Failure::at("--max-items", reason));
     }
-    Ok(Request { capacity: spec.capacity, precision, is_fixed, window })
+    Ok(Request { capacity, precision, is_fixed, window })
 }

@@ -6,8 +6,8 @@ use coua::window::{Clock, Generations, Window};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
-const NO_WINDOW: &str = "has a meaning only with --window";
-const NO_GENERATIONS: &str = "has a meaning only with --window or --window-items";
+const NO_WINDOW: &str = "needs --window";
+const NO_GENERATIONS: &str = "needs --window or --window-items";
 
 /// What is said of a filter's window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ impl WindowSpec {
     /// The window of a new filter.
     pub(crate) fn window(&self) -> Result<Option<Window>, Failure> {
         if self.items.is_some() && self.has_times() {
-            let reason = "has no meaning with --window-items, which counts";
+            let reason = "cannot be used with --window-items, which counts records";
             return Err(Failure::at("--time-field", reason));
         }
         if self.length.is_none() && self.items.is_none() {

@@ -22,7 +22,7 @@ pub(crate) enum Failure {
         /// What was done and what was not.
         reason: String,
     },
-    /// All is written, but the disk has not confirmed it.
+    /// All is written, but fsync failed.
     Unsynced {
         /// The filter's name.
         name: String,
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// Tells that the disk has not confirmed what was written, where there is more to say. Others stay failures.
+    /// Tells that fsync failed, where there is more to say. Others stay failures.
     pub(crate) fn told_if_unsynced(self) -> Result<(), Self> {
         if matches!(self, Self::Unsynced { .. }) {
             self.report();

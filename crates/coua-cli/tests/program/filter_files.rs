@@ -158,8 +158,10 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let run = shell(folder.path(), script);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let path = fs::canonicalize(folder.join("seen.coua")).unwrap();
-    let message =
-        format!("coua: {}: not saved, and as it was before: File too large\n", path.display());
+    let message = format!(
+        "coua: {}: not saved; the file is as it was before: File too large\n",
+        path.display()
+    );
     assert_eq!(run.stderr, message);
     assert!(folder.read("seen.coua") == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
@@ -201,8 +203,8 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
     let run = run_with(b"a\n", ["add", "--rate", "0.1", &filter]);
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the filter exists, and its --rate is unknown (no --max-items), not what --rate \
-         says: leave --rate out, or name another file\n",
+        "coua: {}: the filter exists, and its --rate is unknown without a limit of items, not \
+         0.1: leave --rate out, or name another filter\n",
         path.display()
     );
     run.failed(2, &message);
@@ -215,8 +217,8 @@ fn a_filter_without_a_limit_is_said_to_have_none() {
     run_with(b"a\n", ["add", &filter]).good();
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the filter exists, and its --max-items is unlimited, not what --max-items says: \
-         leave --max-items out, or name another file\n",
+        "coua: {}: the filter exists, and its --max-items is unlimited, not 5: leave --max-items \
+         out, or name another filter\n",
         path.display()
     );
     run_with(b"a\n", ["add", "--max-items", "5", &filter]).failed(2, &message);
@@ -224,12 +226,7 @@ fn a_filter_without_a_limit_is_said_to_have_none() {
 
 #[test]
 fn descriptions_that_make_no_filter() {
-    for args in [
-        ["--hash-bits", "65"],
-        ["--hash-bits", "5"],
-        ["--slots-per-bucket", "3"],
-        ["--rate", "1e-30"],
-    ] {
+    for args in [["--slots-per-bucket", "3"], ["--rate", "1e-30"]] {
         let capacity = ["--capacity", "1000"];
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args).chain(&capacity));
         assert_eq!(run.code, Some(2), "{args:?}");
@@ -241,7 +238,17 @@ fn descriptions_that_make_no_filter() {
     let message = "coua: --rate: needs the number of items up to which it must hold: give \
                    --max-items (or --capacity) as well\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
-    for args in [["--rate", "2"], ["--rate", "x"], ["--capacity", "-1"], ["--seed", "x"]] {
+    for args in [
+        ["--rate", "2"],
+        ["--rate", "x"],
+        ["--capacity", "-1"],
+        ["--seed", "x"],
+        ["--hash-bits", "65"],
+        ["--hash-bits", "5"],
+        ["--slots-per-bucket", "9"],
+        ["--generations", "0"],
+        ["--threads", "0"],
+    ] {
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args));
         assert_eq!(run.code, Some(2), "{args:?}");
         assert!(run.stdout.is_empty());
@@ -371,7 +378,7 @@ fn secret_keys() {
     assert!(run(["info", &filter, "--secret", &key]).text().contains("siphash13"));
     let bad = folder.file("bad", "too short");
     let message = format!(
-        "coua: {bad}: is no hash key: expected 16 bytes or 32 hexadecimal digits, found 9 bytes\n"
+        "coua: {bad}: is not a hash key (found 9 bytes, expected 16 bytes or 32 hexadecimal digits)\n"
     );
     with(&bad).failed(2, &message);
 }

@@ -100,7 +100,8 @@ fn what_cannot_hold_a_filter_is_refused() {
     let folder = Folder::new();
     let input = folder.file("input", "a\n");
     for device in ["/dev/full", "/dev/null", "/dev/zero"] {
-        let message = format!("coua: {device}: is no regular file, so it cannot hold a filter\n");
+        let message =
+            format!("coua: {device}: is not a regular file, so it cannot hold a filter\n");
         run(["dedup", "--filter", device, &input]).failed(2, &message);
         run(["check", device, &input]).failed(2, &message);
         run(["info", device]).failed(2, &message);

@@ -192,7 +192,7 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     refused("none", &file, &key, "there is no such filter");
     refused("text", &file, &key, "WRONGTYPE");
     refused("bloom", &file, &key, "WRONGTYPE");
-    refused("seen", &file, &there, "is no hash key");
+    refused("seen", &file, &there, "is not a hash key");
     refused("seen", &file, &file, "is the file of the secret key as well");
     assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");
     let said = refusal(&["pull", &at("seen"), &file]);
@@ -200,7 +200,7 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     let other = folder.file("other", "000102030405060708090a0b0c0d0e0f\n");
     refused("seen", &file, &other, "holds another key");
     let said = refusal(&["pull", &file, &file]);
-    assert!(said.contains("is no address"), "{said}");
+    assert!(said.contains("is not an address"), "{said}");
     // A filter of RedisBloom: 4 items in 2^10 buckets.
     let header = [4_u64, 1024, 0, 1].map(u64::to_le_bytes).concat();
     let header = [&header[..], &[2, 0, 20, 0, 1, 0]].concat();
@@ -296,5 +296,5 @@ fn windows_are_made_and_carried(kind: Kind) {
     let said = refusal(&["pull", &at, &file, "--key-file", &key]);
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
     let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=error"]);
-    assert!(said.contains("cannot be had with a window"), "{said}");
+    assert!(said.contains("is not available with a window"), "{said}");
 }

@@ -107,8 +107,8 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     differs.failed(
         2,
         &format!(
-            "coua: {at}: the filter exists, and its --hash-bits is 64.00, not what \
-        --hash-bits says: leave --hash-bits out, or name another filter\n"
+            "coua: {at}: the filter exists, and its --hash-bits is 64.00, not 20: \
+        leave --hash-bits out, or name another filter\n"
         ),
     );
 }

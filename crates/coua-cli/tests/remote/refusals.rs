@@ -92,9 +92,7 @@ fn what_only_files_have_is_told(kind: Kind) {
         let name = option.split('=').next().unwrap();
         run.failed(
             2,
-            &format!(
-                "coua: {name}: is for filter files, and has no meaning for a filter on a server\n"
-            ),
+            &format!("coua: {name}: is for filter files only, not for a filter on a server\n"),
         );
     }
     for command in ["check", "count", "remove", "info"] {
@@ -102,7 +100,7 @@ fn what_only_files_have_is_told(kind: Kind) {
             run([command, &at, &format!("{option}=2026-01-01")]).failed(
                 2,
                 &format!(
-                    "coua: {option}: is for filter files, and has no meaning for a filter on a server\n"
+                    "coua: {option}: is for filter files only, not for a filter on a server\n"
                 ),
             );
         }
@@ -110,10 +108,7 @@ fn what_only_files_have_is_told(kind: Kind) {
     let folder = Folder::new();
     let out = folder.join("out");
     let resumed = run(["dedup", "--filter", &at, "--resume", "-o", &out]);
-    resumed.failed(
-        2,
-        "coua: --resume: is for filter files, and has no meaning for a filter on a server\n",
-    );
+    resumed.failed(2, "coua: --resume: is for filter files only, not for a filter on a server\n");
     assert!(!folder.has("out"));
     for args in [
         &["verify"][..],
@@ -131,12 +126,9 @@ fn what_a_server_cannot_do_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
     for (args, words) in [
-        (
-            &["--max-items=9"][..],
-            "--max-items: has a meaning for a filter on a server only with --rate",
-        ),
+        (&["--max-items=9"][..], "--max-items: needs --rate for a filter on a server"),
         (&["--rate=0.1"], "--rate: needs the number of items"),
-        (&["--when-full=grow", "--capacity=9"], "--when-full=grow: cannot be had on a server"),
+        (&["--when-full=grow", "--capacity=9"], "--when-full=grow: is not available on a server"),
         (
             &["--when-full=error"],
             "--when-full=error: needs --capacity for a new filter on a server",

@@ -48,7 +48,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let of_records = items.saturating_mul(record_bytes.saturating_add(16));
     vec![
         filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), Can::RemoveAndGrow),
-        filter("coua, windows", cuckoo(Layout::Overlapping, 2), Can::RemoveAndGrow),
+        filter("coua, overlapping", cuckoo(Layout::Overlapping, 2), Can::RemoveAndGrow),
         filter("Bloom", bloom.map(BloomPlan::bytes), Can::Insert),
         filter("blocked Bloom", blocked.filter(sane), Can::Insert),
         filter("counting Bloom", bloom.map(BloomPlan::counting_bytes), Can::Remove),

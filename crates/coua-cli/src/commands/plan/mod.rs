@@ -7,7 +7,7 @@ mod shape;
 
 use crate::output::own_files;
 use crate::target::collisions;
-use crate::target::spec::layout_name;
+use crate::target::spec::tell_layout;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
@@ -84,7 +84,7 @@ fn report(planned: &Planned, shape: Shape, peers: &[Peer]) -> Report {
     }
     report.measure("bits_per_item", "bits per item", plan.bits_per_item(), hundredths);
     report.measure("hash_bits", "hash bits", plan.hash_bits, hundredths);
-    report.text("layout", "layout", layout_name(shape.layout));
+    tell_layout(shape.layout, &mut report);
     report.number("slots_per_bucket", "slots per bucket", shape.slots.into());
     report.number("slot_bits", "bits per slot", plan.slot_bits.into());
     report.number("slots", "slots", plan.slots);

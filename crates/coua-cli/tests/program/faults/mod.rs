@@ -205,15 +205,20 @@ fn what_the_disk_says_is_told_needs_cc() {
     let before = place.folder.read("seen");
     for (call, name, error, words) in [
         ("l", "seen", ENOLCK, ": No locks available"),
-        ("s", "seen", EDQUOT, ": not saved, and as it was before: Disk quota exceeded"),
-        ("w", "seen", EROFS, ": not saved, and as it was before: Read-only file system"),
+        ("s", "seen", EDQUOT, ": not saved; the file is as it was before: Disk quota exceeded"),
+        ("w", "seen", EROFS, ": not saved; the file is as it was before: Read-only file system"),
         (
             "w",
             ".tmp",
             ENOSPC,
-            ": not saved, and as it was at the last checkpoint: No space left on device",
+            ": not saved; the file is as it was at the last checkpoint: No space left on device",
         ),
-        ("r", "seen", EIO, ": not saved, and as it was at the last checkpoint: Input/output error"),
+        (
+            "r",
+            "seen",
+            EIO,
+            ": not saved; the file is as it was at the last checkpoint: Input/output error",
+        ),
     ] {
         let error = error.to_string();
         let faults = [
@@ -240,8 +245,7 @@ fn a_filter_is_told_to_be_as_at_its_last_checkpoint_needs_cc() {
     for args in [DEDUP, ADD, REMOVE] {
         let place = Place::new(args);
         let is_told = |run: Run| {
-            let words =
-                "seen: not saved, and as it was at the last checkpoint: No space left on device\n";
+            let words = "seen: not saved; the file is as it was at the last checkpoint: No space left on device\n";
             assert!(run.code == Some(2) && run.stderr.ends_with(words), "{}", run.stderr);
         };
         let faults = [

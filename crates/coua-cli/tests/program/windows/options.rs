@@ -16,21 +16,15 @@ fn windows_that_cannot_be() {
         (&["--window", "7d", "--generations", "0"], "0 generations is not possible: 1 to 1000 are"),
         (&["--window", "7d", "--generations", "1001"], "1001 generations is not possible"),
         (&["--window", "7d", "--window-items", "9"], "cannot be used with"),
-        (
-            &["--generations", "9"],
-            "--generations: has a meaning only with --window or --window-items",
-        ),
-        (&["--now", "0"], "--now: has a meaning only for filters with --window"),
-        (&["--now", "0", "--capacity", "9"], "--now: has a meaning only for filters with --window"),
-        (
-            &["--now", "0", "--window-items", "9"],
-            "--now: has a meaning only for filters with --window",
-        ),
-        (&["--time-field", "1"], "--time-field: has a meaning only with --window"),
-        (&["--window-items", "9", "--time-field", "1"], "has no meaning with --window-items"),
+        (&["--generations", "9"], "--generations: needs --window or --window-items"),
+        (&["--now", "0"], "--now: is only for filters with a window"),
+        (&["--now", "0", "--capacity", "9"], "--now: is only for filters with a window"),
+        (&["--now", "0", "--window-items", "9"], "--now: is only for filters with a window"),
+        (&["--time-field", "1"], "--time-field: needs --window"),
+        (&["--window-items", "9", "--time-field", "1"], "cannot be used with --window-items"),
         (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
         (&["--window", "1h", "--time-field", "0"], "--time-field 0: is neither a list of fields"),
-        (&["--window", "1h", "--time-field", "1", "--time-format", "iso"], "is none of rfc3339"),
+        (&["--window", "1h", "--time-field", "1", "--time-format", "iso"], "is not rfc3339"),
         (&["--window", "1h", "--time-format", "seconds"], "required"),
         (&["--window", "1h", "--now", "today"], "is not a time such as"),
         (&["--window", "1h", "--rate", "0.1"], "--rate: needs the number of items"),
@@ -70,7 +64,7 @@ fn options_must_agree_with_the_filter() {
     assert!(message.contains("never forgets"), "{message}");
     for (file, is_new) in [("p.coua", false), ("n.coua", true)] {
         let run = run_with(b"a\n", ["add", &folder.join(file), "--now", "0"]);
-        run.failed(2, "coua: --now: has a meaning only for filters with --window\n");
+        run.failed(2, "coua: --now: is only for filters with a window\n");
         assert!(folder.has(file) != is_new, "{file}");
     }
     run_with(b"a\n", ["add", &folder.join("i.coua"), "--window-items", "80"]).good();
@@ -79,7 +73,7 @@ fn options_must_agree_with_the_filter() {
         .flat_map(|command| ["p.coua", "i.coua"].map(|file| (command, file)))
     {
         let run = run_with(b"a\n", [command, &folder.join(file), "--now", "0"]);
-        run.failed(2, "coua: --now: has a meaning only for filters with --window\n");
+        run.failed(2, "coua: --now: is only for filters with a window\n");
         assert_eq!(run_with(b"a\n", ["count", &folder.join(file)]).text(), "1\ta\n", "{command}");
     }
 }

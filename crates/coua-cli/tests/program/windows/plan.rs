@@ -79,7 +79,10 @@ fn memory_gives_the_rate_or_the_items() {
 #[test]
 fn windows_that_cannot_be_planned() {
     for (options, message) in [
-        (&["--items", "9", "--generations", "3"][..], "--generations: has a meaning only with"),
+        (
+            &["--items", "9", "--generations", "3"][..],
+            "--generations: needs --window or --window-items",
+        ),
         (&["--window-items", "3"], "--window-items: a window of length 3 cannot be divided"),
         (&["--window", "1h"], "plan: needs --items, or --memory together with"),
         (&["--window-items", "9", "--items", "9"], "cannot be used with"),

@@ -1,0 +1,97 @@
+//! The input that is being read.
+
+use crate::input::decompress::{self, Compression};
+use crate::input::open::Tap;
+use crate::input::{Coding, Source};
+use crate::terminal::message::{Failure, reason};
+use crate::terminal::signals::Stop;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The input being read.
+pub(super) struct Current {
+    pub(super) name: Arc<str>,
+    /// From 0.
+    pub(super) number: usize,
+    /// Raw bytes read before its first.
+    pub(super) consumed_before: u64,
+    compression: Compression,
+    reader: Box<dyn Read + Send>,
+    /// The file, if reading from it may wait.
+    waiting: Option<Arc<File>>,
+    pub(super) records: u64,
+    pub(super) columns: Option<Arc<[usize]>>,
+}
+
+/// What a read brought.
+pub(super) enum Got {
+    Bytes(usize),
+    End,
+    Stopped,
+    Failure(Failure),
+}
+
+impl Current {
+    /// Opens the input of this number. None if the program is to stop before its first bytes have come.
+    pub(super) fn open(
+        source: &Source,
+        (number, coding): (usize, Coding),
+        stop: &Arc<Stop>,
+        consumed: Arc<AtomicU64>,
+    ) -> Result<Option<Self>, Failure> {
+        let name = source.name();
+        let failed = |error: io::Error| Failure::io(&name, &error);
+        let file = source.open().map_err(failed)?;
+        let consumed_before = consumed.load(Ordering::Relaxed);
+        let tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
+        let waiting = tap.waiting();
+        let decoded = match coding {
+            Coding::Decompress => decompress::decoded(tap),
+            Coding::AsIs => Ok((Compression::None, Box::new(tap) as Box<dyn Read + Send>)),
+        };
+        let (compression, reader) = match decoded {
+            Ok(decoded) => decoded,
+            Err(_) if stop.requested() => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let (name, records, columns) = (name.into(), 0, None);
+        Ok(Some(Self {
+            name,
+            number,
+            consumed_before,
+            compression,
+            reader,
+            waiting,
+            records,
+            columns,
+        }))
+    }
+
+    pub(super) fn would_wait(&self, stop: &Stop) -> bool {
+        self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
+    }
+
+    pub(super) fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
+        loop {
+            match self.reader.read(buffer) {
+                Ok(0) => return Got::End,
+                Ok(read) => return Got::Bytes(read),
+                Err(_) if stop.requested() => return Got::Stopped,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Got::Failure(self.unreadable(&error)),
+            }
+        }
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Failure {
+        // The decoders' errors carry no number of the operating system.
+        if self.compression == Compression::None || error.raw_os_error().is_some() {
+            Failure::io(&self.name, error)
+        } else {
+            let kind = self.compression.name();
+            Failure::at(&self.name, format_args!("broken {kind} data: {}", reason(error)))
+        }
+    }
+}

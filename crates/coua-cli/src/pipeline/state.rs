@@ -1,0 +1,300 @@
+//! How far each block is, and which step of which block is next.
+
+use super::ahead::Coming;
+use super::{Batch, Early, Flow};
+use crate::input::reader::BlockReader;
+use crate::key::answers::Group;
+use crate::key::hashing::Hashing;
+use crate::output::Outputs;
+use crate::terminal::message::Failure;
+use std::collections::VecDeque;
+use std::mem;
+
+/// The blocks on their way, and who may take which step.
+pub(super) struct State<'o> {
+    threads: usize,
+    reader: Reader,
+    /// One for each thread that hashes at the same time.
+    hashing: Vec<Hashing>,
+    /// The blocks that were not answered for, the oldest first.
+    blocks: VecDeque<Progress>,
+    /// The number of the oldest, counted from 0.
+    first: u64,
+    /// The next block of each part of the filter; none while it is asked.
+    parts: Vec<Option<u64>>,
+    /// Blocks that were answered for.
+    pub(super) answered: VecDeque<Batch>,
+    /// None while a thread writes.
+    pub(super) outputs: Option<&'o mut Outputs>,
+    /// Why nothing can be written any more.
+    pub(super) not_written: Option<Failure>,
+    /// Written blocks, to be filled again.
+    spare: Vec<Batch>,
+    /// No thread is to begin anything.
+    pub(super) has_ended: bool,
+}
+
+/// Who reads.
+enum Reader {
+    Free(Box<BlockReader>),
+    /// A thread.
+    Busy,
+    /// Nobody: all is read, or this went wrong.
+    Ended(Option<Failure>),
+}
+
+/// How far a block is.
+enum Progress {
+    Read(Batch),
+    /// A thread hashes it.
+    Busy,
+    /// So many parts of the filter have not answered.
+    Hashed(Batch, usize),
+    Ready(Batch),
+}
+
+/// A step of a block.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
+pub(super) enum Task<'o> {
+    Read(Box<BlockReader>, Batch),
+    Hash(u64, Batch, Hashing),
+    Part { part: usize, block: u64, group: Group, consumed: u64 },
+    Write(&'o mut Outputs, Batch),
+}
+
+/// Which thread asks for something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thread {
+    /// Blocks wait for this one when they are ready: it reads only if there is none.
+    Answering,
+    Other,
+}
+
+/// What has come of a step.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
+pub(super) enum Done<'o> {
+    Read(Box<BlockReader>, Result<Option<Batch>, Failure>),
+    Hashed(u64, Batch, Hashing),
+    Part { part: usize, block: u64, group: Group },
+    Written(&'o mut Outputs, Batch, Result<(), Failure>),
+}
+
+impl<'o> Task<'o> {
+    pub(super) fn run(self, early: &dyn Early) -> Done<'o> {
+        match self {
+            Self::Read(mut reader, mut batch) => {
+                let read = reader.next_block(&mut batch.block);
+                Done::Read(reader, read.map(|is_more| is_more.then_some(batch)))
+            }
+            Self::Hash(number, mut batch, mut hashing) => {
+                hashing.hash(&mut batch.block, &mut batch.keyed);
+                batch.answers.clear();
+                early.look(&batch.keyed, &mut batch.answers);
+                Done::Hashed(number, batch, hashing)
+            }
+            Self::Part { part, block, mut group, consumed } => {
+                early.ask_part(part, &mut group, consumed);
+                Done::Part { part, block, group }
+            }
+            Self::Write(outputs, batch) => {
+                let Batch { block, keyed, answers } = &batch;
+                let written = outputs.write(block, keyed, answers);
+                let written =
+                    written.and_then(|()| if block.drained { outputs.flush() } else { Ok(()) });
+                Done::Written(outputs, batch, written)
+            }
+        }
+    }
+}
+
+impl<'o> State<'o> {
+    /// Nothing is read. The filter has so many parts.
+    pub(super) fn new(
+        reader: BlockReader,
+        hashing: Hashing,
+        (threads, parts): (usize, usize),
+        outputs: &'o mut Outputs,
+    ) -> Self {
+        Self {
+            threads,
+            reader: Reader::Free(Box::new(reader)),
+            hashing: vec![hashing; threads],
+            blocks: VecDeque::new(),
+            first: 0,
+            parts: vec![Some(0); parts],
+            answered: VecDeque::new(),
+            outputs: Some(outputs),
+            not_written: None,
+            spare: Vec::new(),
+            has_ended: false,
+        }
+    }
+
+    /// The oldest block, if it can be answered for.
+    pub(super) fn next_ready(&mut self) -> Option<Batch> {
+        let is_ready = matches!(self.blocks.front(), Some(Progress::Ready(_)));
+        match is_ready.then(|| self.blocks.pop_front()).flatten() {
+            Some(Progress::Ready(batch)) => {
+                self.first += 1;
+                Some(batch)
+            }
+            _ => None,
+        }
+    }
+
+    /// The most blocks that may be on their way: enough that no thread waits for another's jitter, and few
+    /// enough to stay in the cache.
+    fn most_blocks(&self) -> usize {
+        if self.threads == 1 { 1 } else { 2 * self.threads + 2 }
+    }
+
+    /// Something to do, the nearest to the output first. But threads that cannot read are not to wait for blocks.
+    pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
+        let is_other = thread == Thread::Other;
+        if is_other
+            && self.blocks.len() < self.threads
+            && let Some(task) = self.read_task()
+        {
+            return Some(task);
+        }
+        if let Some(task) = self.write_task() {
+            return Some(task);
+        }
+        if let Some(task) = self.part_task() {
+            return Some(task);
+        }
+        if let Some(task) = self.hash_task() {
+            return Some(task);
+        }
+        // The memory that reading may wait for must not be that of a block which waits for this thread.
+        if is_other || self.blocks.is_empty() { self.read_task() } else { None }
+    }
+
+    /// No thread is to begin anything. Whoever reads may wait for the memory of other blocks: they go.
+    pub(super) fn end(&mut self) {
+        self.has_ended = true;
+        self.blocks.clear();
+        self.answered.clear();
+    }
+
+    fn read_task(&mut self) -> Option<Task<'o>> {
+        let on_their_way = self.blocks.len() + self.answered.len();
+        if on_their_way >= self.most_blocks() || !matches!(self.reader, Reader::Free(_)) {
+            return None;
+        }
+        match mem::replace(&mut self.reader, Reader::Busy) {
+            Reader::Free(reader) => Some(Task::Read(reader, self.spare.pop().unwrap_or_default())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn hash_task(&mut self) -> Option<Task<'o>> {
+        let is_read = |block: &Progress| matches!(block, Progress::Read(_));
+        let place = self.blocks.iter().position(is_read)?;
+        let hashing = self.hashing.pop()?;
+        match mem::replace(&mut self.blocks[place], Progress::Busy) {
+            Progress::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),
+            _ => None,
+        }
+    }
+
+    /// The part with the oldest block.
+    fn part_task(&mut self) -> Option<Task<'o>> {
+        let first = self.first;
+        let free =
+            self.parts.iter().enumerate().filter_map(|(part, next)| Some((next.as_ref()?, part)));
+        let (&block, part) = free.min()?;
+        match self.blocks.get_mut((block - first) as usize) {
+            Some(Progress::Hashed(batch, _)) => {
+                let group = mem::take(&mut batch.answers.early.groups[part]);
+                let consumed = batch.block.consumed;
+                self.parts[part] = None;
+                Some(Task::Part { part, block, group, consumed })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn write_task(&mut self) -> Option<Task<'o>> {
+        if self.answered.is_empty() {
+            return None;
+        }
+        let outputs = self.outputs.take()?;
+        self.answered.pop_front().map(|batch| Task::Write(outputs, batch))
+    }
+
+    /// Notes what has come of a step.
+    pub(super) fn note(&mut self, done: Done<'o>) -> Flow {
+        match done {
+            Done::Read(reader, read) => self.note_read(reader, read),
+            Done::Hashed(number, batch, hashing) => {
+                self.hashing.push(hashing);
+                let parts = self.parts.len();
+                if let Some(block) = self.block(number) {
+                    *block = if parts == 0 {
+                        Progress::Ready(batch)
+                    } else {
+                        Progress::Hashed(batch, parts)
+                    };
+                }
+            }
+            Done::Part { part, block, group } => {
+                self.parts[part] = Some(block + 1);
+                self.note_part(part, block, group);
+            }
+            Done::Written(outputs, mut batch, written) => {
+                self.outputs = Some(outputs);
+                if let Err(failure) = written {
+                    self.not_written = Some(failure);
+                    self.answered.clear();
+                    return Flow::Enough;
+                }
+                if batch.block.shrink() {
+                    batch = Batch::default();
+                }
+                self.spare.push(batch);
+            }
+        }
+        Flow::Continue
+    }
+
+    fn note_read(&mut self, reader: Box<BlockReader>, read: Result<Option<Batch>, Failure>) {
+        self.reader = match read {
+            Ok(Some(batch)) => {
+                let is_last = batch.block.failure.is_some();
+                if !self.has_ended {
+                    self.blocks.push_back(Progress::Read(batch));
+                }
+                if is_last { Reader::Ended(None) } else { Reader::Free(reader) }
+            }
+            Ok(None) => Reader::Ended(None),
+            Err(failure) => Reader::Ended(Some(failure)),
+        };
+    }
+
+    fn note_part(&mut self, part: usize, number: u64, group: Group) {
+        let Some(block) = self.block(number) else { return };
+        if let Progress::Hashed(batch, left) = block {
+            batch.answers.early.groups[part] = group;
+            *left -= 1;
+            if *left == 0 {
+                *block = Progress::Ready(mem::take(batch));
+            }
+        }
+    }
+
+    /// What comes after the last block, if that has been answered for.
+    pub(super) fn end_of_input(&mut self) -> Option<Coming> {
+        match &mut self.reader {
+            Reader::Ended(failure) if self.blocks.is_empty() => {
+                Some(failure.take().map_or(Coming::Nothing, |failure| Coming::Next(Err(failure))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The block of this number, unless all have been dropped.
+    fn block(&mut self, number: u64) -> Option<&mut Progress> {
+        self.blocks.get_mut(number.checked_sub(self.first)? as usize)
+    }
+}

@@ -1,0 +1,148 @@
+//! A filter of which changes are kept in its file.
+
+use crate::clock::Now;
+use crate::key::answers::{Answers, Found};
+use crate::key::keyed::Keyed;
+use crate::target::memory::note_outcomes;
+use crate::target::{Op, Stop};
+use crate::terminal::message::{self, Failure, words};
+use coua::Insertion;
+use coua::window::Generations;
+use coua_store::{Reason, Store, StoreError};
+
+/// The filter.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) store: Store,
+    /// What its file has without what was not saved yet.
+    saved: Saved,
+}
+
+/// What a filter's file has if saving fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saved {
+    /// There is no file.
+    Nothing,
+    /// A new filter without items.
+    Empty,
+    /// What was there before.
+    Before,
+    /// Records that were done on the way, by this run or the one that it resumes.
+    Some,
+}
+
+/// What a commit records of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// That it writes its outputs.
+    Begin,
+    /// How far it is.
+    Checkpoint,
+}
+
+impl Kept {
+    pub(super) fn new(store: Store, saved: Saved) -> Self {
+        Self { store, saved }
+    }
+
+    pub(crate) fn filter(&self) -> &Generations {
+        self.store.filter()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.store.path().display().to_string()
+    }
+
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(crate) fn tell(&mut self, now: Now) {
+        if let Some(time) = now.told_to(self.filter()) {
+            self.store.advance(time);
+        }
+    }
+
+    /// The run resumes one of which there are records in the file.
+    pub(crate) fn resumes(&mut self) {
+        self.saved = Saved::Some;
+    }
+
+    /// Keeps all changes: this is the end. Gives the filter back.
+    pub(crate) fn finish(self) -> Result<Generations, Failure> {
+        let (name, saved) = (self.name(), self.saved);
+        self.store.finish().map_err(|error| not_saved(&name, saved, &error))
+    }
+
+    /// Keeps all changes so far, and those of the runs.
+    pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
+        let (name, saved) = (self.name(), self.saved);
+        self.store.commit().map_err(|error| match &error.reason {
+            // The run ends here, early.
+            Reason::Unsynced(source) if stage == Stage::Checkpoint => {
+                let reason = message::reason(source);
+                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
+                                 outlasts a power cut";
+                Failure::at(&name, format_args!("{uncertain}: {reason}"))
+            }
+            Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
+            _ => not_saved(&name, saved, &error),
+        })?;
+        match stage {
+            Stage::Checkpoint => self.saved = Saved::Some,
+            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
+            Stage::Begin => {}
+        }
+        Ok(())
+    }
+
+    /// Does with the keys what is to be done, apart from the first `known` of them, which were done before.
+    pub(super) fn change(
+        &mut self,
+        op: Op,
+        (keyed, known): (&Keyed, usize),
+        now: Now,
+        answers: &mut Answers,
+    ) -> Result<(), Stop> {
+        self.tell(now);
+        let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
+        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
+        let (items, held) = (self.filter().len(), ever_held(self.filter()));
+        let mut outcomes: Vec<Insertion> = Vec::new();
+        let result = match op {
+            Op::Add => self.store.insert_batch_at(hashes, when),
+            Op::Remove => {
+                let removed = self.store.remove_batch(hashes);
+                answers.found.extend(removed.into_iter().map(Found::from));
+                return Ok(());
+            }
+            _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
+        };
+        answers.added = ever_held(self.filter()) - held;
+        note_outcomes(&mut outcomes, result, (items, self.filter()), answers);
+        result.map_err(|mut stopped| {
+            stopped.done += known;
+            Stop::full(stopped)
+        })
+    }
+}
+
+/// The failure to say about a filter whose changes cannot be kept.
+pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
+    let reason = words(error);
+    match error.reason {
+        Reason::Replaced => Failure::at(error.path.display(), reason),
+        Reason::Unsynced(_) => {
+            let reason = format!("{reason}; it need not be done again");
+            Failure::Unsynced { name: name.to_owned(), reason }
+        }
+        _ => not_kept(name, saved, &reason),
+    }
+}
+
+fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
+    let state = match saved {
+        Saved::Nothing => "",
+        Saved::Empty => "; the file is a new filter without items",
+        Saved::Before => "; the file is as it was before",
+        Saved::Some => "; the file is as it was at the last checkpoint",
+    };
+    Failure::at(name, format_args!("not saved{state}: {reason}"))
+}

@@ -1,0 +1,57 @@
+//! What is done with keys, and where their filter is.
+
+use crate::terminal::message::Failure;
+use coua_remote::Address;
+use std::path::{Path, PathBuf};
+
+/// What a run does with keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Insert what is not there, and tell which.
+    Dedup,
+    /// Insert one more copy.
+    Add,
+    /// Insert what is not there.
+    AddNew,
+    Remove,
+    Check,
+    Count,
+}
+
+impl Op {
+    /// Then a filter is made that is not there.
+    pub(crate) fn inserts(self) -> bool {
+        matches!(self, Self::Dedup | Self::Add | Self::AddNew)
+    }
+
+    /// Whether the filter changes.
+    pub(crate) fn changes(self) -> bool {
+        self.inserts() || self == Self::Remove
+    }
+}
+
+/// Where a filter is.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    /// Nowhere: it is made, and forgotten at the end.
+    Memory,
+    File(PathBuf),
+    Server(Address),
+}
+
+impl Location {
+    /// As the command line says it.
+    pub(crate) fn of(argument: &Path) -> Result<Self, Failure> {
+        Ok(match Address::of(argument)? {
+            Some(address) => Self::Server(address),
+            None => Self::File(argument.to_owned()),
+        })
+    }
+
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory | Self::Server(_) => None,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! How a filter is to be: what to make if there is none, and what one that exists must agree with.
+
+use std::fmt::Display;
+
+use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
+
+/// What is asked of a filter, apart from a window. What is `None` is left open.
+///
+/// ```
+/// use coua::{CuckooFilter, KeyHasher, WhenFull};
+/// use coua_store::Requirements;
+/// let wanted = Requirements { hash_bits: Some(40), ..Requirements::default() };
+/// let filter = wanted.builder().build()?;
+/// assert!(wanted.difference(&filter).is_none());
+/// let difference = wanted.difference(&CuckooFilter::new()).unwrap();
+/// assert_eq!(difference.option, "hash_bits");
+/// assert_eq!((difference.found.as_str(), difference.wanted.as_str()), ("64.00", "40"));
+/// # Ok::<(), coua::BuildError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Requirements {
+    /// Items to make room for at once. A filter that exists agrees with any number.
+    pub capacity: Option<u64>,
+    /// The highest false-positive rate at `max_items`. One that exists may have a better one.
+    pub rate: Option<f64>,
+    /// Items up to which the rate must hold.
+    pub max_items: Option<u64>,
+    /// Bits of every key's hash to remember.
+    pub hash_bits: Option<u32>,
+    /// Slots of a bucket.
+    pub slots_per_bucket: Option<u32>,
+    /// How buckets lie in the table.
+    pub layout: Option<Layout>,
+    /// What to do with an item for which there is no room.
+    pub when_full: Option<WhenFull>,
+    /// How keys are hashed.
+    pub hasher: Option<KeyHasher>,
+}
+
+/// Where a filter that exists is not as it was to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The field of [`Requirements`]; of the hasher, `seed`.
+    pub option: &'static str,
+    /// What the filter has.
+    pub found: String,
+    /// What was asked for.
+    pub wanted: String,
+}
+
+impl Difference {
+    /// What to tell the user, who knows the option by this name.
+    pub fn explain(&self, option: impl Display) -> String {
+        let Self { found, wanted, .. } = self;
+        format!(
+            "the filter exists, and its {option} is {found}, not {wanted}: leave {option} out, or name another \
+             filter"
+        )
+    }
+}
+
+impl Requirements {
+    /// For a new filter.
+    pub fn builder(&self) -> CuckooFilterBuilder {
+        let mut builder = CuckooFilter::builder().hasher(self.hasher.unwrap_or_default());
+        if let Some(items) = self.capacity {
+            builder = builder.capacity(items);
+        }
+        if let Some(rate) = self.rate {
+            builder = builder.rate(rate);
+        }
+        if let Some(items) = self.max_items {
+            builder = builder.max_items(items);
+        }
+        if let Some(bits) = self.hash_bits {
+            builder = builder.hash_bits(bits);
+        }
+        if let Some(slots) = self.slots_per_bucket {
+            builder = builder.slots_per_bucket(slots);
+        }
+        if let Some(layout) = self.layout {
+            builder = builder.layout(layout);
+        }
+        if let Some(when_full) = self.when_full {
+            builder = builder.when_full(when_full);
+        }
+        builder
+    }
+
+    /// The first thing in which a filter that exists differs.
+    pub fn difference(&self, filter: &CuckooFilter) -> Option<Difference> {
+        let slots = |slots: u32| slots.to_string();
+        let all = [
+            differs("seed", self.hasher, filter.hasher(), hasher_name),
+            differs("slots_per_bucket", self.slots_per_bucket, filter.slots_per_bucket(), slots),
+            differs("layout", self.layout, filter.layout(), layout_name),
+            differs("when_full", self.when_full, filter.when_full(), when_full_name),
+            differs("max_items", self.max_items, filter.max_items(), items_name),
+            self.hash_bits.and_then(|bits| bits_differ(bits, filter.hash_bits())),
+            self.rate.and_then(|rate| rate_differs(rate, filter)),
+        ];
+        all.into_iter().flatten().next()
+    }
+}
+
+fn bits_differ(wanted: u32, found: f64) -> Option<Difference> {
+    // Those of a filter that was made for a rate are no whole number.
+    let is_near = (f64::from(wanted) - found).abs() < 1.0;
+    (!is_near).then(|| difference("hash_bits", format!("{found:.2}"), wanted))
+}
+
+fn rate_differs(wanted: f64, filter: &CuckooFilter) -> Option<Difference> {
+    let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
+    let found = match filter.max_items() {
+        u64::MAX => "unknown without a limit of items".to_owned(),
+        _ => format!("{holds:.2e}"),
+    };
+    (holds > wanted * 1.001).then(|| difference("rate", found, wanted))
+}
+
+fn differs<T: PartialEq>(
+    option: &'static str,
+    wanted: Option<T>,
+    found: T,
+    name: impl Fn(T) -> String,
+) -> Option<Difference> {
+    let wanted = wanted.filter(|wanted| *wanted != found)?;
+    Some(difference(option, name(found), name(wanted)))
+}
+
+fn difference(option: &'static str, found: String, wanted: impl Display) -> Difference {
+    Difference { option, found, wanted: wanted.to_string() }
+}
+
+fn items_name(items: u64) -> String {
+    if items == u64::MAX { "unlimited".to_owned() } else { items.to_string() }
+}
+
+fn layout_name(layout: Layout) -> String {
+    match layout {
+        Layout::Buckets => "buckets",
+        Layout::Overlapping => "overlapping",
+        _ => "unknown",
+    }
+    .to_owned()
+}
+
+fn when_full_name(when_full: WhenFull) -> String {
+    match when_full {
+        WhenFull::Grow => "grow",
+        WhenFull::Refuse => "error",
+        WhenFull::ExceedRate => "exceed",
+        _ => "unknown",
+    }
+    .to_owned()
+}
+
+/// With its seed, never with its key.
+fn hasher_name(hasher: KeyHasher) -> String {
+    match hasher.algorithm() {
+        HashAlgorithm::Xxh3 { seed } => seed.to_string(),
+        HashAlgorithm::SipHash13 { .. } => "a secret key".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
