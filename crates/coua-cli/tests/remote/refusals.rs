@@ -154,7 +154,7 @@ fn a_filter_that_is_otherwise_is_told(kind: Kind) {
         (&grows, "--hash-bits=20", "30.00"),
     ] {
         let run = run(["dedup", "--filter", at, option]);
-        let words = format!("its {} is {is}, not what", option.split('=').next().unwrap());
+        let words = format!("its {} is {is}, not ", option.split('=').next().unwrap());
         assert!(run.code == Some(2) && run.stderr.contains(&words), "{option}: {}", run.stderr);
     }
     let run = run(["add", &grows, "--rate=1e-9", "--capacity=1000"]);
