@@ -16,10 +16,10 @@ fn guard(directory: &Path, arguments: &[&str]) -> Output {
 
 #[test]
 fn needs_valgrind_counts_are_compared_with_the_record() {
-    const CASE: &str = "narrow: look up in batches, half present";
+    const CASE: &str = "overlapping: look up in batches, half present";
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let only = ["only", "narrow: look up in"];
+    let only = ["only", "overlapping: look up in"];
     assert!(!guard(directory, &only).status.success(), "there is no record yet");
 
     let rustc = Command::new("rustc").args(["--version", "--verbose"]).output().unwrap();

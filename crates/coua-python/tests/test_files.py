@@ -271,7 +271,7 @@ def test_what_is_no_filter_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(coua.LoadError, match="notes.txt.*not a Coua filter"):
             use()
     assert text.read_text() == "not a filter" * 100
-    with pytest.raises(coua.Error, match="no regular file"):
+    with pytest.raises(coua.Error, match="not a regular file"):
         coua.open(tmp_path)
 
 

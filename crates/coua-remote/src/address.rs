@@ -234,7 +234,7 @@ mod tests {
             ("valkey:///seen", "names no host"),
             ("valkey://h", "names no filter"),
             ("valkey://h/", "names no filter"),
-            ("valkey://h:x/seen", "is not an address"),
+            ("valkey://h:x/seen", "is not the address of a filter"),
             ("valkey://h/a{b}", "a brace"),
             ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
