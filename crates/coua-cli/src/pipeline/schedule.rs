@@ -1,7 +1,7 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::ahead::{Coming, Wait};
-use super::state::{Done, State, Task, Thread};
+use super::state::{State, Task, Thread};
 use super::{Batch, Early, Flow, Pipeline};
 use crate::output::{Outputs, Settled};
 use crate::terminal::message::Failure;
@@ -111,26 +111,20 @@ impl<'o> Schedule<'o> {
         state
     }
 
-    /// Does a step, and notes what has come of it. What was read is hashed at once, while it is in this processor's
-    /// cache.
+    /// Does a step, and notes what has come of it.
     fn done<'s>(
         &'s self,
-        mut state: MutexGuard<'s, State<'o>>,
+        state: MutexGuard<'s, State<'o>>,
         task: Task<'o>,
     ) -> MutexGuard<'s, State<'o>> {
-        let mut next = Some(task);
-        while let Some(task) = next {
-            drop(state);
-            let done = task.run(&*self.early);
-            let was_read = matches!(done, Done::Read(..));
-            state = self.state();
-            if state.note(done) == Flow::Enough {
-                // Without an output there is no need to read on, nor to wait for input.
-                self.stop.cancel();
-            }
-            self.changed.notify_all();
-            next = if was_read { state.hash_task() } else { None };
+        drop(state);
+        let done = task.run(&*self.early);
+        let mut state = self.state();
+        if state.note(done) == Flow::Enough {
+            // Without an output there is no need to read on, nor to wait for input.
+            self.stop.cancel();
         }
+        self.changed.notify_all();
         state
     }
 
