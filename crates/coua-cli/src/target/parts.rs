@@ -20,9 +20,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// More parts take more memory than they save time: each has segments that are not full.
 const MOST_BITS: u32 = 6;
 
-/// Parts for each thread: while one part is late with a block, others are not.
-const PARTS_PER_THREAD: usize = 2;
-
 /// Bits of a hash.
 const HASH_BITS: u32 = 64;
 
@@ -141,10 +138,7 @@ fn stopped(part: usize, items: u64, answers: &Answers) -> Stop {
 
 /// Bits that tell the parts of a filter apart which so many threads ask.
 fn bits_for(threads: NonZeroUsize) -> u32 {
-    match threads.get() {
-        1 => 0,
-        threads => (threads * PARTS_PER_THREAD).next_power_of_two().ilog2().min(MOST_BITS),
-    }
+    threads.get().next_power_of_two().ilog2().min(MOST_BITS)
 }
 
 impl Early for Parts {
@@ -265,6 +259,6 @@ mod tests {
     fn parts_follow_the_threads() {
         let bits =
             [1, 2, 3, 4, 16, 256].map(|threads| bits_for(NonZeroUsize::new(threads).unwrap()));
-        assert_eq!(bits, [0, 2, 3, 3, 5, MOST_BITS]);
+        assert_eq!(bits, [0, 1, 2, 2, 4, MOST_BITS]);
     }
 }
