@@ -18,8 +18,8 @@ const FEW_IN_GROUP: usize = 3;
 const RUNS_AHEAD: usize = 8;
 
 impl InsertBatch<'_> {
-    /// Works on the runs until at most `few` chains are active, all of runs without an end in sight. What is left
-    /// of a run that needs its segment to split stays where it is.
+    /// Works on the runs until all have begun and at most `few` chains are active. The keys of a run that needs
+    /// its segment to split stay in it.
     #[inline(always)]
     pub(super) fn insert_runs(&mut self, levels: impl Levels, few: usize) {
         let mut chains = take(&mut self.chains);

@@ -27,8 +27,8 @@ const SEGMENTS_PER_RUN: usize = 4;
 /// Keys that are deferred at least, for each chain that can be active: in a full filter nearly all segments are
 /// blocked soon, and fewer keys would keep few chains active.
 const KEYS_PER_CHAIN: usize = 4;
-/// The second pass ends, but for the last of a chunk, when no more than this part of the chains is active: the
-/// others go on after the next first pass, with those of more runs.
+/// The second pass ends when at most this part of the chains is active. The others continue after the next first
+/// pass; at the end of a chunk all are finished.
 const FEW: usize = 2;
 
 /// A batch of keys on its way into a filter.
