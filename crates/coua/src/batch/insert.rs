@@ -13,9 +13,7 @@ use super::deferred::Deferred;
 use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
-use crate::kernel::{
-    AnyLevel, IfPresent, KeyGroup, Levels, Probes, Task, WIDTH, Wanted, dispatch, uniform,
-};
+use crate::kernel::{IfPresent, KeyGroup, Levels, Probes, Task, WIDTH, Wanted, dispatch, uniform};
 
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
@@ -110,7 +108,7 @@ impl<'a> InsertBatch<'a> {
             return insertion;
         }
         let chain = self.filter.start_chain(&self.filter.locate(hash));
-        self.filter.finish_chain(AnyLevel, chain);
+        self.filter.finish_chain(chain);
         Insertion::Inserted
     }
 

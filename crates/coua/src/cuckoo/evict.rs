@@ -11,7 +11,7 @@
 //! exactly, in the overflow table. What that means for later inserts is in [`grow`](super::grow).
 
 use super::{CuckooFilter, OverflowEntry};
-use crate::kernel::{CandidateMove, Levels, Probe};
+use crate::kernel::{CandidateMove, Levels, Probe, Task, dispatch};
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,14 +65,10 @@ impl CuckooFilter {
     }
 
     /// Runs a chain to its end.
-    #[inline(always)]
-    pub(crate) fn finish_chain(&mut self, levels: impl Levels, mut chain: EvictionChain) {
-        loop {
-            let candidate = self.next_move(levels, &chain);
-            if self.step(levels, &mut chain, candidate) == Step::Done {
-                break;
-            }
-        }
+    #[inline(never)]
+    pub(crate) fn finish_chain(&mut self, chain: EvictionChain) {
+        let level = *self.level_of(chain.segment);
+        dispatch(Finish { filter: self, chain }, Some(level));
     }
 
     /// The next move of a chain.
@@ -124,5 +120,26 @@ impl CuckooFilter {
         let probe = self.locate(hash);
         self.overflow.add(self.representative(&probe), entry);
         self.table.segment_mut(probe.segment).mark_overflow();
+    }
+}
+
+/// A chain that runs to its end. It touches no other segment than its own.
+struct Finish<'a> {
+    filter: &'a mut CuckooFilter,
+    chain: EvictionChain,
+}
+
+impl Task for Finish<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) {
+        let Self { filter, mut chain } = self;
+        loop {
+            let candidate = filter.next_move(levels, &chain);
+            if filter.step(levels, &mut chain, candidate) == Step::Done {
+                break;
+            }
+        }
     }
 }

@@ -60,7 +60,7 @@ impl CuckooFilter {
         let reason = match self.when_blocked(probe.segment, 0) {
             WhenBlocked::Evict => {
                 let chain = self.start_chain(&probe);
-                self.finish_chain(AnyLevel, chain);
+                self.finish_chain(chain);
                 return Ok(Insertion::Inserted);
             }
             WhenBlocked::Grow if self.grow(probe.segment).is_ok() => {

@@ -32,7 +32,7 @@ impl CuckooFilter {
         // Where many evictions have failed, one more would take all its steps and fail too.
         let is_hopeless = self.table.segment(probe.segment).is_overfull()
             && self.overflow.overflowed() >= self.overflow_limit();
-        if is_hopeless { self.overflow_chain(chain) } else { self.finish_chain(levels, chain) }
+        if is_hopeless { self.overflow_chain(chain) } else { self.finish_chain(chain) }
     }
 
     /// Puts items into slots.

@@ -49,6 +49,8 @@ pub(crate) struct SlotCodec {
     pub(super) high: u64,
     /// All bits of every lane but the highest.
     pub(super) low: u64,
+    /// All bits of the last lane.
+    pub(super) last_lane: u64,
     /// The position bit of every lane, as it is stored there.
     pub(super) positions: u64,
     /// 2^16 / `lane_bits`, rounded up: turns a bit number into a lane number.
@@ -97,6 +99,7 @@ impl SlotCodec {
         debug_assert!(encoding != Encoding::Wide || lane_bits > LOW_BITS);
         let lanes = if encoding == Encoding::WideOverlapping { 1 } else { slots };
         let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
+        let lane_mask = (1 << lane_bits) - 1;
         let rest_bits = slot_bits - lane_bits;
         let bucket_bits = u64::from(stride * slot_bits);
         let last_bit = u64::from(slots * slot_bits - 1).max(WORD_BITS - 8);
@@ -110,12 +113,13 @@ impl SlotCodec {
             bucket_bits,
             last_bit: may_cross.then_some(last_bit),
             lane_bits,
-            lane_mask: (1 << lane_bits) - 1,
+            lane_mask,
             rest_bits,
             rest_mask: (1 << rest_bits) - 1,
             ones,
             high: ones << (lane_bits - 1),
             low: (ones << (lane_bits - 1)) - ones,
+            last_lane: lane_mask << ((lanes - 1) * lane_bits),
             positions: if layout == Layout::Overlapping { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
         })

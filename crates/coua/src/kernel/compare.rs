@@ -100,6 +100,18 @@ impl SlotCodec {
         Marks(self.zero_lanes(bucket.lanes()))
     }
 
+    /// Whether `left` marks more positions than `right`. Old processors, and Arm, have no short instruction
+    /// that counts bits: the last lane of the product is the sum of all lanes.
+    #[inline(always)]
+    pub(crate) fn has_more(&self, left: Marks, right: Marks) -> bool {
+        if self.encoding == Encoding::WideOverlapping {
+            return left.count() > right.count();
+        }
+        let first_bits = |marks: Marks| marks.0 >> (self.lane_bits - 1);
+        let sum = |marks| first_bits(marks).wrapping_mul(self.ones) & self.last_lane;
+        sum(left) > sum(right)
+    }
+
     /// Whether no value of a disjoint bucket is 0 in the bits `never_zero` of its lane alone.
     #[inline(always)]
     pub(crate) fn is_sound(&self, segment: &Segment, bucket: &Bucket, never_zero: u64) -> bool {

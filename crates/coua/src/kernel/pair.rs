@@ -99,7 +99,7 @@ impl Pair {
         let primary = self.codec.free_slots(segment, &self.primary);
         let alternate = self.codec.free_slots(segment, &self.alternate);
         // Which bucket is emptier is unpredictable: no branch on it.
-        let to_alternate = alternate.count() > primary.count();
+        let to_alternate = self.codec.has_more(alternate, primary);
         let free_slots = select_unpredictable(to_alternate, alternate, primary);
         let bucket = select_unpredictable(to_alternate, self.alternate, self.primary);
         let Some(position) = self.codec.first(free_slots) else {

@@ -205,11 +205,27 @@ impl<I: Isa> LevelVectors<I> {
 
     /// How many lanes are marked.
     #[inline(always)]
-    pub(super) fn count(&self, marks: I::Vector) -> I::Vector {
-        let &SlotCodec { ones, lane_bits, lane_mask, slots, .. } = self.codec();
-        // The highest lane of the product is the sum of all.
-        let sums = (marks >> (lane_bits - 1)).multiply(self.splat(ones));
-        (sums >> ((slots - 1) * lane_bits)) & self.splat(lane_mask)
+    fn count(&self, marks: I::Vector) -> I::Vector {
+        let &SlotCodec { lane_bits, slots, .. } = self.codec();
+        self.sum(marks) >> ((slots - 1) * lane_bits)
+    }
+
+    /// [`SlotCodec::has_more`].
+    #[inline(always)]
+    pub(super) fn have_more(
+        &self,
+        left: I::Vector,
+        right: I::Vector,
+    ) -> <I::Vector as Vector>::Mask {
+        self.sum(right).is_below(self.sum(left))
+    }
+
+    /// How many lanes are marked, in the place of the last lane.
+    #[inline(always)]
+    fn sum(&self, marks: I::Vector) -> I::Vector {
+        let &SlotCodec { ones, lane_bits, last_lane, .. } = self.codec();
+        let first_bits = marks >> (lane_bits - 1);
+        first_bits.multiply(self.splat(ones)) & self.splat(last_lane)
     }
 
     /// The position of the first mark; the last position where there is none.
