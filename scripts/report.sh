@@ -2,14 +2,15 @@
 #
 # Convention: a test that runs an outside program has `needs_PROGRAM` in its name; a test that finds
 # something missing only when it runs prints a line that begins with `skipped: `.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2030,SC2031
 
 passed=0
 failed=0
 skipped=0
 failures=()
-log=$(mktemp) || exit 2
-trap 'rm -f "$log"' EXIT
+papers=$(mktemp -d) || exit 2
+log=$papers/log
+trap 'rm -rf "$papers"' EXIT
 
 # A shell ignores interrupts for what it runs in the background; some tests send them.
 heeding=(env)
@@ -99,6 +100,28 @@ run_tests() {
     elif [ "$status" -ne 0 ]; then
         fail "$name (it did not build, or a test program died)"
     fi
+}
+
+# meanwhile FUNCTION: runs a function's checks beside those that follow.
+meanwhile() {
+    (
+        trap - EXIT
+        log=$papers/log-meanwhile passed=0 failed=0 skipped=0 failures=()
+        "$1"
+        printf '%s\n' "$passed" "$failed" "$skipped" "${failures[@]}" >"$papers/results"
+    ) >"$papers/output" 2>&1 &
+}
+
+# Waits for them, prints what they printed, and adds their results.
+join_meanwhile() {
+    local -a results=(0 1 0 'the checks that ran beside others: they did not end')
+    wait
+    cat "$papers/output"
+    [ ! -e "$papers/results" ] || mapfile -t results <"$papers/results"
+    passed=$((passed + results[0]))
+    failed=$((failed + results[1]))
+    skipped=$((skipped + results[2]))
+    failures+=("${results[@]:3}")
 }
 
 # The sum, and whether all passed.
