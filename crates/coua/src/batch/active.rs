@@ -29,8 +29,8 @@ pub(super) struct Chains {
     pub(super) groups: Vec<ChainGroup>,
     /// The others.
     pub(super) arrived: Vec<Active>,
-    /// Turns of the groups so far.
-    pub(super) turn: usize,
+    /// Steps of groups so far.
+    pub(super) group_steps: usize,
     /// Runs that were begun.
     pub(super) begun: usize,
 }

@@ -27,10 +27,10 @@ impl InsertBatch<'_> {
         let groups = self.filter.segments().div_ceil(GROUP).min(GROUPS);
         chains.groups.resize(groups, ChainGroup::default());
         while chains.active > few || chains.begun < self.deferred.runs() {
-            let current = chains.turn % groups;
+            let current = chains.group_steps % groups;
             self.step_group(levels, &mut chains, current, (current + groups - 1) % groups);
             self.form_group(levels, &mut chains, current);
-            chains.turn += 1;
+            chains.group_steps += 1;
         }
         self.chains = chains;
     }

@@ -3,8 +3,9 @@
 //! XOR with the repeated value, then find the zero lanes (Warren, Hacker's Delight, 6-1, in its exact
 //! form).
 
-use super::codec::{Bucket, Encoding, SlotCodec};
+use super::codec::{Encoding, SlotCodec};
 use super::probe::{ALTERNATE, Probe};
+use super::slots::Bucket;
 use crate::table::{Segment, SegmentMut};
 
 /// Some of a bucket's positions.

@@ -29,8 +29,8 @@ pub(crate) struct Geometry {
 pub(crate) enum Resolution {
     /// The first `bits` bits of the hash, whatever the geometry: may be rebuilt to any size.
     Prefix { bits: u32 },
-    /// The cells of this very geometry, with `top_bits` top bits at the base depth: no bit is wasted,
-    /// but only halving and doubling keep it.
+    /// The cells of this geometry, with `top_bits` top bits at the base depth. No bit is wasted, but the filter
+    /// can only be halved or doubled.
     Cells { top_bits: u32 },
 }
 
@@ -105,7 +105,7 @@ impl Geometry {
         (self.base_depth..64).map_while(|depth| self.level(depth)).collect()
     }
 
-    /// Whether the representatives of `self` name one cell each of `coarser`.
+    /// Whether each representative of `self` leads to one cell of `coarser`.
     pub(crate) fn resolves(&self, coarser: &Self) -> bool {
         match (self.resolution, coarser.resolution) {
             (Resolution::Prefix { bits: mine }, Resolution::Prefix { bits: theirs }) => {
@@ -129,7 +129,7 @@ mod tests {
     use crate::kernel::layout::LOW_BITS;
     use crate::kernel::probe::ALTERNATE;
 
-    /// Odd, even, prime, one, and as large as they come: 2^32 buckets of 8 are 2^35 slots.
+    /// Odd, even, prime, one, and the largest: 2^32 buckets of 8 are 2^35 slots.
     const BUCKETS: [u64; 9] = [1, 2, 3, 7, 100, 4097, 65_535, (1 << 31) + 11, MAX_BUCKETS - 1];
 
     /// Geometries of all kinds, with their levels.

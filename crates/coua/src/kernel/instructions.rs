@@ -7,9 +7,9 @@
     expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
 )]
 
-/// Instructions in steps, each with those before it. In builds with debug assertions or the feature
+/// Sets of instructions; each includes those before it. In builds with debug assertions or the feature
 /// `test-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or
-/// `avx512`) forbids all beyond a step.
+/// `avx512`) forbids the sets after the one it names.
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "x86-64 only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]

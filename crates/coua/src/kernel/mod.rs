@@ -17,6 +17,7 @@ mod pack;
 mod pair;
 mod probe;
 mod probes;
+mod slots;
 mod split;
 pub(crate) mod uniform;
 mod vector;

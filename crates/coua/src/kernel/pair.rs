@@ -2,9 +2,10 @@
 
 use std::hint::select_unpredictable;
 
-use super::codec::{Bucket, Encoding, SlotCodec};
+use super::codec::{Encoding, SlotCodec};
 use super::compare::Marks;
 use super::probe::{ALTERNATE, Probe};
+use super::slots::Bucket;
 use crate::table::{Segment, SegmentMut};
 
 /// The slot of a key.

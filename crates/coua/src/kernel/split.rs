@@ -73,9 +73,9 @@ impl Parent<'_> {
         with_vectors(Divide { parent: self, slots, moved });
     }
 
-    /// Puts the items that lie in their primary bucket side by side into their primary buckets in the
-    /// children: what is stored into `values`, which has space for a vector after the last slot, and how many
-    /// there are into `items`. Of disjoint buckets.
+    /// Moves the items that lie in their primary bucket to their primary buckets in the children, side by side.
+    /// `values`, with space for a vector after the last slot, gets what the slots store, and `items` the number
+    /// of items of each bucket. For disjoint buckets.
     pub(crate) fn keep(&self, values: &mut [u64], items: &mut [u8]) {
         with_vectors(Keep { parent: self, values, items });
     }
@@ -99,7 +99,7 @@ impl Kernel for Divide<'_> {
 }
 
 impl Parent<'_> {
-    /// In which bucket each of the items is that move, and its value there.
+    /// The bucket and the value of each item that moves.
     #[inline(always)]
     fn find_moved<I: Isa>(&self, isa: I, slots: Range<u64>, moved: &mut MovedItems) {
         let read = SegmentSlots::new(isa, &self.level, self.segment);

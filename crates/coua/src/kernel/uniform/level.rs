@@ -57,7 +57,7 @@ pub(in crate::kernel) struct LevelVectors<I> {
 }
 
 impl<I: Isa> LevelVectors<I> {
-    /// Of segments that have so many bytes at least.
+    /// For segments of at least so many bytes.
     #[inline(always)]
     pub(in crate::kernel) fn new(isa: I, level: &LevelGeometry, bytes: u64) -> Self {
         // What is read of a bucket ends with a word that begins in it.
@@ -115,8 +115,7 @@ impl<I: Isa> LevelVectors<I> {
         (items.own + distance).wrapped(buckets)
     }
 
-    /// [`SlotCodec::own_bucket`]: the items that are stored in these slots, of which each is in a position of a
-    /// bucket.
+    /// [`SlotCodec::own_bucket`]: the items that are stored in these slots. Each slot is a position of a bucket.
     #[inline(always)]
     pub(super) fn items_at(
         &self,

@@ -9,15 +9,15 @@ use crate::kernel::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
 const PREFETCH_DISTANCE: usize = 4;
-/// Of a vector's buckets, the part whose second lines are prefetched without counting: mostly no more of them lie
-/// in two cache lines.
+/// The divisor of the number of lanes for which second lines are prefetched without counting them: usually no
+/// more of a vector's buckets lie in two cache lines.
 const USUALLY_APART: usize = 2;
 const LINE_BYTES: u64 = 64;
 /// The second line of a narrow bucket is prefetched in tables above this size. A smaller one lies in the
 /// caches, and prefetching costs more than waiting.
 const CACHED_BYTES: usize = 8 << 20;
 
-/// Looks keys up, and gives one answer for each; false, and none, if slots are not compared in lanes.
+/// Looks keys up, and writes an answer for each. Does nothing and returns false if slots are not compared in lanes.
 #[inline]
 pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
     table: UniformTable<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
     true
 }
 
-/// How far after a bucket's first bit the last one is, if its line is prefetched as well.
+/// The distance from a bucket's first bit to its last one, if the line of that is prefetched as well.
 fn last_bit_to_prefetch(table: UniformTable<'_>, cached_bytes: usize) -> Option<u64> {
     let codec = &table.level.codec;
     let is_prefetched =
@@ -89,14 +89,14 @@ struct BucketPlaces {
     shift: [u64; WIDTH],
 }
 
-/// What a lookup of a vector of keys came to, a bit for each.
+/// The lookup results of a vector of keys, a bit for each.
 pub(super) struct LookupResult<V: Vector> {
     pub(super) found: u8,
     /// Keys whose first candidate is another key; they may have more.
     pub(super) doubtful: u8,
     /// Keys without a candidate in the primary bucket.
     pub(super) in_alternate: V::Mask,
-    /// The candidates there, or else in the primary bucket.
+    /// The candidates in the alternate bucket for those, in the primary bucket for the others.
     pub(super) marks: V,
 }
 
@@ -140,7 +140,7 @@ fn in_overflowing_segments(table: UniformTable<'_>, hashes: &[KeyHash]) -> u8 {
     has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
 }
 
-/// Those of the doubtful keys that are there.
+/// The doubtful keys that are there.
 #[cold]
 fn lookup_again(
     lookups: &Lookups<'_, impl Fn(KeyHash) -> bool>,

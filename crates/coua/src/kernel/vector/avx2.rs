@@ -187,7 +187,7 @@ const COMPRESSED: [[u64; 4]; 16] = {
     let mut mask = 0;
     while mask < 16 {
         let mut place = 0;
-        // First those that have a yes, then the others.
+        // First the numbers whose mask is set, then the others.
         let mut turn = 0;
         while turn < 8 {
             let (lane, wants_yes) = (turn % 4, turn < 4);

@@ -61,7 +61,7 @@ pub(super) trait Isa: Copy {
     /// The first numbers of a slice.
     fn load(self, values: &[u64]) -> Self::Vector;
 
-    /// The numbers that a function gives.
+    /// What a function returns for each lane.
     fn collect(self, number: impl FnMut(usize) -> u64) -> Self::Vector;
 
     /// Eight bytes at each of the first addresses of a slice, as little-endian numbers. One load each: no slower
@@ -92,7 +92,7 @@ pub(super) trait Vector:
     + Shr<u32, Output = Self>
 {
     const LANES: usize;
-    /// Yes or no for each number.
+    /// Set or not, for each number.
     type Mask: Copy;
 
     /// Writes the numbers to the beginning of a slice.
@@ -112,11 +112,11 @@ pub(super) trait Vector:
     /// The low words of the products.
     fn multiply(self, other: Self) -> Self;
 
-    /// The numbers, shifted left, times a factor of 32 bits: the high and the low word. The factor, shifted as
-    /// far, must fit into a word.
+    /// Each number, shifted left, times a factor of 32 bits: the high and the low words of the products. The factor,
+    /// shifted as far, must fit into a word.
     fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self);
 
-    /// Numbers below twice a modulus, by that modulus. Both are below 2^62.
+    /// Numbers below twice `modulus`, modulo that. Both are below 2^62.
     fn wrapped(self, modulus: Self) -> Self;
 
     /// The smaller ones; all are below 2^63.
@@ -133,13 +133,13 @@ pub(super) trait Vector:
 
     fn not(mask: Self::Mask) -> Self::Mask;
 
-    /// A bit for each yes.
+    /// A bit for each number whose mask is set.
     fn bits(mask: Self::Mask) -> u8;
 
-    /// The numbers that have a yes, side by side from the first place on; after them, any of the others.
+    /// The numbers whose mask is set, packed to the front. Any others follow.
     fn compress(self, mask: Self::Mask) -> Self;
 
-    /// All numbers have a yes.
+    /// The bits of a mask that is set for all numbers.
     const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
 }
 
