@@ -179,63 +179,6 @@ impl<I: Isa> LevelVectors<I> {
         stored
     }
 
-    /// Each value in every lane, as each position stores it.
-    #[inline(always)]
-    pub(super) fn repeated(&self, value: I::Vector) -> I::Vector {
-        let &SlotCodec { ones, positions, lane_mask, .. } = self.codec();
-        let narrow = self.codec().encoding == Encoding::Narrow;
-        let lane = if narrow { value } else { value & self.splat(lane_mask) };
-        lane.multiply(self.splat(ones)) | self.splat(positions)
-    }
-
-    /// The high bit of every lane that is zero.
-    #[inline(always)]
-    pub(super) fn zero_lanes(&self, word: I::Vector) -> I::Vector {
-        let &SlotCodec { low, high, .. } = self.codec();
-        let low = self.splat(low);
-        self.splat(high).and_not(((word & low) + low) | word)
-    }
-
-    /// Marks the free slots.
-    #[inline(always)]
-    pub(super) fn free_slots(&self, bucket: &Buckets<I::Vector>) -> I::Vector {
-        self.zero_lanes(bucket.lanes())
-    }
-
-    /// How many lanes are marked.
-    #[inline(always)]
-    fn count(&self, marks: I::Vector) -> I::Vector {
-        let &SlotCodec { lane_bits, slots, .. } = self.codec();
-        self.sum(marks) >> ((slots - 1) * lane_bits)
-    }
-
-    /// [`SlotCodec::has_more`].
-    #[inline(always)]
-    pub(super) fn have_more(
-        &self,
-        left: I::Vector,
-        right: I::Vector,
-    ) -> <I::Vector as Vector>::Mask {
-        self.sum(right).is_below(self.sum(left))
-    }
-
-    /// How many lanes are marked, in the place of the last lane.
-    #[inline(always)]
-    fn sum(&self, marks: I::Vector) -> I::Vector {
-        let &SlotCodec { ones, lane_bits, last_lane, .. } = self.codec();
-        let first_bits = marks >> (lane_bits - 1);
-        first_bits.multiply(self.splat(ones)) & self.splat(last_lane)
-    }
-
-    /// The position of the first mark; the last position where there is none.
-    #[inline(always)]
-    pub(super) fn first_position(&self, marks: I::Vector) -> I::Vector {
-        let &SlotCodec { high, lane_bits, slots, .. } = self.codec();
-        let last = 1 << (slots * lane_bits - 1);
-        let below = (marks - self.splat(1)).and_not(marks);
-        self.count(below & self.splat(high ^ last))
-    }
-
     /// The rests of the values at these positions.
     #[inline(always)]
     pub(super) fn rests(&self, bucket: &Buckets<I::Vector>, position: I::Vector) -> I::Vector {

@@ -1,9 +1,9 @@
 //! Looking many keys up.
 
+use super::compare::LookupResult;
 use super::{Buckets, Uniform};
 use crate::hash::KeyHash;
-use crate::kernel::codec::{Encoding, SlotCodec};
-use crate::kernel::probe::ALTERNATE;
+use crate::kernel::codec::Encoding;
 use crate::kernel::probes::{Lookups, UniformTable, WIDTH};
 use crate::kernel::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
@@ -87,17 +87,6 @@ struct BucketPlaces {
     address: [u64; WIDTH],
     /// Bits of those bytes that come before the buckets.
     shift: [u64; WIDTH],
-}
-
-/// The lookup results of a vector of keys, a bit for each.
-pub(super) struct LookupResult<V: Vector> {
-    pub(super) found: u8,
-    /// Keys whose first candidate is another key; they may have more.
-    pub(super) doubtful: u8,
-    /// Keys without a candidate in the primary bucket.
-    pub(super) in_alternate: V::Mask,
-    /// The candidates in the alternate bucket for those, in the primary bucket for the others.
-    pub(super) marks: V,
 }
 
 impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
@@ -224,51 +213,6 @@ impl<I: Isa> Uniform<'_, I> {
         // SAFETY: `addresses_of` has checked that there are such buckets in the table, which is borrowed.
         let word = unsafe { self.isa.gather(address) };
         Buckets { address: self.isa.load(address), shift, word }
-    }
-
-    /// [`SlotCodec::any_candidate`], for a vector of keys.
-    #[inline(always)]
-    fn any_candidate(
-        &self,
-        primary: &Buckets<I::Vector>,
-        alternate: &Buckets<I::Vector>,
-        value: I::Vector,
-    ) -> u8 {
-        let &SlotCodec { ones, high, .. } = self.codec();
-        let wanted = self.repeated(value);
-        let here = primary.lanes() ^ wanted;
-        let there = alternate.lanes() ^ (wanted | self.splat(ones * ALTERNATE));
-        // A carry only leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
-        let ones = self.splat(ones);
-        let zero = (here - ones).and_not(here) | (there - ones).and_not(there);
-        let candidates = zero & self.splat(high);
-        !I::Vector::bits(candidates.is_zero()) & I::Vector::ALL
-    }
-
-    /// Looks keys up in their buckets.
-    #[inline(always)]
-    pub(super) fn lookup(
-        &self,
-        primary: &Buckets<I::Vector>,
-        alternate: &Buckets<I::Vector>,
-        value: I::Vector,
-    ) -> LookupResult<I::Vector> {
-        let wanted = self.repeated(value);
-        let here = self.zero_lanes(primary.lanes() ^ wanted);
-        let other = wanted | self.splat(self.codec().ones * ALTERNATE);
-        let there = self.zero_lanes(alternate.lanes() ^ other);
-        let in_alternate = here.is_zero();
-        let marks = I::Vector::select(in_alternate, there, here);
-        let found = !I::Vector::bits(marks.is_zero()) & I::Vector::ALL;
-        if self.codec().encoding == Encoding::Narrow || found == 0 {
-            return LookupResult { found, doubtful: 0, in_alternate, marks };
-        }
-        let bucket = Buckets::select(in_alternate, alternate, primary);
-        let value = I::Vector::select(in_alternate, value | self.splat(ALTERNATE), value);
-        // For keys without a mark, some rest of their bucket is read.
-        let rest = self.rests(&bucket, self.first_position(marks));
-        let equal = I::Vector::bits(rest.equals(value >> self.codec().lane_bits));
-        LookupResult { found: found & equal, doubtful: found & !equal, in_alternate, marks }
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "reading at computed addresses")]
 
+mod compare;
 mod level;
 mod lookup;
 mod moves;

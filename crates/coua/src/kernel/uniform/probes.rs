@@ -1,6 +1,6 @@
 //! Probing what the inserts or removals of a group of keys will find.
 
-use super::lookup::LookupResult;
+use super::compare::LookupResult;
 use super::{Buckets, Uniform};
 use crate::kernel::codec::{Encoding, SlotCodec};
 use crate::kernel::probe::ALTERNATE;
