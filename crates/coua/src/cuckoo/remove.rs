@@ -3,7 +3,7 @@
 use super::CuckooFilter;
 use super::overflow::Taken;
 use crate::hash::KeyHash;
-use crate::kernel::{Encoding, Levels, Pair, Probe, Probes};
+use crate::kernel::{Encoding, LevelGeometry, Levels, Pair, Probe, Probes};
 
 impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
@@ -11,9 +11,7 @@ impl CuckooFilter {
     pub(super) fn remove_one(&mut self, hash: KeyHash) -> bool {
         match &self.uniform {
             Some(level) if level.codec().encoding() == Encoding::Narrow => {
-                let level = level.with_encoding(Encoding::Narrow);
-                let probe = self.locate_in(&level, hash);
-                self.remove_at(&level, &probe)
+                self.remove_at_level(level.with_encoding(Encoding::Narrow), hash)
             }
             _ => self.remove_in_any(hash),
         }
@@ -21,12 +19,18 @@ impl CuckooFilter {
 
     #[inline(never)]
     fn remove_in_any(&mut self, hash: KeyHash) -> bool {
-        let level = *self.level_for(hash);
-        let probe = self.locate_in(&level, hash);
-        match level.codec().encoding() {
-            Encoding::Wide => self.remove_at(&level.with_encoding(Encoding::Wide), &probe),
-            _ => self.remove_at(&level, &probe),
+        match &self.uniform {
+            Some(level) if level.codec().encoding() == Encoding::Wide => {
+                self.remove_at_level(level.with_encoding(Encoding::Wide), hash)
+            }
+            _ => self.remove_at_level(*self.level_for(hash), hash),
         }
+    }
+
+    #[inline(always)]
+    fn remove_at_level(&mut self, level: LevelGeometry, hash: KeyHash) -> bool {
+        let probe = self.locate_in(&level, hash);
+        self.remove_at(&level, &probe)
     }
 
     /// Takes one copy away, from the overflow table first: slots are the cheaper place.
