@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use coua::{BatchFull, KeyHash, KeyHasher};
-use numpy::{PyArray1, PyUntypedArray};
+use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-use crate::{array, error, key};
+use crate::{error, key};
 
 /// Keys that are worked on before signals are looked at, and other threads are let in.
 const CHUNK: usize = 1 << 18;
@@ -48,20 +47,9 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The keys of an array of numpy, an array or stream of Arrow, or anything that can be iterated over.
-    pub(crate) fn of(keys: &Bound<'_, PyAny>, hasher: KeyHasher, nulls: Nulls) -> PyResult<Self> {
-        refuse_single(keys)?;
-        let mut batch = Self { hasher, nulls, hashes: Vec::new(), skipped: Vec::new() };
-        if let Ok(array) = keys.cast::<PyUntypedArray>() {
-            array::add_numpy(&mut batch, array)?;
-        } else if keys.hasattr("__arrow_c_array__")? {
-            array::add_arrow_array(&mut batch, keys)?;
-        } else if keys.hasattr("__arrow_c_stream__")? {
-            array::add_arrow_stream(&mut batch, keys)?;
-        } else {
-            batch.add_items(keys)?;
-        }
-        Ok(batch)
+    /// A batch without keys.
+    pub(crate) fn new(hasher: KeyHasher, nulls: Nulls) -> Self {
+        Self { hasher, nulls, hashes: Vec::new(), skipped: Vec::new() }
     }
 
     /// Whatever can be iterated over, item by item.
@@ -123,7 +111,7 @@ impl Batch {
 
     /// An empty batch for other keys of the same filter, whose nulls are found later.
     pub(crate) fn beside(&self) -> Self {
-        Self { hasher: self.hasher, nulls: Nulls::Skip, hashes: Vec::new(), skipped: Vec::new() }
+        Self::new(self.hasher, Nulls::Skip)
     }
 
     /// Keys and nulls.
@@ -221,21 +209,6 @@ impl Batch {
 pub(crate) struct Outcome<A> {
     pub(crate) answers: Vec<A>,
     pub(crate) stopped: Option<BatchFull>,
-}
-
-/// Text and bytes can be iterated over as well, and nobody means that.
-fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    let is_single = keys.is_instance_of::<PyString>()
-        || keys.is_instance_of::<PyBytes>()
-        || keys.is_instance_of::<PyByteArray>()
-        || keys.is_instance_of::<PyMemoryView>();
-    if !is_single {
-        return Ok(());
-    }
-    let kind = keys.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "{kind} is one key, and a batch has many: give a list of keys, or an array"
-    )))
 }
 
 /// Adds to an error which item of the batch it is about.

@@ -10,7 +10,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::batch::{Batch, Nulls};
+use crate::batch::Nulls;
+use crate::collect::batch_of;
 use crate::error::{self, MergeError};
 use crate::key;
 use crate::options::Hashing;
@@ -41,7 +42,7 @@ impl BloomFilter {
         null: &str,
         work: impl Fn(&[KeyHash]) -> Vec<bool> + Sync,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let batch = Batch::of(keys, self.filter.hasher(), Nulls::named(null)?)?;
+        let batch = batch_of(keys, self.filter.hasher(), Nulls::named(null)?)?;
         let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
             answers.append(&mut work(&batch.hashes()[chunk]));
             Ok(Ok(()))

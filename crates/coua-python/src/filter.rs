@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::batch::{Batch, Nulls, Outcome};
+use crate::collect::batch_of;
 use crate::fork::Process;
 use crate::state::{Access, Refusal, State};
 use crate::{error, times};
@@ -178,7 +179,7 @@ impl Filter {
     }
 
     pub(crate) fn batch(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<Batch> {
-        Batch::of(keys, self.hasher, Nulls::named(null)?)
+        batch_of(keys, self.hasher, Nulls::named(null)?)
     }
 
     /// The times of a batch, without those of its nulls.

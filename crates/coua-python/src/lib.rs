@@ -14,6 +14,7 @@
 mod array;
 mod batch;
 mod bloom;
+mod collect;
 mod cuckoo;
 mod error;
 mod file;

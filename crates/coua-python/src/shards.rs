@@ -4,7 +4,8 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::batch::{Batch, Nulls};
+use crate::batch::Nulls;
+use crate::collect::batch_of;
 use crate::options::Hashing;
 
 /// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
@@ -22,7 +23,7 @@ pub(crate) fn shards<'py>(
     if of == 0 {
         return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
     }
-    let batch = Batch::of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
+    let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
     let shards = batch.hashes().iter().map(|hash| hash.shard(of) + 1).collect();
     Ok(PyArray1::from_vec(keys.py(), shards))
 }

@@ -8,6 +8,7 @@ mod bloom;
 mod file;
 mod filter;
 mod log;
+mod opened;
 mod plan;
 mod sparse;
 mod state;

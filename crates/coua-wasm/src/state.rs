@@ -7,7 +7,7 @@ use coua::CuckooFilter;
 use coua::bloom::BloomFilter;
 use serde::Serialize;
 
-use crate::file::OpenFile;
+use crate::opened::OpenFile;
 
 /// What a call returns where it failed; the output is the message.
 pub(crate) const FAILED: i32 = -1;

@@ -1,0 +1,45 @@
+//! From what Python calls a collection of keys to a batch of them.
+
+use coua::KeyHasher;
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+use crate::array;
+use crate::batch::{Batch, Nulls};
+
+/// The keys of an array of numpy, an array or stream of Arrow, or anything that can be iterated over.
+pub(crate) fn batch_of(
+    keys: &Bound<'_, PyAny>,
+    hasher: KeyHasher,
+    nulls: Nulls,
+) -> PyResult<Batch> {
+    refuse_single(keys)?;
+    let mut batch = Batch::new(hasher, nulls);
+    if let Ok(array) = keys.cast::<PyUntypedArray>() {
+        array::add_numpy(&mut batch, array)?;
+    } else if keys.hasattr("__arrow_c_array__")? {
+        array::add_arrow_array(&mut batch, keys)?;
+    } else if keys.hasattr("__arrow_c_stream__")? {
+        array::add_arrow_stream(&mut batch, keys)?;
+    } else {
+        batch.add_items(keys)?;
+    }
+    Ok(batch)
+}
+
+/// Text and bytes can be iterated over as well, and nobody means that.
+fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_single = keys.is_instance_of::<PyString>()
+        || keys.is_instance_of::<PyBytes>()
+        || keys.is_instance_of::<PyByteArray>()
+        || keys.is_instance_of::<PyMemoryView>();
+    if !is_single {
+        return Ok(());
+    }
+    let kind = keys.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "{kind} is one key, and a batch has many: give a list of keys, or an array"
+    )))
+}
