@@ -1,14 +1,44 @@
-//! Which source file of a crate imports from which.
+//! Which source file of a crate imports from which, and whether it may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 /// The modules from which each module imports.
-pub(crate) type Imports = BTreeMap<String, BTreeSet<String>>;
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// Fails if a file in `src` imports from a row after its own, or from another folder of its row, or if files import
+/// each other in a circle. The rows are from below to above; a name stands for all that is in it.
+pub(crate) fn check(rows: &[&[&str]]) {
+    let all = imports_in("src");
+    let row = |module: &str| {
+        let is_in = |name: &&str| module == *name || module.starts_with(&format!("{name}::"));
+        let found = rows.iter().enumerate().filter_map(|(row, names)| {
+            names.iter().filter(|name| is_in(name)).map(|name| (name.len(), row)).max()
+        });
+        found.max().unwrap_or_else(|| panic!("{module} is in no row")).1
+    };
+    let top = |module: &str| module.split("::").next().map(str::to_owned);
+    let is_wrong = |module: &str, other: &str| {
+        row(other) > row(module) || row(other) == row(module) && top(other) != top(module)
+    };
+    let mut wrong = Vec::new();
+    for (module, used) in &all {
+        let upward = used.iter().filter(|other| is_wrong(module, other));
+        wrong.extend(upward.map(|other| format!("{module} imports from {other}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    check_circles("src");
+}
+
+/// Fails if files of a folder import each other in a circle.
+pub(crate) fn check_circles(folder: &str) {
+    let circles = circles(imports_in(folder));
+    assert!(circles.is_empty(), "{folder}: circles: {circles:#?}");
+}
 
 /// Of the source files in a folder.
-pub(crate) fn imports_in(folder: &str) -> Imports {
+fn imports_in(folder: &str) -> Imports {
     let mut all = BTreeMap::new();
     modules(Path::new(folder), "", &mut all);
     let used = |(module, code): (&String, &String)| {
@@ -16,26 +46,29 @@ pub(crate) fn imports_in(folder: &str) -> Imports {
         let used = paths.iter().map(|path| module_of(path, &all).to_owned()).collect();
         (module.clone(), used)
     };
+    assert!(!all.is_empty(), "{folder} has no sources");
     all.iter().map(used).collect()
 }
 
-/// What lies on a circle, or above one: what imports only from modules that are done is done, and the others
-/// are left.
-pub(crate) fn circles(mut below: Imports) -> Imports {
-    let mut done = BTreeSet::new();
-    let is_done = |done: &BTreeSet<String>, module: &String, used: &BTreeSet<String>| {
-        used.iter().all(|other| other == module || done.contains(other))
-    };
-    while let Some((module, _)) =
-        below.iter().find(|(module, used)| !done.contains(*module) && is_done(&done, module, used))
-    {
-        done.insert(module.clone());
+/// What lies on a circle, or between two. Again and again, modules are left out that import from none of the
+/// others, or from which none of them imports.
+fn circles(mut all: Imports) -> Imports {
+    loop {
+        let used: BTreeSet<_> = all
+            .iter()
+            .flat_map(|(module, used)| used.iter().filter(move |&other| other != module))
+            .cloned()
+            .collect();
+        let modules = all.len();
+        let left: BTreeSet<_> = all.keys().cloned().collect();
+        all.retain(|module, others| {
+            others.retain(|other| other != module && left.contains(other));
+            !others.is_empty() && used.contains(module)
+        });
+        if all.len() == modules {
+            return all;
+        }
     }
-    below.retain(|module, used| {
-        used.retain(|other| !done.contains(other));
-        !done.contains(module)
-    });
-    below
 }
 
 /// The source files by module, without their unit tests.
