@@ -1,6 +1,6 @@
 //! Keys of CSV columns.
 
-use crate::key::{Missing, Parts};
+use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;

@@ -1,6 +1,6 @@
 //! Keys of numbered fields.
 
-use crate::key::{Missing, Parts};
+use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use memchr::memmem;
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! The keys of whole blocks.
 
+use crate::key::Keys;
 use crate::key::keyed::{Keyed, Keyless, Why};
+use crate::key::parts::Missing;
 use crate::key::shard::Shard;
-use crate::key::{Keys, Missing};
 use crate::record::Format;
 use crate::record::block::{Block, Ending, no_memory};
 use crate::terminal::message::Failure;

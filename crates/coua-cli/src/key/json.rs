@@ -1,6 +1,6 @@
 //! Keys that JSON pointers find.
 
-use crate::key::{Missing, Parts};
+use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,

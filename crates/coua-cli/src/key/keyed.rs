@@ -1,6 +1,6 @@
 //! What is known about the keys of a block.
 
-use crate::key::{Missing, Parts};
+use crate::key::parts::{Missing, Parts};
 use crate::record::block::Header;
 use coua::KeyHash;
 use coua::window::When;

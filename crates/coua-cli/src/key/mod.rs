@@ -7,148 +7,24 @@
 pub(crate) mod answers;
 pub(crate) mod csv;
 mod fields;
+pub(crate) mod finder;
 pub(crate) mod hashing;
 pub(crate) mod header;
 mod json;
 pub(crate) mod keyed;
 mod normalize;
+pub(crate) mod parts;
 mod regex;
 pub(crate) mod shard;
 pub(crate) mod time;
 
-use crate::terminal::message::Failure;
-use coua::{KeyHash, KeyHasher};
 pub(crate) use normalize::Normalize;
+
+use coua::{KeyHash, KeyHasher};
+use finder::Finder;
+use parts::{Missing, Parts};
 use std::collections::TryReserveError;
-use std::fmt;
-use std::sync::Arc;
 use time::Times;
-
-/// Where the key is in a record.
-#[derive(Clone, Debug)]
-pub(crate) enum Finder {
-    Record,
-    Fields(Box<fields::Fields>),
-    Csv(Box<csv::Columns>),
-    Json(json::Pointers),
-    Regex(regex::Pattern),
-}
-
-impl Finder {
-    /// Fields of a `-k` list, between separators or (without one) blanks.
-    pub(crate) fn fields(list: &str, separator: Option<&[u8]>) -> Result<Self, Failure> {
-        Ok(Self::Fields(Box::new(fields::Fields::new(list, separator)?)))
-    }
-
-    /// Columns of CSV records.
-    pub(crate) fn csv(wanted: Vec<csv::Column>, comma: Option<&[u8]>) -> Result<Self, Failure> {
-        Ok(Self::Csv(Box::new(csv::Columns::new(wanted, comma)?)))
-    }
-
-    /// What JSON pointers find.
-    pub(crate) fn json(pointers: &[String]) -> Result<Self, Failure> {
-        Ok(Self::Json(json::Pointers::new(pointers)?))
-    }
-
-    /// What a regular expression finds.
-    pub(crate) fn regex(pattern: &str) -> Result<Self, Failure> {
-        Ok(Self::Regex(regex::Pattern::new(pattern)?))
-    }
-
-    fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        match self {
-            Self::Record => {
-                parts.push(record);
-                Ok(())
-            }
-            Self::Fields(fields) => fields.find(record, parts),
-            Self::Csv(columns) => columns.find(record, parts),
-            Self::Json(pointers) => pointers.find(record, parts),
-            Self::Regex(pattern) => pattern.find(record, parts),
-        }
-    }
-
-    /// Gives back the memory that a giant record took.
-    fn shrink(&mut self) {
-        if let Self::Csv(columns) = self {
-            columns.shrink();
-        }
-    }
-}
-
-/// Why a record has no key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    Field(usize),
-    Column(usize),
-    OpenQuote,
-    BrokenJson,
-    Pointer(Arc<str>),
-    Match,
-    Groups,
-    Time(String),
-    TimeAhead(String),
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Field(number) => write!(f, "no field {number}"),
-            Self::Column(number) => write!(f, "no column {number}"),
-            Self::OpenQuote => f.write_str("a quote is never closed"),
-            Self::BrokenJson => f.write_str("no valid JSON"),
-            Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
-            Self::Match => f.write_str("no match of the regular expression"),
-            Self::Groups => f.write_str("no group of the regular expression took part"),
-            Self::Time(text) => write!(f, "its time \"{}\" cannot be read", text.escape_debug()),
-            Self::TimeAhead(text) => {
-                write!(f, "its time \"{}\" has not come yet", text.escape_debug())
-            }
-        }
-    }
-}
-
-/// Byte strings, one after the other: the parts of one key, or the keys of a block.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Parts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Parts {
-    pub(crate) fn push(&mut self, part: &[u8]) {
-        self.bytes.extend_from_slice(part);
-        self.ends.push(self.bytes.len());
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    /// Moves the last part, if there is one, to `to`.
-    fn pop(&mut self, to: &mut Vec<u8>) {
-        if self.ends.pop().is_some() {
-            let begin = self.ends.last().copied().unwrap_or(0);
-            to.extend(self.bytes.drain(begin..));
-        }
-    }
-
-    /// Bytes of all of them.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// All bytes, and where each of them ends.
-    pub(crate) fn pieces(&self) -> (&[u8], &[usize]) {
-        (&self.bytes, &self.ends)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
-    }
-}
 
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Keys that a regular expression finds.
 
-use crate::key::{Missing, Parts};
+use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;

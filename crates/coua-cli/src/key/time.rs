@@ -1,7 +1,8 @@
 //! The time that stands in a record.
 
 use crate::clock::{Now, TimeFormat};
-use crate::key::{Finder, Missing, Parts};
+use crate::key::finder::Finder;
+use crate::key::parts::{Missing, Parts};
 
 /// Bytes of a broken time that are shown.
 const SHOWN: usize = 40;

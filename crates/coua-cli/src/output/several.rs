@@ -1,94 +1,13 @@
 //! The outputs of a command: none, one, or one for each kind of answer.
 
-use super::{Opening, Output, Settled};
+use super::file::{Form, Output, Settled};
+use super::{Destination, Destinations, Opening};
 use crate::key::answers::Answers;
-use crate::key::header::Mixing;
 use crate::key::keyed::Keyed;
-use crate::platform::Identity;
 use crate::record::block::Block;
 use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
 use coua_store::Place;
 use std::path::{Path, PathBuf};
-
-/// Where the selected records are to go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// Standard output.
-    Standard,
-    File(PathBuf),
-}
-
-impl Destination {
-    /// Of an option that says otherwise than standard output, which is also `-`.
-    pub(crate) fn of(path: Option<&Path>) -> Self {
-        match path {
-            Some(path) if path != Path::new("-") => Self::File(path.to_owned()),
-            _ => Self::Standard,
-        }
-    }
-
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Standard => None,
-            Self::File(path) => Some(path),
-        }
-    }
-}
-
-/// What the command line says about the outputs.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Destinations {
-    /// For the selected records; none if the command prints nothing.
-    pub(crate) main: Option<Destination>,
-    /// For the records that are selected for a second output as well.
-    pub(crate) tee: Option<Destination>,
-}
-
-impl Destinations {
-    /// Standard output.
-    pub(crate) fn standard() -> Self {
-        Self { main: Some(Destination::Standard), tee: None }
-    }
-
-    /// Complains if standard output is one of them and was closed.
-    pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        let is_standard = |output: &&Destination| output.path().is_none();
-        self.all().find(is_standard).map_or(Ok(()), |_| Stream::Output.check_open())
-    }
-
-    /// Whether records are printed.
-    pub(crate) fn mixing(&self) -> Mixing {
-        if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {
-        self.main.iter().chain(&self.tee)
-    }
-
-    /// The names of the outputs; standard output has none.
-    pub(crate) fn paths(&self) -> Vec<&Path> {
-        self.all().filter_map(Destination::path).collect()
-    }
-
-    /// Whether all of them are, or will be, files with names.
-    pub(crate) fn are_files(&self) -> bool {
-        self.all().all(|output| {
-            output.path().is_some_and(|path| !path.exists() || Identity::at(path).is_some())
-        })
-    }
-}
-
-/// What is written of the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// The selected ones, as they came.
-    Selected,
-    /// All, each after the number of its copies; those without a key as well.
-    Counted,
-    /// Those without a key are left out.
-    CountedWithKey,
-}
 
 /// Outputs that are open.
 #[derive(Debug)]

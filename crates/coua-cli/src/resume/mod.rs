@@ -15,7 +15,7 @@ mod schedule;
 pub(crate) use describe::{RunInfo, in_words};
 pub(crate) use job::{Command, Job, JobSpec};
 pub(crate) use plan::Mode;
-pub(crate) use recorder::Recorder;
+pub(crate) use recorder::{Ending, Recorder};
 
 use crate::output::{Destinations, Opening, Outputs};
 use crate::platform::Identity;
@@ -30,15 +30,6 @@ use schedule::Schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-
-/// How a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// All was done, as far as can be known.
-    Whole,
-    /// There is more: a signal came, or there was no room.
-    Early,
-}
 
 /// A run at its beginning, or where it is resumed.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! Records in the filter how far a run is, block by block.
 
-use super::Ending;
 use super::positions::Positions;
 use super::remembered::{Remembered, is_missing};
 use super::schedule::Schedule;
@@ -16,6 +15,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All was done, as far as can be known.
+    Whole,
+    /// There is more: a signal came, or there was no room.
+    Early,
+}
 
 /// Runs that have ended and are remembered.
 const MOST_ENDED: usize = 64;

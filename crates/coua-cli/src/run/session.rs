@@ -2,10 +2,10 @@
 
 use crate::input::Survey;
 use crate::input::reader::BlockReader;
-use crate::key::Missing;
 use crate::key::answers::Found;
 use crate::key::hashing::{Hashing, OnMissing, Wanted};
 use crate::key::keyed::{Keyless, Why};
+use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
 use crate::record::block::Header;
 use crate::resume::Ending;

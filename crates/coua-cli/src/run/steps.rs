@@ -4,8 +4,9 @@
 use crate::input::reader::BlockReader;
 use crate::input::{Coding, Faults, Inputs};
 use crate::key::answers::Found;
+use crate::key::finder::Finder;
 use crate::key::hashing::{Hashing, Wanted};
-use crate::key::{Finder, Keys, Normalize};
+use crate::key::{Keys, Normalize};
 use crate::output::own_files::OwnFiles;
 use crate::output::{Destination, Destinations, Opening, Outputs};
 use crate::pipeline::{Batch, Early};

@@ -1,7 +1,7 @@
 //! What a server was told and may have to be told again.
 
-use crate::key::Parts;
 use crate::key::keyed::Keyed;
+use crate::key::parts::Parts;
 use coua::KeyHash;
 use coua_remote::{Answer, Keys};
 

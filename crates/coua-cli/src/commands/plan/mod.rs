@@ -48,7 +48,7 @@ pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
         own_files::refuse_filter(path)?;
     }
     let shape = job.shape;
-    let mut plan = shape.plan(job)?;
+    let mut plan = shape.plan(job.items, job.exactness, job.memory)?;
     plan.growing = (job.growth == Growth::Told).then(|| Growing::to(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
     let mut text = report(&plan, shape, &peers).print_as(job.format);

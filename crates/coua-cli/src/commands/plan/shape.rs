@@ -1,6 +1,5 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
-use super::Job;
 use super::growing::Growing;
 use crate::terminal::message::Failure;
 use crate::terminal::text::{counted, grouped, size};
@@ -27,11 +26,15 @@ pub(crate) enum Exactness {
 const ALL_BITS: Exactness = Exactness::HashBits(64);
 
 impl Shape {
-    pub(super) fn plan(self, job: &Job) -> Result<Planned, Failure> {
-        let exactness = job.exactness;
+    pub(super) fn plan(
+        self,
+        items: Option<u64>,
+        exactness: Option<Exactness>,
+        memory: Option<u64>,
+    ) -> Result<Planned, Failure> {
         let counted = self.window.filter(|window| window.clock() == Clock::Count);
-        let items = job.items.or(counted.map(|window| window.length() + window.step()));
-        match (items, exactness, job.memory) {
+        let items = items.or(counted.map(|window| window.length() + window.step()));
+        match (items, exactness, memory) {
             (Some(items), _, None) => self
                 .of(items, exactness.unwrap_or(ALL_BITS))
                 .map_err(|error| unplanned(items, error)),

@@ -1,0 +1,306 @@
+//! One output: standard output or a file, written in large pieces.
+
+use super::opening::Opening;
+use crate::key::keyed::Keyed;
+use crate::platform::{self, Identity};
+use crate::record::Separator;
+use crate::record::block::{Block, Ending};
+use crate::terminal::message::{self, Failure};
+use crate::terminal::stream::Stream;
+use coua_store::{Folder, Place, Role, StoreError, folder_of};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 256 * 1024;
+
+/// What is written of the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The selected ones, as they came.
+    Selected,
+    /// All, each after the number of its copies; those without a key as well.
+    Counted,
+    /// Those without a key are left out.
+    CountedWithKey,
+}
+
+/// Writes records as they came. Where a record that lacks its separator (the last one of an input)
+/// is followed by another, the separator is added between them; never at the end.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(super) name: String,
+    /// The regular file that this is, if it is one.
+    regular: Option<Identity>,
+    /// The folder in which it is new, or why that cannot be opened: its name there is not on the disk yet.
+    new_in: Option<Result<Folder, StoreError>>,
+    file: File,
+    buffer: Vec<u8>,
+    separator: Separator,
+    owes_separator: bool,
+}
+
+/// Where the outputs end, all of them on the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// One for each output that is a regular file with a name. Its note is 1 if it still lacks the separator of
+    /// its last record.
+    pub(crate) places: Vec<Place>,
+}
+
+impl Output {
+    /// A file that was [checked](Opening::check_all), which is [emptied](Self::empty) once nothing can be refused any
+    /// more; or standard output.
+    pub(super) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            Stream::Output.check_open()?;
+            let name = Stream::Output.name();
+            return Self::new(name.to_owned(), platform::standard_output(), opening);
+        };
+        let is_new = !path.exists();
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let mut output = Self::new(path.display().to_string(), file, opening)?;
+        output.check_readable(path, opening)?;
+        if is_new {
+            output.note_folder(path, opening)?;
+        }
+        Ok(output)
+    }
+
+    /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
+    fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+        // Where symbolic links lead.
+        let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = self.new_in.insert(folder_of(&there));
+        if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
+            let failure = Failure::at(&self.name, message::words(error));
+            self.withdraw(path);
+            return Err(failure);
+        }
+        Ok(())
+    }
+
+    /// Removes the file at `path` if this run has made it: the run is refused, and nothing is in it yet.
+    pub(super) fn withdraw(&self, path: &Path) {
+        if self.new_in.is_some() {
+            let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            fs::remove_file(there).ok();
+        }
+    }
+
+    /// Complains if a file cannot be read of which the end is to be noted.
+    fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+        if !opening.own.has_filter() || self.regular.is_none() {
+            return Ok(());
+        }
+        File::open(path).map(drop).map_err(|error| {
+            let reason = message::reason(&error);
+            let what = "cannot be read, as is needed where a filter file remembers what is in it";
+            Failure::at(&self.name, format_args!("{what}: {reason}"))
+        })
+    }
+
+    /// Drops what was in a file.
+    pub(super) fn empty(&self) -> Result<(), Failure> {
+        let failed = |error| Failure::io(&self.name, &error);
+        // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
+        let has_content = self.file.metadata().map_err(failed)?.len() > 0;
+        if self.regular.is_some() && has_content {
+            self.file.set_len(0).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Continues a file that an interrupted run has written: what it wrote later is cut off.
+    pub(super) fn resume(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
+        let file = File::options().append(true).open(&place.path);
+        let mut output = Self::new(place.path.display().to_string(), file, opening)?;
+        output.owes_separator = place.note > 0;
+        let cut = output.file.set_len(place.offset);
+        cut.map_err(|error| Failure::io(&output.name, &error))?;
+        Ok(output)
+    }
+
+    /// Waits until all is on the disk, and notes where it ends if that is a place. `path` is its name.
+    pub(super) fn settle(&mut self, path: &Path, settled: &mut Settled) -> Result<(), Failure> {
+        self.sync()?;
+        if self.regular.is_none() {
+            return Ok(());
+        }
+        let failed = |error| Failure::io(&self.name, &error);
+        let path = std::path::absolute(path).map_err(failed)?;
+        let mut place = Place::start(Role::Output, &path);
+        place.note = u64::from(self.owes_separator);
+        place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
+        if Identity::at(&path) != self.regular {
+            let reason = "was removed or replaced while it was written: name another output";
+            return Err(Failure::at(&self.name, reason));
+        }
+        settled.places.push(place);
+        Ok(())
+    }
+
+    fn new(name: String, file: io::Result<File>, opening: Opening<'_>) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::io(&name, &error);
+        let file = file.map_err(failed)?;
+        let regular = Identity::of(&file).map_err(failed)?;
+        opening.check(&name, None, regular)?;
+        let separator = opening.separator.clone();
+        let buffer = Vec::with_capacity(BUFFER);
+        let new_in = None;
+        Ok(Self { name, regular, new_in, file, buffer, separator, owes_separator: false })
+    }
+
+    /// Which regular file this is, if it is one.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        self.regular
+    }
+
+    /// Writes the selected records of the block.
+    pub(super) fn write_selected(
+        &mut self,
+        block: &Block,
+        selected: &[bool],
+    ) -> Result<(), Failure> {
+        // Neighbours go out as one piece.
+        let (mut start, mut previous_end, mut in_run) = (0, 0, false);
+        for (&end, &take) in block.ends.iter().zip(selected) {
+            if take != in_run {
+                if in_run {
+                    self.write(&block.bytes[start..previous_end])?;
+                } else {
+                    start = previous_end;
+                }
+                in_run = take;
+            }
+            previous_end = end;
+        }
+        if in_run {
+            self.write(&block.bytes[start..previous_end])?;
+            let whole = selected.len() == block.len();
+            self.owes_separator = whole && block.ending != Ending::Separator;
+        }
+        Ok(())
+    }
+
+    /// Writes records after the numbers of their copies: number, tab, record.
+    pub(super) fn write_counted(
+        &mut self,
+        block: &Block,
+        keyed: &Keyed,
+        counts: &[u64],
+        form: Form,
+    ) -> Result<(), Failure> {
+        let (mut counts, mut keyless) = (counts.iter(), keyed.keyless.iter().peekable());
+        for (place, record) in block.records().enumerate() {
+            let count = match keyless.next_if(|keyless| keyless.record == place) {
+                None => counts.next().copied().unwrap_or(0),
+                Some(without) if without.why.is_record() && form == Form::Counted => 0,
+                Some(_) => continue,
+            };
+            self.write(format!("{count}\t").as_bytes())?;
+            self.write_record(block, place, record)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record at this place of a block.
+    fn write_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<(), Failure> {
+        self.write(record)?;
+        self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
+        Ok(())
+    }
+
+    /// Writes bytes as they are.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.owes_separator {
+            self.owes_separator = false;
+            self.buffer.extend_from_slice(self.separator.bytes());
+        }
+        // A giant record goes in pieces.
+        for piece in bytes.chunks(BUFFER) {
+            if self.buffer.len() + piece.len() > BUFFER {
+                self.flush()?;
+            }
+            self.buffer.extend_from_slice(piece);
+        }
+        Ok(())
+    }
+
+    /// Hands everything to the operating system.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        let written = platform::write_all(&mut self.file, &self.buffer);
+        self.buffer.clear();
+        written.map_err(|error| Failure::write(&self.name, &error))
+    }
+
+    /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
+    pub(super) fn sync(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        if self.regular.is_none() {
+            return Ok(());
+        }
+        self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
+        if let Some(folder) = self.new_in.take() {
+            let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
+            folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{Coding, Faults};
+    use crate::output::own_files::OwnFiles;
+    use std::io::{Read, Seek};
+
+    fn block(text: &[u8], ending: Ending) -> Block {
+        let mut ends = Vec::new();
+        let mut splitter = crate::record::Splitter::new(&Separator::Byte(b'\n'));
+        splitter.split(text, 0, &mut ends);
+        if ending != Ending::Separator {
+            ends.push(text.len());
+        }
+        Block { bytes: text.to_vec(), ends, ending, ..Block::default() }
+    }
+
+    fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
+        let mut file = tempfile::tempfile().unwrap();
+        let handle = file.try_clone().unwrap();
+        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
+            .survey(Faults::AtOnce)
+            .unwrap();
+        let separator = &Separator::Byte(b'\n');
+        let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
+        let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
+        for (block, selected) in blocks {
+            output.write_selected(block, selected).unwrap();
+        }
+        output.flush().unwrap();
+        let mut bytes = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn selected_records_are_written_as_they_came() {
+        let text = b"a\nbb\n\nc\r\nd\n";
+        let whole = |selected| written(&[(block(text, Ending::Separator), selected)]);
+        assert_eq!(whole(&[true; 5]), text);
+        assert_eq!(whole(&[false; 5]), b"");
+        assert_eq!(whole(&[true, false, true, true, false]), b"a\n\nc\r\n");
+        assert_eq!(whole(&[false, true]), b"bb\n", "answers may end early");
+    }
+
+    #[test]
+    fn a_separator_is_added_only_between_records() {
+        let open = || block(b"a\nb", Ending::EndOfInput);
+        assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
+        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
+        assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
+    }
+}
