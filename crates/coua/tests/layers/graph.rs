@@ -81,7 +81,8 @@ fn modules(folder: &Path, name: &str, all: &mut BTreeMap<String, String>) {
             modules(&path, &child, all);
         } else if !["examples", "smoke", "tests"].contains(&stem) {
             let text = fs::read_to_string(&path).expect("a source file");
-            let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default().to_owned();
+            let tests = text.find("mod tests {").unwrap_or(text.len());
+            let code = text[..tests].to_owned();
             all.insert(if stem == "mod" { name.to_owned() } else { child }, code);
         }
     }
