@@ -4,7 +4,6 @@ use coua::window::{Change, ChangeLog, Generations, Window};
 use coua::{BatchFull, KeyHash};
 
 use crate::fields::{Fields, put_u32, put_u64};
-use crate::inspect::Logged;
 use crate::view::Memory;
 
 // What a run is (docs/format.md, section 9).
@@ -132,6 +131,22 @@ pub(crate) fn repeat(
         }
     }
     Ok(())
+}
+
+/// What a log says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Logged {
+    /// A copy of the key with this hash was inserted.
+    Inserted(KeyHash),
+    /// A copy of the key with this hash was removed.
+    Removed(KeyHash),
+    /// The clock of a filter that forgets was set.
+    Time(u64),
+    /// The next changes belong to this generation.
+    Generation(u64),
+    /// All that was said so far is committed. What no commit follows does not count.
+    Committed,
 }
 
 /// Shows the changes of a frame to `each`, or returns `None` where they are not what a log writes.

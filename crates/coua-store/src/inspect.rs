@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use coua::KeyHash;
-
 use crate::changes::show;
 use crate::damage::Damage;
 use crate::error::StoreError;
@@ -11,6 +9,7 @@ use crate::log::{Base, Contents, Kind, Scan};
 use crate::runs::Runs;
 use crate::state::Committed;
 
+pub use crate::changes::Logged;
 pub use crate::log::Source;
 
 /// What follows the snapshot in a file.
@@ -25,22 +24,6 @@ pub struct LogView {
     pub uncommitted: u64,
     /// The runs that the filter remembers.
     pub runs: Runs,
-}
-
-/// What a log says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Logged {
-    /// A copy of the key with this hash was inserted.
-    Inserted(KeyHash),
-    /// A copy of the key with this hash was removed.
-    Removed(KeyHash),
-    /// The clock of a filter that forgets was set.
-    Time(u64),
-    /// The next changes belong to this generation.
-    Generation(u64),
-    /// All that was said so far is committed. What no commit follows does not count.
-    Committed,
 }
 
 /// Reads a log frame by frame, also from a [`Source`] whose bytes are not all there yet.

@@ -43,14 +43,17 @@ mod open;
 mod options;
 mod place;
 mod prefetch;
+mod replace;
 mod requirements;
 mod residency;
 mod runs;
 mod snapshot;
+mod spawn;
 mod state;
 mod store;
 mod temporary;
 mod view;
+mod write;
 
 #[cfg(test)]
 mod faults;

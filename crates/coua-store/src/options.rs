@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::access::Access;
 use crate::available_memory;
-use crate::background::{Spawn, Threads};
 use crate::disk::{Disk, FileSystem};
 use crate::lock::Wait;
 use crate::runs::Runs;
+use crate::spawn::{Spawn, Threads};
 
 /// Bytes of changes kept in memory.
 const PIECE: usize = 1 << 20;

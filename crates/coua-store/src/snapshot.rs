@@ -1,38 +1,17 @@
 //! A new snapshot: space for it, its bytes, and the name of the filter.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::thread;
 
 use coua::window::Generations;
 
-use crate::background::Signals;
-use crate::disk::Disk;
 use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
-use crate::log::{Base, Kind, Log, Target, Transaction};
-use crate::runs::Runs;
+use crate::log::Log;
 use crate::store::{Need, Store};
-
-/// A file that is to replace the filter, with space for a snapshot.
-#[derive(Debug)]
-pub(crate) struct Next {
-    pub(crate) file: File,
-    pub(crate) path: PathBuf,
-    bytes: u64,
-}
-
-impl Next {
-    pub(crate) fn target<'a>(&'a self, disk: &'a dyn Disk) -> Target<'a> {
-        Target { disk, file: &self.file, path: &self.path }
-    }
-
-    /// Abandons it.
-    pub(crate) fn remove(self, disk: &dyn Disk) {
-        disk.remove(&self.path).ok();
-    }
-}
+use crate::write::{Next, write_file};
 
 impl Store {
     /// Reserves space for the next snapshot, if one may be written.
@@ -134,115 +113,4 @@ impl Store {
 fn no_space(path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
     let path = path.to_owned();
     move |source| StoreError::io(&path, "take space for a new snapshot of", source)
-}
-
-/// Writes a whole file: a snapshot, and the runs if there are any; and waits until it is on the disk.
-pub(crate) fn write_file(
-    to: Target<'_>,
-    filter: &Generations,
-    runs: &Runs,
-    superseded: Option<u64>,
-) -> Result<Log, StoreError> {
-    let mut log = Log::empty(write_snapshot(to, filter, Pace::AtOnce)?);
-    if put_state(&mut log, to, runs, superseded)? {
-        to.sync()?;
-        log.settle();
-    }
-    Ok(log)
-}
-
-/// Commits what a snapshot cannot hold. Returns whether there was anything.
-pub(crate) fn put_state(
-    log: &mut Log,
-    to: Target<'_>,
-    runs: &Runs,
-    superseded: Option<u64>,
-) -> Result<bool, StoreError> {
-    if let Some(name) = superseded {
-        log.append(to, Kind::TakeOver, &name.to_le_bytes())?;
-    }
-    let runs = runs.changes_since(&Runs::default());
-    let has_state = superseded.is_some() || !runs.is_empty();
-    if has_state {
-        log.put(to, Transaction { changes: &[], runs: &runs })?;
-    }
-    Ok(has_state)
-}
-
-/// How a snapshot is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pace<'a> {
-    /// A commit waits for it.
-    AtOnce,
-    /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
-    /// data.
-    Steady(&'a Signals),
-}
-
-/// Bytes that a background writer writes before it syncs.
-const STEADY: u64 = 32 << 20;
-/// Bytes that are written at once, at multiples of as many: so Linux keeps them in one huge page where the file
-/// system can, and maps it as one. Tests use small pieces.
-pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
-
-/// Writes a filter to an empty file, and waits until it is on the disk.
-pub(crate) fn write_snapshot(
-    to: Target<'_>,
-    filter: &Generations,
-    pace: Pace<'_>,
-) -> Result<Base, StoreError> {
-    let failed = |doing| move |source| StoreError::io(to.path, doing, source);
-    let mut out = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
-    filter.write_to(&mut out).and_then(|()| out.put_piece()).map_err(failed("write"))?;
-    // What was reserved beyond the end is given back.
-    to.disk.cut(to.file, out.at).map_err(failed("cut"))?;
-    to.sync()?;
-    Base::of(to.file, out.at).map_err(failed("read"))
-}
-
-/// Writes a file piece by piece.
-struct Steps<'a> {
-    to: Target<'a>,
-    pace: Pace<'a>,
-    at: u64,
-    /// The position of the last sync.
-    synced: u64,
-    /// Bytes not written yet.
-    piece: Vec<u8>,
-}
-
-impl Steps<'_> {
-    /// Writes what there is of a piece.
-    fn put_piece(&mut self) -> io::Result<()> {
-        if let Pace::Steady(signals) = self.pace {
-            if signals.is_stopped() {
-                return Err(io::Error::other("given up"));
-            }
-            if self.at - self.synced >= STEADY {
-                self.to.disk.sync(self.to.file)?;
-                self.synced = self.at;
-            }
-        }
-        self.to.disk.write(self.to.file, &self.piece, self.at)?;
-        self.at += self.piece.len() as u64;
-        self.piece.clear();
-        Ok(())
-    }
-}
-
-impl Write for Steps<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = &bytes[..bytes.len().min(PIECE - self.piece.len())];
-        self.piece.try_reserve(taken.len())?;
-        self.piece.extend_from_slice(taken);
-        if self.piece.len() == PIECE {
-            self.put_piece()?;
-        }
-        Ok(taken.len())
-    }
-
-    /// Does nothing, because only the last piece of the file may be incomplete.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -12,9 +12,9 @@ use crate::lock::Lock;
 use crate::log::{Base, Log, Target};
 use crate::options::Options;
 use crate::runs::Runs;
-use crate::snapshot::Next;
 use crate::state::State;
 use crate::view::{Memory, View};
+use crate::write::Next;
 
 /// A filter that lives in a file, open for writing by this process alone.
 ///

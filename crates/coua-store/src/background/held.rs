@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Signals, Spawn, Work};
+use crate::spawn::{Signals, Spawn, Work};
 
 /// Work begins when it is released, or stopped.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
-use super::{Signals, Spawn, Work};
+use crate::spawn::{Signals, Spawn, Work};
 use crate::{Access, Options, Reason, Run, Store, StoreError};
 
 /// Hashes of a round: the log reaches its limit in the third.

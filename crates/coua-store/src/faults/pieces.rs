@@ -3,7 +3,7 @@
 use super::{Fault, Faulty, Then, bytes_of};
 use crate::disk::{Disk, FileSystem};
 use crate::log::Target;
-use crate::snapshot::{PIECE, Pace, write_snapshot};
+use crate::write::{PIECE, Pace, write_snapshot};
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
 
