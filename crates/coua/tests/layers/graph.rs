@@ -90,7 +90,6 @@ fn modules(folder: &Path, name: &str, all: &mut BTreeMap<String, String>) {
 
 /// The paths that a module imports. What it exports again with `pub use` it does not use itself.
 fn imports(module: &str, code: &str) -> Vec<String> {
-    let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
     let statements = code.split("\nuse ").skip(1).filter_map(|it| it.split_once(';'));
     let paths = statements.flat_map(|(path, _)| {
         let path: String = path.split_whitespace().collect();
@@ -102,13 +101,18 @@ fn imports(module: &str, code: &str) -> Vec<String> {
             None => vec![path],
         }
     });
-    let absolute = paths.filter_map(|path| match path.split_once("::") {
-        Some(("crate", path)) => Some(path.to_owned()),
-        Some(("super", path)) => Some(format!("{parent}::{path}")),
-        Some((child, _)) if code.contains(&format!("mod {child};")) => {
-            Some(format!("{module}::{path}"))
+    let absolute = paths.filter_map(|path| {
+        if let Some(path) = path.strip_prefix("crate::") {
+            return Some(path.to_owned());
         }
-        _ => None,
+        let (mut up, mut rest) = (module, &*path);
+        while let Some(path) = rest.strip_prefix("super::") {
+            (up, _) = up.rsplit_once("::").unwrap_or_default();
+            rest = path;
+        }
+        let (child, _) = rest.split_once("::").unwrap_or_default();
+        let is_here = rest.len() < path.len() || code.contains(&format!("mod {child};"));
+        is_here.then(|| format!("{up}::{rest}").trim_start_matches("::").to_owned())
     });
     absolute.collect()
 }
