@@ -2,72 +2,27 @@
 
 mod counts;
 mod ending;
+mod job;
 pub(crate) mod reading;
 mod session;
 #[cfg(test)]
 mod steps;
 mod work;
 
-use crate::clock::Present;
-use crate::input::Survey;
-use crate::key::answers::Found;
+pub(crate) use job::{Job, Manner, Until};
+
 use crate::output::own_files::OwnFiles;
-use crate::output::{self, Destinations, Form, Outputs, Settled};
+use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder, Start};
-use crate::target::file::Manners;
-use crate::target::spec::FilterSpec;
-use crate::target::{self, Location, Op, Target};
+use crate::resume::{self, Begun};
+use crate::target::{Op, Target};
 use crate::terminal::exit::Exit;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::progress::{Counted, Shown};
-use crate::terminal::report::Format;
+use crate::terminal::message::Failure;
+use crate::terminal::progress::Counted;
 use crate::terminal::stream::Stream;
-use coua_store::Wait;
-use counts::Counts;
 use ending::Ending;
-use reading::Reading;
 use session::Session;
-use std::num::NonZeroUsize;
 use work::Work;
-
-/// How a command runs, apart from what it does.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    pub(crate) threads: NonZeroUsize,
-    /// The figures to print at the end.
-    pub(crate) figures: Option<Format>,
-    pub(crate) notes: Notes,
-    pub(crate) shown: Shown,
-    /// For another process that writes the filter.
-    pub(crate) wait: Wait,
-}
-
-/// What a command is to do.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) op: Op,
-    pub(crate) reading: Reading,
-    pub(crate) location: Location,
-    pub(crate) filter: FilterSpec,
-    pub(crate) present: Present,
-    pub(crate) to: Destinations,
-    /// Which records are written to the main output; the others go to the second one, if there is one.
-    pub(crate) printed: Option<Found>,
-    /// The first record that is printed ends the run.
-    pub(crate) until: Until,
-    /// In words that outlast versions, if the run can be resumed.
-    pub(crate) spec: Option<JobSpec>,
-    pub(crate) checkpoints: Checkpoints,
-    pub(crate) manner: Manner,
-}
-
-/// Up to where to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    End,
-    FirstPrinted,
-}
 
 /// A run of which all records were read.
 #[derive(Debug)]
@@ -164,41 +119,6 @@ impl Run {
         match refusal {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| session.exit(otherwise)),
-        }
-    }
-}
-
-impl Job {
-    fn target_opening<'a>(&'a self, inputs: &'a Survey) -> target::Opening<'a> {
-        let Manner { threads, notes, wait, .. } = self.manner;
-        target::Opening {
-            op: self.op,
-            spec: &self.filter,
-            present: self.present,
-            inputs,
-            threads,
-            manners: Manners { notes, wait },
-        }
-    }
-
-    /// Begins the run, or resumes it, and opens its outputs.
-    fn begin(
-        &self,
-        target: &mut Target,
-        opening: output::Opening<'_>,
-    ) -> Result<Begun<Counts>, Failure> {
-        let (to, counts, notes) = (&self.to, Counts::default(), self.manner.notes);
-        let (format, inputs) = (self.reading.format.clone(), self.reading.inputs.files());
-        match (target.kept(), self.spec.clone()) {
-            (Some(kept), Some(spec)) => {
-                let recorded = resume::Job { spec, inputs, format };
-                self.checkpoints.begin(kept, recorded, Start { to, opening, counts, notes })
-            }
-            _ => Ok(Begun {
-                outputs: Outputs::open(to, opening)?,
-                recorder: Recorder::none(format),
-                counts,
-            }),
         }
     }
 }

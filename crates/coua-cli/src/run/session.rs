@@ -9,7 +9,7 @@ use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
 use crate::record::block::Header;
 use crate::resume::Ending;
-use crate::run::Manner;
+use crate::run::job::Manner;
 use crate::run::reading::Reading;
 use crate::target::Target;
 use crate::terminal::exit::Exit;

@@ -2,8 +2,8 @@
 
 use super::counts::Counts;
 use super::ending::Ending;
+use super::job::{Job, Until};
 use super::session::Session;
-use super::{Job, Until};
 use crate::clock::Now;
 use crate::key::answers::Found;
 use crate::key::keyed::Why;
