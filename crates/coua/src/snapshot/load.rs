@@ -109,9 +109,8 @@ impl Front {
     ) -> Result<CuckooFilter, LoadError> {
         let hasher = self.header.hash.hasher(key)?;
         let overflow = self.overflow_bytes(input)?;
-        let Self { header, directory, .. } = self;
-        let mut filter =
-            CuckooFilter::of_table(header.geometry, table, directory, header.policy, hasher);
+        let header = self.header;
+        let mut filter = CuckooFilter::of_table(header.geometry, table, header.policy, hasher)?;
         let entries = entries(&overflow);
         OverflowTable::check_memory(entries.len())?;
         let most_overflowed = filter.slots() + SPARE_OVERFLOWED;

@@ -166,7 +166,7 @@ fn rows_of(
     if found != trailer(head, table, table_offset) {
         // A wrong length is reported as such, not as damage, where the two can be told apart.
         if found.ends_with(&END_MAGIC) {
-            let named = Reader::new(found).u64();
+            let named = Reader(found).u64();
             if named != table_offset {
                 let expected = named.saturating_add(end_bytes);
                 return Err(LoadError::Length { expected, found: length });
