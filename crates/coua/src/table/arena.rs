@@ -44,6 +44,10 @@ static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 /// In huge pages, the default on Linux, operations on large filters are up to a quarter faster. But the
 /// system clears 2 MiB when a huge page is first touched: 0.2 ms, and 5 ms in a virtual machine that does
 /// not have the memory yet. A batch of inserts into a new filter touches one with nearly every key.
+///
+/// For the whole process, as settings of an allocator are, and not for one filter: answers and bytes do not depend on
+/// it, and a filter would have to hand it on wherever it is loaded, copied, converted, merged, rebuilt or grows. A
+/// path that forgot it would only show as a rare slow operation.
 #[cfg(feature = "mmap")]
 pub fn avoid_huge_pages() {
     HUGE_PAGES.store(false, Ordering::Relaxed);

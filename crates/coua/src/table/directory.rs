@@ -1,6 +1,6 @@
 //! From a hash prefix to its segment.
 
-use crate::error::{OutOfMemory, repeated};
+use crate::error::{OutOfMemory, repeated, reserve};
 use crate::hash::KeyHash;
 
 /// 2^bits entries, always; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
@@ -76,9 +76,8 @@ impl Directory {
 
     /// Takes the memory for a split of a segment of this depth.
     pub(crate) fn reserve_split(&mut self, depth: u32) -> Result<(), OutOfMemory> {
-        let refused = OutOfMemory { bytes: self.bytes_to_split(depth) };
         let wanted = if depth == self.bits { self.entries.len() } else { 0 };
-        self.entries.try_reserve_exact(wanted).map_err(|_| refused)
+        reserve(&mut self.entries, wanted)
     }
 
     /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`. Its memory has
