@@ -156,3 +156,39 @@ fn row_of(
     let level = (depth - header.geometry.base_depth) as u8;
     Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CuckooFilter;
+    use crate::snapshot::fields::{put_u32, put_u64};
+
+    #[test]
+    fn depths_that_do_not_cover_the_hashes_are_refused() {
+        let filter = CuckooFilter::builder().hash_bits(40).capacity(100).build().unwrap();
+        let whole = Header::of(&filter);
+        let levels = whole.geometry.levels();
+        let rows_with = |depths: &[u32]| {
+            let mut header = Header { segments: depths.len() as u64, ..whole };
+            let (mut bytes, mut offset) = (Vec::new(), header.first_segment());
+            for &depth in depths {
+                put_u32(&mut bytes, &[depth, 0, 0, 0]);
+                put_u64(&mut bytes, &[offset, 0]);
+                offset += levels[depth as usize].bytes(header.geometry.segment_slots());
+            }
+            header.overflow = offset;
+            rows_of(&mut &bytes[..], &header, &levels).map(|(_, rows)| rows.len())
+        };
+        for right in [&[0][..], &[1, 1], &[1, 3, 3, 2], &[2, 2, 1]] {
+            assert_eq!(rows_with(right).unwrap(), right.len());
+        }
+        for wrong in [&[1][..], &[0, 0], &[1, 2], &[1, 1, 1], &[2, 1, 2], &[3, 2, 2, 2, 3]] {
+            let refused = rows_with(wrong);
+            let expected = Err::<usize, _>(LoadError::Field {
+                name: "segment depths",
+                found: wrong.len() as u64,
+            });
+            assert_eq!(format!("{refused:?}"), format!("{expected:?}"), "{wrong:?}");
+        }
+    }
+}

@@ -21,6 +21,9 @@ pub(super) const ROW_BYTES: u64 = 32;
 /// Bytes of one entry of the overflow table.
 pub(crate) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
+/// Numbers of hash algorithms.
+const XXH3: u32 = 1;
+const SIPHASH13: u32 = 2;
 /// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
@@ -46,31 +49,28 @@ pub(crate) struct Header {
 
 /// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoredHash {
-    Xxh3 { seed: u64 },
-    SipHash13 { check: u64 },
+pub(crate) struct StoredHash {
+    algorithm: u32,
+    /// The seed, or the hash of [`KEY_CHECK_TEXT`].
+    seed: u64,
 }
 
 impl StoredHash {
     pub(super) fn of(hasher: KeyHasher) -> Self {
-        match hasher.algorithm() {
-            HashAlgorithm::Xxh3 { seed } => Self::Xxh3 { seed },
-            HashAlgorithm::SipHash13 { .. } => {
-                Self::SipHash13 { check: hasher.hash(KEY_CHECK_TEXT).to_u64() }
-            }
-        }
+        let (algorithm, seed) = match hasher.algorithm() {
+            HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
+            HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
+        };
+        Self { algorithm, seed }
     }
 
     /// The hasher, given the secret key if one is needed.
     pub(crate) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
-        match (self, key) {
-            (Self::Xxh3 { seed }, _) => Ok(KeyHasher::xxh3(seed)),
-            (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),
-            (Self::SipHash13 { .. }, Some(key)) => {
-                let hasher = KeyHasher::siphash13(key);
-                if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
-            }
+        if self.algorithm == XXH3 {
+            return Ok(KeyHasher::xxh3(self.seed));
         }
+        let hasher = KeyHasher::siphash13(key.ok_or(LoadError::KeyNeeded)?);
+        if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
     }
 }
 
@@ -104,16 +104,12 @@ impl Header {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { geometry, policy, overflow, .. } = self;
-        let (algorithm, seed) = match self.hash {
-            StoredHash::Xxh3 { seed } => (1, seed),
-            StoredHash::SipHash13 { check } => (2, check),
-        };
+        let Self { geometry, policy, overflow, hash: StoredHash { algorithm, seed }, .. } = *self;
         let (resolution, bits) = match geometry.resolution {
             Resolution::Prefix { bits } => (0, bits),
             Resolution::Cells { top_bits } => (1, top_bits),
         };
-        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = *geometry;
+        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = geometry;
         let mut out = begin(VERSION, KIND_CUCKOO, HEADER_BYTES);
         put_u32(&mut out, &[algorithm, 0]);
         put_u64(&mut out, &[seed, 0]);
@@ -123,7 +119,7 @@ impl Header {
         put_u32(&mut out, &[number_of(policy.when_full, &WHEN_FULL), policy.max_evictions]);
         put_u64(&mut out, &[policy.max_items, self.len, self.stored, self.overflowed]);
         put_u64(&mut out, &[self.segments, self.overflow_entries]);
-        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), *overflow]);
+        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), overflow]);
         finish(out, HEADER_BYTES)
     }
 
@@ -184,10 +180,11 @@ impl Reader<'_> {
         expect("reserved", 0, self.u32())?;
         let seed = self.u64();
         expect("reserved", 0, self.u64())?;
-        match algorithm {
-            1 => Ok(StoredHash::Xxh3 { seed }),
-            2 => Ok(StoredHash::SipHash13 { check: seed }),
-            found => wrong("hash algorithm", found),
+        let is_known = [XXH3, SIPHASH13].contains(&algorithm);
+        if is_known {
+            Ok(StoredHash { algorithm, seed })
+        } else {
+            wrong("hash algorithm", algorithm)
         }
     }
 
