@@ -144,3 +144,19 @@ impl OverflowTable {
         self.entries.len() * ENTRY_BYTES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_outlasts_what_made_it() {
+        let (mut table, hash) = (OverflowTable::default(), KeyHash::from_u64(7));
+        table.add(hash, OverflowEntry { extra: 1, overflowed: 3 });
+        table.take_one(hash, Taken::Overflowed);
+        assert_eq!(table.take(hash), Some(Taken::Extra));
+        assert_eq!(table.take(hash), Some(Taken::Overflowed));
+        table.add(hash, OverflowEntry { extra: 0, overflowed: 1 });
+        assert_eq!((table.overflowed(), table.peak(), table.copies(hash)), (2, 3, 2));
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
 use crate::error::OutOfMemory;
-use crate::kernel::{Geometry, IfPresent, Resolution};
+use crate::kernel::{Geometry, IfPresent};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
@@ -63,17 +63,13 @@ fn wished_bits() -> u32 {
 /// The geometry in which a filter that grows has a segment for each of the most shards that a machine uses;
 /// `None` if it has them already.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
-    let Resolution::Prefix { bits } = filter.geometry().resolution else {
-        return None;
-    };
-    // A shard must have bits left to tell its keys apart.
-    let wanted = MOST_BITS.min(bits - 1);
-    if filter.policy().when_full == WhenFull::Refuse || filter.geometry().base_depth >= wanted {
+    let may_grow = filter.is_resizable() && filter.policy().when_full != WhenFull::Refuse;
+    if !may_grow || filter.geometry().base_depth >= MOST_BITS {
         return None;
     }
     let items = filter.capacity().max(SMALLEST_GROWING);
     let fit = fitted(*filter.geometry(), items);
-    let missing = wanted.saturating_sub(fit.base_depth);
+    let missing = MOST_BITS.saturating_sub(fit.base_depth);
     let buckets = fit.buckets.div_ceil(1 << missing);
     Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
 }

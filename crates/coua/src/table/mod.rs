@@ -272,3 +272,22 @@ impl Table {
         Ok(copy)
     }
 }
+
+#[cfg(all(test, unix, feature = "mmap", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_given_back_counts_again_once_it_is_used() {
+        const BYTES: u64 = 64 << 10;
+        let mut table = Table::new(6, BYTES).unwrap();
+        table.segment_mut(3).bytes_mut(BYTES as usize).fill(1);
+        let before = table.memory_bytes();
+        table.remove_segment(3);
+        assert!(table.memory_bytes() + BYTES as usize / 2 < before);
+        assert!(table.mapped_bytes() < table.memory_bytes());
+        let again = table.add_segment(BYTES, 0, 0).unwrap();
+        assert_eq!(table.memory_bytes(), before);
+        assert!(table.segment(again).bytes(BYTES as usize).iter().all(|&byte| byte == 0));
+    }
+}

@@ -361,3 +361,15 @@ fn load_with_right_counts(forged: &mut Forgery, row: usize, what: &dyn Fn() -> S
 fn add(value: u64, more: i64) -> u64 {
     value.wrapping_add_signed(more)
 }
+
+#[test]
+fn filters_that_differ_in_a_flag_are_not_equal() {
+    for (name, mut original) in forgeries() {
+        let mut other = original.clone();
+        let flags = HEADER + 8;
+        other.write(flags, 4, 1 - original.read(flags, 4));
+        let [one, two] = [&mut original, &mut other]
+            .map(|file| Load::new().bytes::<CuckooFilter>(file.seal()).unwrap());
+        assert!(one != two && one.clone() == one && two.clone() == two, "{name}");
+    }
+}
