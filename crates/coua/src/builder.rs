@@ -22,7 +22,7 @@ const DEFAULT_MAX_EVICTIONS: u32 = 500;
 /// * `hash_bits`, or nothing (64): it grows; the rate with n items is n / 2^`hash_bits`.
 ///
 /// Describing takes O(1), building O(segments), and building from keys O(keys) expected.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {
     pub(crate) capacity: Option<u64>,
@@ -30,11 +30,11 @@ pub struct CuckooFilterBuilder {
     pub(crate) rate: Option<f64>,
     hash_bits: Option<u32>,
     slots_per_bucket: Option<u32>,
-    layout: Layout,
-    max_evictions: u32,
+    layout: Option<Layout>,
+    max_evictions: Option<u32>,
     pub(crate) hasher: KeyHasher,
     when_full: WhenFull,
-    pub(crate) threads: usize,
+    pub(crate) threads: Option<usize>,
 }
 
 impl Default for CuckooFilter {
@@ -72,23 +72,6 @@ impl CuckooFilter {
     /// Describes a filter in detail.
     pub fn builder() -> CuckooFilterBuilder {
         CuckooFilterBuilder::default()
-    }
-}
-
-impl Default for CuckooFilterBuilder {
-    fn default() -> Self {
-        Self {
-            capacity: None,
-            max_items: None,
-            rate: None,
-            hash_bits: None,
-            slots_per_bucket: None,
-            layout: Layout::Buckets,
-            max_evictions: DEFAULT_MAX_EVICTIONS,
-            hasher: KeyHasher::default(),
-            when_full: WhenFull::default(),
-            threads: 1,
-        }
     }
 }
 
@@ -134,13 +117,13 @@ impl CuckooFilterBuilder {
 
     /// Disjoint buckets (default) or overlapping buckets.
     pub fn layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
+        self.layout = Some(layout);
         self
     }
 
     /// Steps after which an eviction chain gives up ("kicks"), at most 10,000. Default: 500.
     pub fn max_evictions(mut self, steps: u32) -> Self {
-        self.max_evictions = steps;
+        self.max_evictions = Some(steps);
         self
     }
 
@@ -159,7 +142,7 @@ impl CuckooFilterBuilder {
     /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: as many as
     /// the machine has processors. Default: 1. The filter does not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+        self.threads = Some(threads);
         self
     }
 
@@ -186,7 +169,7 @@ impl CuckooFilterBuilder {
 
     /// What the description comes to, and the items that it has room for.
     fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
-        let (layout, when_full) = (self.layout, self.when_full);
+        let (layout, when_full) = (self.layout.unwrap_or(Layout::Buckets), self.when_full);
         let default_slots = if layout == Layout::Overlapping { 2 } else { 4 };
         let slots = self.slots_per_bucket.unwrap_or(default_slots);
         check_slots(layout, slots)?;
@@ -209,7 +192,8 @@ impl CuckooFilterBuilder {
             }
             (None, bits) => prefix(capacity, bits.unwrap_or(64), layout, slots)?,
         };
-        let max_evictions = self.max_evictions.min(Self::MAX_EVICTIONS);
+        let max_evictions = self.max_evictions.unwrap_or(DEFAULT_MAX_EVICTIONS);
+        let max_evictions = max_evictions.min(Self::MAX_EVICTIONS);
         Ok((geometry, Policy { max_items, when_full, max_evictions }, capacity))
     }
 }

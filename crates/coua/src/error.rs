@@ -107,6 +107,27 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
+/// Makes room for so many more elements, and for no more.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    let bytes = more.saturating_mul(size_of::<T>()) as u64;
+    list.try_reserve_exact(more).map_err(|_| OutOfMemory { bytes })
+}
+
+/// An empty list with room for so many elements.
+pub(crate) fn with_room<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut list = Vec::new();
+    reserve(&mut list, elements)?;
+    Ok(list)
+}
+
+/// A list of so many equal elements.
+pub(crate) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, OutOfMemory> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let mut list = with_room(count)?;
+    list.resize(count, element);
+    Ok(list)
+}
+
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bytes {

@@ -160,6 +160,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn each_shard_has_its_share_of_the_keys() {
         for shards in [1, 2, 3, 8, 1000] {
             let mut keys = vec![0; shards as usize];

@@ -1,7 +1,5 @@
 //! Union of filters, and filters from iterators.
 
-use std::fmt;
-
 use crate::cuckoo::{CuckooFilter, WhenFull};
 use crate::error::{FullReason, MergeError};
 use crate::hash::Key;
@@ -68,24 +66,12 @@ impl CuckooFilter {
         let more = expected.min(most).saturating_sub(self.stored());
         match union.reserve(more) {
             // The limit must not change the bytes, so it is checked afterwards.
-            Err(full) if full.reason == FullReason::MemoryLimit => {
-                return Err(full.into());
-            }
+            Err(full) if full.reason == FullReason::MemoryLimit => return Err(full.into()),
             Ok(()) | Err(_) => {}
         }
         union.absorb(other, if_present)?;
         *self = union;
         Ok(())
-    }
-}
-
-impl Clone for CuckooFilter {
-    /// Panics if there is no memory; [`try_clone`](CuckooFilter::try_clone) does not.
-    fn clone(&self) -> Self {
-        match self.try_clone() {
-            Ok(copy) => copy,
-            Err(error) => refuse(&error),
-        }
     }
 }
 
@@ -105,9 +91,7 @@ impl<K: Key> Extend<K> for CuckooFilter {
             if batch.is_empty() {
                 return;
             }
-            if let Err(stopped) = self.insert_batch(&batch) {
-                refuse(&stopped.full);
-            }
+            self.insert_batch(&batch).unwrap_or_else(|stopped| panic!("{}", stopped.full));
         }
     }
 }
@@ -124,9 +108,4 @@ impl<K: Key> FromIterator<K> for CuckooFilter {
         filter.extend(keys);
         filter
     }
-}
-
-#[cold]
-fn refuse(why: &dyn fmt::Display) -> ! {
-    panic!("{why}")
 }

@@ -2,7 +2,7 @@
 
 mod layouts;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, WhenFull};
+use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
 use layouts::LAYOUTS;
 
 /// More than the address space has room for, up to the last number.
@@ -43,4 +43,16 @@ fn impossible_room_is_refused() {
         }
         assert!(filter.contains(coua::KeyHash::from_u64(7)) && filter.len() == 1);
     }
+}
+
+/// Their segments would be crowded, and the others empty.
+#[test]
+fn nothing_is_reserved_where_keys_share_a_prefix() {
+    let mut filter = CuckooFilter::new();
+    for key in 0..20_000_u64 {
+        filter.insert(KeyHash::from_u64(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 6)).unwrap();
+    }
+    let before = (filter.slots(), filter.memory_bytes());
+    filter.reserve(400_000).unwrap();
+    assert_eq!((filter.slots(), filter.memory_bytes()), before, "{filter:?}");
 }

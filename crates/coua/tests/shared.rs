@@ -390,3 +390,13 @@ fn a_filter_that_took_its_keys_can_be_shared() {
         assert!(joined.is_empty());
     }
 }
+
+#[test]
+fn items_from_before_count_against_the_limit() {
+    let mut plain = CuckooFilter::with_capacity(1_000, 0.001).unwrap();
+    plain.insert_batch(&hashes(0..900)).unwrap();
+    let shared = SharedCuckooFilter::from_filter(&plain).unwrap();
+    let refused = shared.insert_batch(&hashes(900..1_100)).unwrap_err();
+    assert_eq!((refused.refused.len(), shared.len()), (100, 1_000));
+    assert_eq!(refused.full.reason, FullReason::MaxItems);
+}

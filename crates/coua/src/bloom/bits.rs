@@ -6,7 +6,7 @@ use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use crate::error::Insertion;
+use crate::error::{Insertion, OutOfMemory};
 
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;
@@ -169,10 +169,10 @@ impl PartialEq for BitRow {
 /// `count` words of zeros, one at least, that nobody has written: the system clears each page when it
 /// is touched first, so that making a large row takes no longer than making a small one.
 #[expect(unsafe_code, reason = "nothing else gives such memory, and an error where there is none")]
-fn zeros(count: u64) -> Result<Box<[AtomicU64]>, BloomBuildError> {
-    let refused = refused::<AtomicU64>(count);
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let layout = Layout::array::<AtomicU64>(count).map_err(|_| refused.clone())?;
+fn zeros(count: u64) -> Result<Box<[AtomicU64]>, OutOfMemory> {
+    let refused = OutOfMemory { bytes: count.saturating_mul(8) };
+    let count = usize::try_from(count).map_err(|_| refused)?;
+    let layout = Layout::array::<AtomicU64>(count).map_err(|_| refused)?;
     // SAFETY: the layout is not empty, as a row has one bit at least.
     let start = unsafe { alloc_zeroed(layout) };
     if start.is_null() {
@@ -180,25 +180,6 @@ fn zeros(count: u64) -> Result<Box<[AtomicU64]>, BloomBuildError> {
     }
     // SAFETY: allocated just now with the layout of as many words, all of them initialized: zeros.
     Ok(unsafe { Box::from_raw(slice_from_raw_parts_mut(start.cast(), count)) })
-}
-
-/// An empty vector with room for `count` elements, or an error instead of an abort.
-pub(super) fn reserved<T>(count: u64) -> Result<Vec<T>, BloomBuildError> {
-    let mut elements = Vec::new();
-    let room = usize::try_from(count).unwrap_or(usize::MAX);
-    elements.try_reserve_exact(room).map_err(|_| refused::<T>(count))?;
-    Ok(elements)
-}
-
-/// A vector of `count` elements, or an error instead of an abort.
-pub(super) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, BloomBuildError> {
-    let mut elements = reserved(count)?;
-    elements.resize(count as usize, element);
-    Ok(elements)
-}
-
-fn refused<T>(count: u64) -> BloomBuildError {
-    BloomBuildError::Allocation { bytes: count.saturating_mul(size_of::<T>() as u64) }
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
-use super::bits::{repeated, reserved};
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
-use crate::error::Insertion;
+use crate::error::{Insertion, repeated, with_room};
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
 use crate::summary::summary;
@@ -165,7 +164,7 @@ impl BlockedBloomFilter {
         if !rest.is_empty() || plan.is_err() {
             return Err(BloomLoadError::Blocks { found: bytes.len() as u64 });
         }
-        let mut blocks = reserved(chunks.len() as u64)?;
+        let mut blocks = with_room(chunks.len()).map_err(BloomBuildError::from)?;
         blocks.extend(chunks.iter().map(Block::from_bytes));
         Ok(Self { blocks, hasher })
     }

@@ -4,9 +4,9 @@
 //! protocol": a counter of four bits in place of every bit. It is here for comparison; a
 //! [`CuckooFilter`](crate::CuckooFilter) does the same in a quarter of the memory, and counts.
 
-use super::bits::repeated;
 use super::error::BloomBuildError;
 use super::probe::Probes;
+use crate::error::repeated;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::BloomPlan;
 use crate::summary::summary;

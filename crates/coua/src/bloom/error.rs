@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::error::OutOfMemory;
+
 /// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
 pub(crate) const MAX_PROBES: u32 = 64;
 
@@ -55,6 +57,12 @@ pub enum BloomBuildError {
         /// The bytes asked for.
         bytes: u64,
     },
+}
+
+impl From<OutOfMemory> for BloomBuildError {
+    fn from(refused: OutOfMemory) -> Self {
+        Self::Allocation { bytes: refused.bytes }
+    }
 }
 
 /// Why two Bloom filters could not be combined. Both are as they were.

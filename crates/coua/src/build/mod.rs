@@ -82,12 +82,12 @@ impl CuckooFilterBuilder {
             self.capacity = Some(items.min(self.max_items.unwrap_or(u64::MAX)));
         }
         let threads = match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
+            Some(0) => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads.unwrap_or(1),
         };
         let (mut filter, mut done) = (self.clone().build()?, 0);
         if keys.len() >= FEWEST && filter.geometry().base_depth > 0 {
-            match fill(Shards::of(filter), keys, if_present, threads) {
+            match Shards::of(filter).and_then(|shards| fill(shards, keys, if_present, threads)) {
                 Ok(filled) => (filter, done) = filled,
                 Err(Unfit) => filter = self.build()?,
             }
@@ -115,7 +115,7 @@ fn fill(
     loop {
         let left = (keys.len() - done).min(shards.capacity_left());
         if left < FEWEST || shards.has_grown() {
-            return Ok((shards.join(), done));
+            return Ok((shards.join()?, done));
         }
         let chunk = done..done + left.min(wished);
         done = chunk.end;

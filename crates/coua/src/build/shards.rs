@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::cuckoo::{ByShard, CuckooFilter, ShardLimits, ShardPlan, WhenFull, deepest};
+use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{IfPresent, Resolution};
 use crate::table::Segment;
@@ -37,6 +38,12 @@ pub(super) trait Keys: Sync {
 #[derive(Debug)]
 pub(super) struct Unfit;
 
+impl From<OutOfMemory> for Unfit {
+    fn from(_: OutOfMemory) -> Self {
+        Self
+    }
+}
+
 /// A filter, empty at first, split into shards to be filled. Their limits are never reached.
 pub(super) struct Shards {
     plan: ShardPlan,
@@ -50,7 +57,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// The shards of a filter that is empty and has more than one segment.
-    pub(super) fn of(whole: CuckooFilter) -> Self {
+    pub(super) fn of(whole: CuckooFilter) -> Result<Self, Unfit> {
         let bits = whole.geometry().base_depth.min(MOST_BITS);
         let bits = match whole.geometry().resolution {
             // A shard must have bits left to tell its keys apart.
@@ -60,14 +67,14 @@ impl Shards {
         let (segments, capacity) = (whole.segments(), whole.capacity());
         let overflow_limit = whole.overflow_limit();
         let plan = ShardPlan::of(&whole, bits);
-        let mut all = plan.split(whole);
+        let mut all = plan.split(whole)?;
         for shard in &mut all {
             let other_segments = segments - shard.segments();
             let spare_overflow = overflow_limit + SPARE_OVERFLOW;
             let limits = ShardLimits { shard_bits: bits, other_segments, spare_overflow };
             shard.set_limits(limits, u64::MAX);
         }
-        Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity }
+        Ok(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity })
     }
 
     /// Keys that can be inserted before a limit of items is met.
@@ -139,8 +146,8 @@ impl Shards {
     }
 
     /// The filter.
-    pub(super) fn join(self) -> CuckooFilter {
-        self.plan.join(self.all)
+    pub(super) fn join(self) -> Result<CuckooFilter, Unfit> {
+        Ok(self.plan.join(self.all)?)
     }
 }
 

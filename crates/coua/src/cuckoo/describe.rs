@@ -1,11 +1,10 @@
 //! Descriptions of a filter: counts, rates, memory.
 
-use std::fmt;
-
 use super::{CuckooFilter, WhenFull};
 use crate::hash::KeyHasher;
 use crate::kernel::{Layout, LevelGeometry, Resolution};
 use crate::sizing;
+use crate::summary::summary;
 
 impl CuckooFilter {
     /// Items stored, every copy counted.
@@ -102,20 +101,6 @@ impl CuckooFilter {
     }
 }
 
-impl fmt::Debug for CuckooFilter {
-    /// A summary, not the table.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooFilter")
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .field("load", &self.load())
-            .field("false_positive_rate", &self.false_positive_rate())
-            .field("hash_bits", &self.hash_bits())
-            .field("slot_bits", &self.slot_bits())
-            .field("slots_per_bucket", &self.slots_per_bucket())
-            .field("layout", &self.layout())
-            .field("segments", &self.segments())
-            .field("memory_bytes", &self.memory_bytes())
-            .finish_non_exhaustive()
-    }
-}
+summary!(CuckooFilter:
+    len, capacity, load, false_positive_rate, hash_bits, slot_bits, slots_per_bucket, layout, segments, memory_bytes
+);

@@ -5,7 +5,7 @@
 //! filter gives memory back in steps. What a step does follows from the slots alone, so equal filters stay equal.
 
 use super::CuckooFilter;
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, reserve};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Geometry, LevelGeometry, Resolution};
 use crate::sizing;
@@ -96,7 +96,7 @@ impl CuckooFilter {
     /// Makes all segments ones that were split once more.
     fn lower_base(&mut self, (geometry, base): (Geometry, LevelGeometry)) {
         self.levels.insert(0, base);
-        self.table.iter_mut().for_each(|mut segment| segment.lower());
+        self.table.iter_mut().for_each(|mut segment| segment.deepen());
         self.geometry = geometry;
     }
 
@@ -107,8 +107,7 @@ impl CuckooFilter {
         let lowered = if level == 0 { self.lowered() } else { None };
         let parent = lowered.map_or_else(|| self.levels[usize::from(level) - 1], |(_, base)| base);
         let bytes = parent.bytes(self.geometry.segment_slots());
-        let refused = OutOfMemory { bytes: size_of::<LevelGeometry>() as u64 };
-        self.levels.try_reserve_exact(1).map_err(|_| refused)?;
+        reserve(&mut self.levels, 1)?;
         self.table.reserve_segment(bytes, u64::MAX)?;
         if let Some(lowered) = lowered {
             self.lower_base(lowered);

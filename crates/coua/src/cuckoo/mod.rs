@@ -6,6 +6,7 @@
 //!
 //! The fields are private to this folder, which has all the code that changes them.
 
+mod create;
 mod describe;
 mod evict;
 mod grow;
@@ -21,7 +22,7 @@ mod remove;
 mod shards;
 mod split;
 
-use crate::error::{Full, FullReason, Insertion, OutOfMemory};
+use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::{Geometry, IfPresent, LevelGeometry, Levels, Probe, UniformTable};
 use crate::table::{Directory, Segment, Table};
@@ -130,77 +131,6 @@ impl CuckooFilter {
         self.table.iter_mut().for_each(|mut segment| segment.clear());
         self.overflow = OverflowTable::default();
         self.stored = 0;
-    }
-}
-
-/// Making one.
-impl CuckooFilter {
-    /// An empty filter of this geometry.
-    pub(crate) fn empty(
-        geometry: Geometry,
-        policy: Policy,
-        hasher: KeyHasher,
-    ) -> Result<Self, OutOfMemory> {
-        // More than 2^64 slots have no level.
-        let level = geometry.level(geometry.base_depth).ok_or(OutOfMemory { bytes: u64::MAX })?;
-        let bytes = level.bytes(geometry.segment_slots());
-        let table = Table::new(geometry.base_depth, bytes)?;
-        let directory = Directory::new(geometry.base_depth)?;
-        Ok(Self::of_table(geometry, table, directory, policy, hasher))
-    }
-
-    /// A filter with these segments and the items in their slots.
-    pub(crate) fn of_table(
-        geometry: Geometry,
-        table: Table,
-        directory: Directory,
-        policy: Policy,
-        hasher: KeyHasher,
-    ) -> Self {
-        let mut filter = Self {
-            geometry,
-            levels: geometry.levels_below(table.deepest_level()),
-            uniform: None,
-            directory,
-            stored: table.iter().map(|segment| u64::from(segment.occupied())).sum(),
-            table,
-            overflow: OverflowTable::default(),
-            policy,
-            hasher,
-            splits: 0,
-            limits: ShardLimits::default(),
-            memory_limit: u64::MAX,
-        };
-        filter.uniform = filter.find_uniform();
-        // Where the list of segments is in the order of their hashes, the directory need not be read.
-        if filter.directory.is_in_order() {
-            filter.table.detect_spacing();
-        }
-        filter
-    }
-
-    /// A copy in memory of its own. O(bytes); segments without items are not copied.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfMemory`] if there is not enough memory for the copy.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let (table, directory) = (self.table.try_clone()?, self.directory.try_clone()?);
-        let copy = Self::of_table(self.geometry, table, directory, self.policy, self.hasher);
-        Ok(Self {
-            overflow: self.overflow.try_clone()?,
-            stored: self.stored,
-            splits: self.splits,
-            limits: self.limits,
-            memory_limit: self.memory_limit,
-            ..copy
-        })
-    }
-
-    /// Makes this filter a shard, or tells a shard that the others have changed.
-    pub(crate) fn set_limits(&mut self, limits: ShardLimits, max_items: u64) {
-        self.limits = limits;
-        self.policy.max_items = max_items;
     }
 }
 
@@ -319,6 +249,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn splits(&self) -> u64 {
         self.splits
+    }
+
+    /// Makes this filter a shard, or tells a shard that the others have changed.
+    pub(crate) fn set_limits(&mut self, limits: ShardLimits, max_items: u64) {
+        self.limits = limits;
+        self.policy.max_items = max_items;
     }
 
     #[cold]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hint::black_box;
 
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
 
@@ -45,12 +45,10 @@ pub(crate) struct OverflowTable {
 impl OverflowTable {
     /// Whether there is memory for so many entries. A tree cannot be asked to try.
     pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
-        let bytes = entries.saturating_mul(ENTRY_BYTES);
-        let mut tried = Vec::<u8>::new();
-        let had = tried.try_reserve_exact(bytes);
+        let tried = with_room::<[u8; ENTRY_BYTES]>(entries)?;
         // The compiler would remove memory that nobody uses.
         black_box(tried);
-        had.map_err(|_| OutOfMemory { bytes: bytes as u64 })
+        Ok(())
     }
 
     /// A copy, if there is memory for it.
@@ -75,12 +73,19 @@ impl OverflowTable {
 
     /// Takes one copy away, overflowed ones last; `None` if there is none.
     pub(crate) fn take(&mut self, representative: KeyHash) -> Option<Taken> {
+        let entry = self.entries.get(&representative.to_u64())?;
+        let taken = if entry.extra > 0 { Taken::Extra } else { Taken::Overflowed };
+        self.take_one(representative, taken);
+        Some(taken)
+    }
+
+    /// Takes away one copy of this kind, which must exist.
+    pub(crate) fn take_one(&mut self, representative: KeyHash, kind: Taken) {
         let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) else {
-            return None;
+            return;
         };
         let copies = entry.get_mut();
-        let taken = if copies.extra > 0 { Taken::Extra } else { Taken::Overflowed };
-        match taken {
+        match kind {
             Taken::Extra => {
                 copies.extra -= 1;
                 self.extra -= 1;
@@ -92,18 +97,6 @@ impl OverflowTable {
         }
         if *copies == OverflowEntry::default() {
             entry.remove();
-        }
-        Some(taken)
-    }
-
-    /// Takes one overflowed copy away, which must exist.
-    pub(crate) fn take_overflowed(&mut self, representative: KeyHash) {
-        if let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) {
-            entry.get_mut().overflowed -= 1;
-            self.overflowed -= 1;
-            if *entry.get() == OverflowEntry::default() {
-                entry.remove();
-            }
         }
     }
 
@@ -134,7 +127,7 @@ impl OverflowTable {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
-        self.entries.iter().map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
+        self.under(0, 0)
     }
 
     /// The entries whose hashes begin with the first `depth` bits of `prefix`, in order.
@@ -149,5 +142,21 @@ impl OverflowTable {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.entries.len() * ENTRY_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_outlasts_what_made_it() {
+        let (mut table, hash) = (OverflowTable::default(), KeyHash::from_u64(7));
+        table.add(hash, OverflowEntry { extra: 1, overflowed: 3 });
+        table.take_one(hash, Taken::Overflowed);
+        assert_eq!(table.take(hash), Some(Taken::Extra));
+        assert_eq!(table.take(hash), Some(Taken::Overflowed));
+        table.add(hash, OverflowEntry { extra: 0, overflowed: 1 });
+        assert_eq!((table.overflowed(), table.peak(), table.copies(hash)), (2, 3, 2));
     }
 }

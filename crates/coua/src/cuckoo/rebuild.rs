@@ -4,7 +4,7 @@
 //! gives the same answers.
 
 use super::{CuckooFilter, WhenFull};
-use crate::error::{Full, FullReason, OutOfMemory};
+use crate::error::{Full, FullReason, OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
 use crate::sizing::{self, OVERFLOW_ENTRY_BYTES, fitted};
@@ -13,10 +13,7 @@ use crate::table::Segment;
 impl CuckooFilter {
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let items = self.table.segment(index).occupied() as usize;
-        let mut hashes = Vec::new();
-        let bytes = (size_of::<KeyHash>() * items) as u64;
-        hashes.try_reserve_exact(items).map_err(|_| OutOfMemory { bytes })?;
+        let mut hashes = with_room(self.table.segment(index).occupied() as usize)?;
         self.collect_representatives(index, &mut hashes);
         Ok(hashes)
     }
@@ -196,10 +193,8 @@ impl CuckooFilter {
     /// moved is given back.
     pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
-        let mut hashes = Vec::new();
         let fullest = self.table.iter().map(Segment::occupied).max();
-        let wanted = fullest.unwrap_or(0) as usize;
-        hashes.try_reserve_exact(wanted).map_err(|_| OutOfMemory { bytes: 8 * wanted as u64 })?;
+        let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
         target.splits = self.splits + 1;
         target.memory_limit = self.memory_limit;
         target.stored = self.stored;

@@ -1,5 +1,6 @@
 //! Putting items back that are counted already: after a split, or when the filter is rebuilt.
 
+use super::overflow::Taken;
 use super::prefetch::Prefetcher;
 use super::{CuckooFilter, EvictionChain};
 use crate::hash::KeyHash;
@@ -53,7 +54,7 @@ impl CuckooFilter {
                     return;
                 }
                 let before = self.overflow.overflowed();
-                self.overflow.take_overflowed(hash);
+                self.overflow.take_one(hash, Taken::Overflowed);
                 self.reinsert(AnyLevel, &self.locate(hash));
                 unplaced += u32::from(self.overflow.overflowed() == before);
             }

@@ -11,7 +11,7 @@ use super::{CuckooFilter, OverflowEntry, OverflowTable, Policy, ShardLimits};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
-use crate::table::{Directory, Segment, Table};
+use crate::table::Table;
 
 /// How a filter is split: into 2^`bits` shards, by the first bits of the hash.
 #[derive(Clone, Copy, Debug)]
@@ -91,46 +91,28 @@ impl ShardPlan {
         Self { bits, geometry, policy, hasher }
     }
 
-    /// The shards of a filter that is empty, or has no copies in its overflow table; its segments are in hash
-    /// order, as those of a new filter are.
-    pub(crate) fn split(&self, filter: CuckooFilter) -> Vec<CuckooFilter> {
+    /// The shards of a filter.
+    pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
+        let part_of = |prefix| shard_of(KeyHash::from_u64(prefix), self.bits);
         let shard = |mut table: Table| {
             table.map_prefixes(|prefix| prefix << self.bits);
             self.shard(table)
         };
-        filter.table.split_into(1 << self.bits).into_iter().map(shard).collect()
-    }
-
-    /// A copy of one shard of a filter.
-    pub(crate) fn copy_shard(
-        &self,
-        filter: &CuckooFilter,
-        number: u64,
-    ) -> Result<CuckooFilter, OutOfMemory> {
-        let prefix = prefix_of(number, self.bits);
-        let last = prefix | u64::MAX.checked_shr(self.bits).unwrap_or(0);
-        let is_of_shard = |segment: &&Segment| (prefix..=last).contains(&segment.prefix());
-        let mut sources: Vec<_> = filter.table.iter().filter(is_of_shard).collect();
-        sources.sort_unstable_by_key(|segment| segment.prefix());
-        let bytes = sources.iter().map(|segment| filter.segment_bytes(segment)).sum();
-        let mut table = Table::with_capacity(bytes)?;
-        for source in sources {
-            table.add_copy(source, filter.segment_bytes(source), source.prefix() << self.bits)?;
-        }
-        let mut shard = self.shard(table);
-        for (hash, entry) in filter.overflow.under(prefix, self.bits) {
+        let tables = filter.table.split(1 << self.bits, part_of);
+        let mut shards = tables.into_iter().map(shard).collect::<Result<Vec<_>, _>>()?;
+        for (hash, entry) in filter.overflow.iter() {
+            let shard = &mut shards[shard_of(hash, self.bits)];
             shard.restore_overflow(within_shard(hash, self.bits), entry);
         }
-        Ok(shard)
+        Ok(shards)
     }
 
     /// A shard with these segments, which are in hash order and have the prefixes that the shard sees.
-    fn shard(&self, table: Table) -> CuckooFilter {
+    fn shard(&self, table: Table) -> Result<CuckooFilter, OutOfMemory> {
         let geometry = self.shard_geometry();
-        let directory = directory_of(&table, geometry.base_depth);
         let limits = ShardLimits { shard_bits: self.bits, ..ShardLimits::default() };
-        let shard = CuckooFilter::of_table(geometry, table, directory, self.policy, self.hasher);
-        CuckooFilter { limits, ..shard }
+        let shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
+        Ok(CuckooFilter { limits, ..shard })
     }
 
     /// The geometry of a shard: the same segments, `bits` bits less deep.
@@ -143,7 +125,7 @@ impl ShardPlan {
     }
 
     /// The filter of all shards, in their order.
-    pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> CuckooFilter {
+    pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
         let mut overflow = OverflowTable::default();
         let mut stored = 0;
         let mut tables = Vec::with_capacity(shards.len());
@@ -159,10 +141,8 @@ impl ShardPlan {
             tables.push(shard.table);
         }
         let table = Table::joined(tables);
-        let directory = directory_of(&table, self.geometry.base_depth);
-        let (geometry, policy, hasher) = (self.geometry, self.policy, self.hasher);
-        let joined = CuckooFilter::of_table(geometry, table, directory, policy, hasher);
-        CuckooFilter { overflow, stored, ..joined }
+        let joined = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
+        Ok(CuckooFilter { overflow, stored, ..joined })
     }
 }
 
@@ -172,11 +152,4 @@ impl CuckooFilter {
         self.note_overflow(hash, entry);
         self.stored += entry.overflowed;
     }
-}
-
-/// The directory of a table whose segments are in hash order.
-fn directory_of(table: &Table, base_depth: u32) -> Directory {
-    let depth = |segment: &Segment| base_depth + u32::from(segment.level());
-    let depths: Vec<_> = table.iter().map(depth).collect();
-    Directory::from_depths(&depths).expect("segments of a filter cover all hashes")
 }

@@ -191,14 +191,15 @@ impl TableView {
         &self.overflow
     }
 
-    /// Where the key with this hash lies, if it is there. O(1).
+    /// Where the key with this hash lies, if it is there. O(log segments).
     pub fn locate(&self, hash: KeyHash) -> Place {
-        let segment = self.front.directory.segment_of(hash);
-        let row = &self.front.rows[segment as usize];
+        // The first one begins with hash 0.
+        let segment = self.front.rows.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
+        let row = &self.front.rows[segment];
         let level = self.front.level_of(row);
-        let probe = level.locate(hash, segment);
+        let probe = level.locate(hash, segment as u32);
         Place {
-            segment: segment as usize,
+            segment,
             primary: probe.primary,
             alternate: probe.alternate,
             fingerprint: level.fingerprint(probe.value),

@@ -1,7 +1,6 @@
 //! Batches over shards: keys are grouped by shard, and a lock is taken once for a group.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 use crate::cuckoo::{ByShard, CuckooFilter};
 use crate::error::{BatchFull, Full, FullReason, Insertion};
@@ -13,25 +12,15 @@ use crate::shared::{Busy, SharedCuckooFilter};
 const BLOCK_PER_SHARD: usize = 1 << 11;
 
 /// Some keys of a batch were refused; all its other keys were processed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{full} ({} keys of the batch were refused)", refused.len())]
 #[non_exhaustive]
 pub struct BatchRefused {
     /// The places of the refused keys in the batch, ascending. Never empty.
     pub refused: Vec<usize>,
     /// Why one of them was refused.
+    #[source]
     pub full: Full,
-}
-
-impl fmt::Display for BatchRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({} keys of the batch were refused)", self.full, self.refused.len())
-    }
-}
-
-impl Error for BatchRefused {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.full)
-    }
 }
 
 /// A block of keys, sorted by shard.
@@ -96,7 +85,7 @@ impl SharedCuckooFilter {
         for (number, part) in hashes.chunks(keys).enumerate() {
             block.fill(part, self.plan.bits);
             let start = number * keys;
-            let first = self.shard_of(part[0]);
+            let (first, _) = self.place(part[0]);
             for index in 0..self.shards.len() {
                 let shard = (first + index) % self.shards.len();
                 let group = block.group(shard, start);
@@ -113,45 +102,45 @@ impl SharedCuckooFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8
     /// bytes a key for their hashes, unless they are hashes already, as all batches do.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.ask(keys, CuckooFilter::contains_hashes)
+        self.answers(keys, |group, busy, present| {
+            self.read_unless(group.shard, busy)?.contains_hashes(group.hashes, present);
+            Some(())
+        })
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
-        self.ask(keys, CuckooFilter::count_hashes)
-    }
-
-    fn ask<K: Key, T: Copy + Default>(
-        &self,
-        keys: &[K],
-        ask: impl Fn(&CuckooFilter, &[KeyHash], &mut Vec<T>),
-    ) -> Vec<T> {
-        let (mut space, mut part) = (Vec::new(), Vec::new());
-        let mut answers = vec![T::default(); keys.len()];
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
-            let shard = self.read_unless(group.shard, busy)?;
-            ask(&shard, group.hashes, &mut part);
-            drop(shard);
-            group.scatter(0, &part, &mut answers);
+        self.answers(keys, |group, busy, counts| {
+            self.read_unless(group.shard, busy)?.count_hashes(group.hashes, counts);
             Some(())
-        });
-        answers
+        })
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        let (mut space, mut part) = (Vec::new(), Vec::new());
-        let mut removed = vec![false; keys.len()];
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+        self.answers(keys, |group, busy, removed| {
             let mut shard = self.write_unless(group.shard, busy)?;
             let before = shard.stored();
-            shard.remove_hashes(group.hashes, &mut part);
+            shard.remove_hashes(group.hashes, removed);
             self.allowance.give_back(before - shard.stored());
-            drop(shard);
-            group.scatter(0, &part, &mut removed);
+            Some(())
+        })
+    }
+
+    /// What `work` answers for the keys of each group.
+    fn answers<K: Key, T: Copy + Default>(
+        &self,
+        keys: &[K],
+        mut work: impl FnMut(Group<'_>, Busy, &mut Vec<T>) -> Option<()>,
+    ) -> Vec<T> {
+        let (mut space, mut part) = (Vec::new(), Vec::new());
+        let mut answers = vec![T::default(); keys.len()];
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+            work(group, busy, &mut part)?;
+            group.scatter(0, &part, &mut answers);
             Some(())
         });
-        removed
+        answers
     }
 
     /// [`insert`](Self::insert) for many keys, repeats included. Every key is tried. O(keys)

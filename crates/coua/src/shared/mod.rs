@@ -129,14 +129,14 @@ impl SharedCuckooFilter {
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1); waits while another thread changes the key's shard.
     pub fn contains<K: Key>(&self, key: K) -> bool {
-        let hash = key.hash_with(self.plan.hasher);
-        self.read(self.shard_of(hash)).contains(self.within(hash))
+        let (shard, hash) = self.place(key);
+        self.read(shard).contains(hash)
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
     pub fn count<K: Key>(&self, key: K) -> u64 {
-        let hash = key.hash_with(self.plan.hasher);
-        self.read(self.shard_of(hash)).count(self.within(hash))
+        let (shard, hash) = self.place(key);
+        self.read(shard).count(hash)
     }
 
     /// Adds a copy of the key. O(1) expected.
@@ -145,8 +145,8 @@ impl SharedCuckooFilter {
     ///
     /// [`Full`] if there is no room: nothing has changed then.
     pub fn insert<K: Key>(&self, key: K) -> Result<(), Full> {
-        let hash = key.hash_with(self.plan.hasher);
-        self.store(self.shard_of(hash), |shard| shard.insert(self.within(hash)))
+        let (shard, hash) = self.place(key);
+        self.store(shard, |shard| shard.insert(hash))
     }
 
     /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
@@ -156,17 +156,17 @@ impl SharedCuckooFilter {
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
     pub fn insert_unique<K: Key>(&self, key: K) -> Result<Insertion, Full> {
-        let hash = key.hash_with(self.plan.hasher);
-        self.store(self.shard_of(hash), |shard| shard.insert_unique(self.within(hash)))
+        let (shard, hash) = self.place(key);
+        self.store(shard, |shard| shard.insert_unique(hash))
     }
 
     /// Takes one copy of the key away; false if there is none. O(1). As [`CuckooFilter::remove`],
     /// remove only what was inserted.
     pub fn remove<K: Key>(&self, key: K) -> bool {
-        let hash = key.hash_with(self.plan.hasher);
-        let mut shard = self.write(self.shard_of(hash));
+        let (shard, hash) = self.place(key);
+        let mut shard = self.write(shard);
         let before = shard.stored();
-        let removed = shard.remove(self.within(hash));
+        let removed = shard.remove(hash);
         self.allowance.give_back(before - shard.stored());
         removed
     }
@@ -190,7 +190,7 @@ impl SharedCuckooFilter {
         let locked: Vec<_> = (0..self.shards.len()).map(|index| self.read(index)).collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
-        Ok(self.plan.join(copies))
+        self.plan.join(copies)
     }
 
     /// Writes a [`snapshot`](Self::snapshot) to `path` as [`CuckooFilter::save_atomically`] does.
@@ -208,9 +208,14 @@ impl SharedCuckooFilter {
 
     /// The plain filter with the same items, for merging, compacting and saving. O(segments): nothing
     /// is copied.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a directory: 4 bytes a segment.
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
-        self.plan.join(shards.into_iter().map(Shard::into_filter).collect())
+        let joined = self.plan.join(shards.into_iter().map(Shard::into_filter).collect());
+        joined.expect("a directory takes little memory")
     }
 }
 
@@ -219,15 +224,11 @@ const UNPOISONED: &str = "no operation panics while it holds a shard";
 
 /// Shards and their locks.
 impl SharedCuckooFilter {
+    /// The shard of a key, and its hash as the shard knows it.
     #[inline]
-    fn shard_of(&self, hash: KeyHash) -> usize {
-        shard_of(hash, self.plan.bits)
-    }
-
-    /// The hash as its shard knows it.
-    #[inline]
-    fn within(&self, hash: KeyHash) -> KeyHash {
-        within_shard(hash, self.plan.bits)
+    fn place<K: Key>(&self, key: K) -> (usize, KeyHash) {
+        let hash = key.hash_with(self.plan.hasher);
+        (shard_of(hash, self.plan.bits), within_shard(hash, self.plan.bits))
     }
 
     fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {

@@ -2,7 +2,7 @@
 
 use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
 use crate::error::OutOfMemory;
-use crate::kernel::{Geometry, IfPresent, Resolution};
+use crate::kernel::{Geometry, IfPresent};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
@@ -26,32 +26,31 @@ impl SharedCuckooFilter {
     ///
     /// [`OutOfMemory`] if there is not enough memory.
     pub fn from_filter(filter: &CuckooFilter) -> Result<Self, OutOfMemory> {
-        let Some(geometry) = deeper(filter) else { return Self::split(filter, wished_bits()) };
+        let Some(geometry) = deeper(filter) else {
+            return Self::split(filter.try_clone()?, wished_bits());
+        };
         let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
         if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
             // Items that share a prefix of their hashes move all the same, some without a slot.
             rebuilt = filter.try_clone()?;
             rebuilt.move_to(geometry)?;
         }
-        Self::split(&rebuilt, wished_bits())
+        Self::split(rebuilt, wished_bits())
     }
 
-    /// A copy of the filter in 2^`bits` shards, or one for each segment that it began with.
-    fn split(filter: &CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
+    /// The filter in 2^`bits` shards, or one for each segment that it began with.
+    fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.geometry().base_depth.min(bits);
-        let plan = ShardPlan::of(filter, bits);
-        let parts = (0..1 << bits).map(|number| plan.copy_shard(filter, number));
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let plan = ShardPlan::of(&filter, bits);
+        let segments = AtomicUsize::new(filter.segments());
+        let parts = plan.split(filter)?;
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let unlimited = plan.policy.when_full == WhenFull::ExceedRate;
         let max_items = if unlimited { u64::MAX } else { plan.policy.max_items };
-        Ok(Self {
-            shards: parts.into_iter().map(|part| Shard(RwLock::new(part))).collect(),
-            plan,
-            allowance: Allowance::new(max_items, stored),
-            segments: AtomicUsize::new(filter.segments()),
-        })
+        let allowance = Allowance::new(max_items, stored);
+        let shards = parts.into_iter().map(|part| Shard(RwLock::new(part))).collect();
+        Ok(Self { shards, plan, allowance, segments })
     }
 }
 
@@ -64,17 +63,13 @@ fn wished_bits() -> u32 {
 /// The geometry in which a filter that grows has a segment for each of the most shards that a machine uses;
 /// `None` if it has them already.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
-    let Resolution::Prefix { bits } = filter.geometry().resolution else {
-        return None;
-    };
-    // A shard must have bits left to tell its keys apart.
-    let wanted = MOST_BITS.min(bits - 1);
-    if filter.policy().when_full == WhenFull::Refuse || filter.geometry().base_depth >= wanted {
+    let may_grow = filter.is_resizable() && filter.policy().when_full != WhenFull::Refuse;
+    if !may_grow || filter.geometry().base_depth >= MOST_BITS {
         return None;
     }
     let items = filter.capacity().max(SMALLEST_GROWING);
     let fit = fitted(*filter.geometry(), items);
-    let missing = wanted.saturating_sub(fit.base_depth);
+    let missing = MOST_BITS.saturating_sub(fit.base_depth);
     let buckets = fit.buckets.div_ceil(1 << missing);
     Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
 }
@@ -102,7 +97,7 @@ mod tests {
             let expected = alone.insert_unique_batch(&keys).unwrap();
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
-                let shared = SharedCuckooFilter::split(&empty, bits).unwrap();
+                let shared = SharedCuckooFilter::split(empty.clone(), bits).unwrap();
                 assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry().base_depth));
                 let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");

@@ -58,20 +58,6 @@ impl BloomPlan {
         }
     }
 
-    /// The filter of `bits` bits with the number of probes that is best for `items` keys (0 counts
-    /// as 1).
-    ///
-    /// # Errors
-    ///
-    /// [`BloomBuildError::NoBits`] if `bits` is 0.
-    pub fn for_bits(bits: u64, items: u64) -> Result<Self, BloomBuildError> {
-        let ideal = bits as f64 / items.max(1) as f64 * std::f64::consts::LN_2;
-        let below = Self::new(bits, clamp_probes(ideal.floor()))?;
-        let above = Self::new(bits, clamp_probes(ideal.ceil()))?;
-        let more_is_better = above.false_positive_rate(items) < below.false_positive_rate(items);
-        Ok(if more_is_better { above } else { below })
-    }
-
     /// The filter of `bits` bits and `probes` probes per key.
     ///
     /// # Errors
@@ -126,7 +112,7 @@ impl BloomPlan {
 
     /// The smallest filter with about `probes` probes that keeps `rate`.
     fn for_probes(items: u64, rate: f64, probes: f64) -> Result<Self, BloomBuildError> {
-        let probes = clamp_probes(probes);
+        let probes = (probes as u32).clamp(1, MAX_PROBES);
         let k = f64::from(probes);
         let target = rate - items as f64 / HASH_VALUES;
         // Bloom's formula solved for m. It is a little low, hence the steps after it.
@@ -169,10 +155,6 @@ pub(crate) fn check_rate(rate: f64) -> Result<(), BloomBuildError> {
     if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BloomBuildError::Rate { rate }) }
 }
 
-fn clamp_probes(probes: f64) -> u32 {
-    (probes as u32).clamp(1, MAX_PROBES)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,8 +195,9 @@ mod tests {
                 assert!(plan.false_positive_rate(items) <= rate, "{items} {rate} {plan:?}");
                 if plan.bits > MIN_PLANNED_BITS {
                     let smaller = plan.bits - plan.bits / 1_000 - 2 * u64::from(plan.probes);
-                    let smaller = BloomPlan::for_bits(smaller, items).unwrap();
-                    assert!(smaller.false_positive_rate(items) > rate, "{items} {rate} {plan:?}");
+                    let mut others = (1..=64).map(|k| BloomPlan::new(smaller, k).unwrap());
+                    let is_larger = others.all(|it| it.false_positive_rate(items) > rate);
+                    assert!(is_larger, "{items} {rate} {plan:?}");
                 }
             }
         }
@@ -244,7 +227,6 @@ mod tests {
         assert_eq!(BloomPlan::new(0, 3), Err(BloomBuildError::NoBits));
         assert_eq!(BloomPlan::new(9, 0), Err(BloomBuildError::Probes { probes: 0 }));
         assert_eq!(BloomPlan::new(9, 65), Err(BloomBuildError::Probes { probes: 65 }));
-        assert_eq!(BloomPlan::for_bits(0, 3), Err(BloomBuildError::NoBits));
     }
 
     #[test]

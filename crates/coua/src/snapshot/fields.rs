@@ -70,42 +70,34 @@ pub(crate) fn read_padding(input: &mut impl Read, bytes: u64) -> Result<(), Load
 }
 
 /// Fields in reading order.
-pub(crate) struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
-    }
-
     /// The fields of a whole header, if it is sound and of this kind: those after its length.
     pub(crate) fn of_header(bytes: &'a [u8], kind: u16) -> Result<Self, LoadError> {
         let (fields, sum) = bytes.split_at(bytes.len() - 8);
-        if Self::new(sum).u64() != checksum_of(fields) {
+        if Self(sum).u64() != checksum_of(fields) {
             return Err(LoadError::Checksum { part: Part::Header });
         }
         // After the mark and the version.
-        let mut fields = Self { bytes: fields, at: 10 };
-        fields.expect("kind", u64::from(kind), |f| u64::from(f.u16()))?;
-        fields.expect("header length", bytes.len() as u64, |f| u64::from(f.u32()))?;
+        let mut fields = Self(&fields[10..]);
+        expect("kind", u64::from(kind), fields.u16())?;
+        expect("header length", bytes.len() as u64, fields.u32())?;
         Ok(fields)
     }
 
     /// Whether the rest of a header is zero.
     pub(crate) fn expect_zeros(mut self) -> Result<(), LoadError> {
-        while self.at < self.bytes.len() {
-            self.expect("reserved", 0, Self::u64)?;
+        while !self.0.is_empty() {
+            expect("reserved", 0, self.u64())?;
         }
         Ok(())
     }
 
     fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut value = [0; N];
-        value.copy_from_slice(&self.bytes[self.at..self.at + N]);
-        self.at += N;
-        value
+        let (field, rest) = self.0.split_first_chunk().expect("a field within the header");
+        self.0 = rest;
+        *field
     }
 
     pub(crate) fn u16(&mut self) -> u16 {
@@ -120,15 +112,32 @@ impl<'a> Reader<'a> {
         u64::from_le_bytes(self.take())
     }
 
-    pub(crate) fn expect(
+    /// The value whose number a field holds.
+    pub(crate) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
-        wanted: u64,
-        read: impl FnOnce(&mut Self) -> u64,
-    ) -> Result<(), LoadError> {
-        let found = read(self);
-        if found == wanted { Ok(()) } else { wrong(name, found) }
+        numbers: &[(u32, T)],
+    ) -> Result<T, LoadError> {
+        let found = self.u32();
+        let named = numbers.iter().find(|(number, _)| *number == found);
+        named.map_or_else(|| wrong(name, found), |&(_, value)| Ok(value))
     }
+}
+
+/// The number that [`Reader::one_of`] reads as this value.
+pub(crate) fn number_of<T: Copy + PartialEq>(value: T, numbers: &[(u32, T)]) -> u32 {
+    let named = numbers.iter().find(|(_, named)| *named == value);
+    named.expect("every value has a number").0
+}
+
+/// Whether a field has the only value that it may have.
+pub(crate) fn expect(
+    name: &'static str,
+    wanted: u64,
+    found: impl Into<u64>,
+) -> Result<(), LoadError> {
+    let found = found.into();
+    if found == wanted { Ok(()) } else { wrong(name, found) }
 }
 
 /// A part of an input, whose checksum is taken while it is read.

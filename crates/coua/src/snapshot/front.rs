@@ -6,11 +6,12 @@ use crate::cuckoo::OverflowEntry;
 use crate::hash::KeyHash;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
-use crate::snapshot::fields::{MAGIC, Reader, checksum_of, read_exactly, read_padding, wrong};
+use crate::snapshot::fields::{
+    MAGIC, Reader, checksum_of, expect, read_exactly, read_padding, wrong,
+};
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, ROW_BYTES, TRAILER_BYTES, trailer,
 };
-use crate::table::Directory;
 
 /// Rows of the segment table that are read before they are checked.
 const ROWS_AT_A_TIME: u64 = 4096;
@@ -35,7 +36,6 @@ pub(crate) struct Front {
     pub(crate) header: Header,
     pub(crate) levels: Vec<LevelGeometry>,
     pub(crate) rows: Vec<Row>,
-    pub(crate) directory: Directory,
     head_bytes: Vec<u8>,
     rows_bytes: Vec<u8>,
 }
@@ -51,10 +51,7 @@ impl Front {
         let (rows_bytes, rows) = rows_of(input, &header, &levels)?;
         let padding = header.first_segment() - (head_bytes.len() + rows_bytes.len()) as u64;
         read_padding(input, padding)?;
-        let depths: Vec<u32> = rows.iter().map(|row| row.depth).collect();
-        let directory = Directory::from_depths(&depths)
-            .ok_or(LoadError::Field { name: "segment depths", found: header.segments })?;
-        Ok(Self { header, levels, rows, directory, head_bytes, rows_bytes })
+        Ok(Self { header, levels, rows, head_bytes, rows_bytes })
     }
 
     /// The level of the segment that this row describes.
@@ -97,7 +94,7 @@ pub(super) fn read_header(input: &mut impl Read) -> Result<(Header, Vec<u8>), Lo
 /// The entries of an overflow table.
 pub(crate) fn entries(table: &[u8]) -> impl ExactSizeIterator<Item = (KeyHash, OverflowEntry)> {
     table.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
-        let mut fields = Reader::new(entry);
+        let mut fields = Reader(entry);
         let hash = KeyHash::from_u64(fields.u64());
         (hash, OverflowEntry { extra: fields.u64(), overflowed: fields.u64() })
     })
@@ -117,20 +114,24 @@ fn rows_of(
         let bytes = read_exactly(input, some * ROW_BYTES)?;
         for row in bytes.chunks_exact(ROW_BYTES as usize) {
             let row = row_of(row, next, header, levels)?;
+            let covers_block = row.prefix.unbounded_shl(row.depth) == 0;
+            if !covers_block || (row.prefix == 0) != rows.is_empty() {
+                return wrong("segment depths", header.segments);
+            }
             let end = row.offset.checked_add(row.bytes);
             let end = end.ok_or(LoadError::Field { name: "segment offset", found: row.offset })?;
-            // The last prefix of all overflows to zero, and is not used.
+            // After the last one it is zero again.
             let width = 1u64.checked_shl(64 - row.depth).unwrap_or(0);
             next = (end, row.prefix.wrapping_add(width));
             rows.push(row);
         }
         all.extend_from_slice(&bytes);
     }
-    if next.0 == header.overflow {
-        Ok((all, rows))
-    } else {
-        wrong("overflow table offset", header.overflow)
+    if next.1 != 0 {
+        return wrong("segment depths", header.segments);
     }
+    expect("overflow table offset", next.0, header.overflow)?;
+    Ok((all, rows))
 }
 
 fn row_of(
@@ -139,7 +140,7 @@ fn row_of(
     header: &Header,
     levels: &[LevelGeometry],
 ) -> Result<Row, LoadError> {
-    let mut fields = Reader::new(bytes);
+    let mut fields = Reader(bytes);
     let depth = fields.u32();
     let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
     let (found, checksum) = (fields.u64(), fields.u64());
@@ -154,4 +155,40 @@ fn row_of(
     let bytes = level.bytes(header.geometry.segment_slots());
     let level = (depth - header.geometry.base_depth) as u8;
     Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CuckooFilter;
+    use crate::snapshot::fields::{put_u32, put_u64};
+
+    #[test]
+    fn depths_that_do_not_cover_the_hashes_are_refused() {
+        let filter = CuckooFilter::builder().hash_bits(40).capacity(100).build().unwrap();
+        let whole = Header::of(&filter);
+        let levels = whole.geometry.levels();
+        let rows_with = |depths: &[u32]| {
+            let mut header = Header { segments: depths.len() as u64, ..whole };
+            let (mut bytes, mut offset) = (Vec::new(), header.first_segment());
+            for &depth in depths {
+                put_u32(&mut bytes, &[depth, 0, 0, 0]);
+                put_u64(&mut bytes, &[offset, 0]);
+                offset += levels[depth as usize].bytes(header.geometry.segment_slots());
+            }
+            header.overflow = offset;
+            rows_of(&mut &bytes[..], &header, &levels).map(|(_, rows)| rows.len())
+        };
+        for right in [&[0][..], &[1, 1], &[1, 3, 3, 2], &[2, 2, 1]] {
+            assert_eq!(rows_with(right).unwrap(), right.len());
+        }
+        for wrong in [&[1][..], &[0, 0], &[1, 2], &[1, 1, 1], &[2, 1, 2], &[3, 2, 2, 2, 3]] {
+            let refused = rows_with(wrong);
+            let expected = Err::<usize, _>(LoadError::Field {
+                name: "segment depths",
+                found: wrong.len() as u64,
+            });
+            assert_eq!(format!("{refused:?}"), format!("{expected:?}"), "{wrong:?}");
+        }
+    }
 }

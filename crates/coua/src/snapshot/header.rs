@@ -9,7 +9,8 @@ use crate::kernel::{Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BIT
 use crate::sizing::check_slots;
 use crate::snapshot::error::{LoadError, VERSION};
 use crate::snapshot::fields::{
-    MAGIC, PAGE, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
+    MAGIC, PAGE, Reader, begin, checksum_of, end_of, expect, finish, number_of, put_u32, put_u64,
+    wrong,
 };
 
 /// A cuckoo filter; other kinds of filters would have other numbers.
@@ -20,8 +21,15 @@ pub(super) const ROW_BYTES: u64 = 32;
 /// Bytes of one entry of the overflow table.
 pub(crate) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
+/// Numbers of hash algorithms.
+const XXH3: u32 = 1;
+const SIPHASH13: u32 = 2;
 /// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
+
+const LAYOUTS: [(u32, Layout); 2] = [(0, Layout::Buckets), (1, Layout::Overlapping)];
+const WHEN_FULL: [(u32, WhenFull); 3] =
+    [(0, WhenFull::Grow), (1, WhenFull::Refuse), (2, WhenFull::ExceedRate)];
 
 /// The fields of a snapshot's header.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,31 +49,28 @@ pub(crate) struct Header {
 
 /// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoredHash {
-    Xxh3 { seed: u64 },
-    SipHash13 { check: u64 },
+pub(crate) struct StoredHash {
+    algorithm: u32,
+    /// The seed, or the hash of [`KEY_CHECK_TEXT`].
+    seed: u64,
 }
 
 impl StoredHash {
     pub(super) fn of(hasher: KeyHasher) -> Self {
-        match hasher.algorithm() {
-            HashAlgorithm::Xxh3 { seed } => Self::Xxh3 { seed },
-            HashAlgorithm::SipHash13 { .. } => {
-                Self::SipHash13 { check: hasher.hash(KEY_CHECK_TEXT).to_u64() }
-            }
-        }
+        let (algorithm, seed) = match hasher.algorithm() {
+            HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
+            HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
+        };
+        Self { algorithm, seed }
     }
 
     /// The hasher, given the secret key if one is needed.
     pub(crate) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
-        match (self, key) {
-            (Self::Xxh3 { seed }, _) => Ok(KeyHasher::xxh3(seed)),
-            (Self::SipHash13 { .. }, None) => Err(LoadError::KeyNeeded),
-            (Self::SipHash13 { .. }, Some(key)) => {
-                let hasher = KeyHasher::siphash13(key);
-                if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
-            }
+        if self.algorithm == XXH3 {
+            return Ok(KeyHasher::xxh3(self.seed));
         }
+        let hasher = KeyHasher::siphash13(key.ok_or(LoadError::KeyNeeded)?);
+        if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
     }
 }
 
@@ -99,32 +104,22 @@ impl Header {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { geometry, policy, overflow, .. } = self;
-        let (algorithm, seed) = match self.hash {
-            StoredHash::Xxh3 { seed } => (1, seed),
-            StoredHash::SipHash13 { check } => (2, check),
-        };
+        let Self { geometry, policy, overflow, hash: StoredHash { algorithm, seed }, .. } = *self;
         let (resolution, bits) = match geometry.resolution {
             Resolution::Prefix { bits } => (0, bits),
             Resolution::Cells { top_bits } => (1, top_bits),
         };
-        let layout = u32::from(geometry.layout == Layout::Overlapping);
-        let when_full = match policy.when_full {
-            WhenFull::Grow => 0,
-            WhenFull::Refuse => 1,
-            WhenFull::ExceedRate => 2,
-        };
-        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = *geometry;
+        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = geometry;
         let mut out = begin(VERSION, KIND_CUCKOO, HEADER_BYTES);
         put_u32(&mut out, &[algorithm, 0]);
         put_u64(&mut out, &[seed, 0]);
-        put_u32(&mut out, &[layout, slots_per_bucket]);
+        put_u32(&mut out, &[number_of(geometry.layout, &LAYOUTS), slots_per_bucket]);
         put_u64(&mut out, &[geometry.buckets]);
         put_u32(&mut out, &[base_depth, low_bits, resolution, bits]);
-        put_u32(&mut out, &[when_full, policy.max_evictions]);
+        put_u32(&mut out, &[number_of(policy.when_full, &WHEN_FULL), policy.max_evictions]);
         put_u64(&mut out, &[policy.max_items, self.len, self.stored, self.overflowed]);
         put_u64(&mut out, &[self.segments, self.overflow_entries]);
-        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), *overflow]);
+        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), overflow]);
         finish(out, HEADER_BYTES)
     }
 
@@ -133,40 +128,38 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(LoadError::NotAFilter);
         }
-        let found = Reader::new(&bytes[8..]).u16();
+        let found = Reader(&bytes[8..]).u16();
         if found == 0 || found > VERSION {
             return Err(LoadError::Version { found });
         }
         let mut fields = Reader::of_header(bytes, KIND_CUCKOO)?;
-        let hash = fields.hash()?;
-        let geometry = fields.geometry()?;
-        let policy = fields.policy()?;
-        let (len, stored, overflowed) = (fields.u64(), fields.u64(), fields.u64());
-        let (segments, overflow_entries, end) = (fields.u64(), fields.u64(), fields.u64());
-        fields.expect("segment table offset", HEADER_BYTES as u64, Reader::u64)?;
-        let (first_segment, overflow) = (fields.u64(), fields.u64());
-        fields.expect_zeros()?;
-        let header = Self {
-            hash,
-            geometry,
-            policy,
-            len,
-            stored,
-            overflowed,
-            segments,
-            overflow_entries,
-            overflow,
+        // Each is read where it stands here.
+        let mut header = Self {
+            hash: fields.hash()?,
+            geometry: fields.geometry()?,
+            policy: fields.policy()?,
+            len: fields.u64(),
+            stored: fields.u64(),
+            overflowed: fields.u64(),
+            segments: fields.u64(),
+            overflow_entries: fields.u64(),
+            overflow: 0,
         };
+        let end = fields.u64();
+        expect("segment table offset", HEADER_BYTES as u64, fields.u64())?;
+        let first_segment = fields.u64();
+        header.overflow = fields.u64();
+        fields.expect_zeros()?;
         // Offsets follow from the counts; the counts are bounded by the length.
-        let fits = segments >= 1 << geometry.base_depth.min(63)
-            && segments < 1 << MAX_DEPTH
+        let fits = header.segments >= 1 << header.geometry.base_depth.min(63)
+            && header.segments < 1 << MAX_DEPTH
             && first_segment == header.first_segment()
-            && overflow > first_segment
+            && header.overflow > first_segment
             && end == header.end()
             && end < u64::MAX
             // Segments are no larger than the one of the base depth, and no smaller than the
             // deepest.
-            && overflow - first_segment >= 64 * segments;
+            && header.overflow - first_segment >= 64 * header.segments;
         if fits { Ok(header) } else { wrong("offsets", end) }
     }
 
@@ -184,42 +177,35 @@ pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
 impl Reader<'_> {
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
         let algorithm = self.u32();
-        self.expect("reserved", 0, |f| u64::from(f.u32()))?;
+        expect("reserved", 0, self.u32())?;
         let seed = self.u64();
-        self.expect("reserved", 0, Self::u64)?;
-        match algorithm {
-            1 => Ok(StoredHash::Xxh3 { seed }),
-            2 => Ok(StoredHash::SipHash13 { check: seed }),
-            found => wrong("hash algorithm", found),
+        expect("reserved", 0, self.u64())?;
+        let is_known = [XXH3, SIPHASH13].contains(&algorithm);
+        if is_known {
+            Ok(StoredHash { algorithm, seed })
+        } else {
+            wrong("hash algorithm", algorithm)
         }
     }
 
     fn geometry(&mut self) -> Result<Geometry, LoadError> {
-        let layout = match self.u32() {
-            0 => Layout::Buckets,
-            1 => Layout::Overlapping,
-            found => return wrong("layout", found),
+        let geometry = Geometry {
+            layout: self.one_of("layout", &LAYOUTS)?,
+            slots_per_bucket: self.u32(),
+            buckets: self.u64(),
+            base_depth: self.u32(),
+            low_bits: self.u32(),
+            resolution: match (self.u32(), self.u32()) {
+                (0, bits) => Resolution::Prefix { bits },
+                (1, top_bits) => Resolution::Cells { top_bits },
+                (found, _) => return wrong("resolution", found),
+            },
         };
-        let (slots_per_bucket, buckets) = (self.u32(), self.u64());
-        let (base_depth, low_bits) = (self.u32(), self.u32());
-        let (kind, bits) = (self.u32(), self.u32());
-        let resolution = match kind {
-            0 => Resolution::Prefix { bits },
-            1 => Resolution::Cells { top_bits: bits },
-            found => return wrong("resolution", found),
-        };
-        let geometry =
-            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
-        if is_sound(&geometry) { Ok(geometry) } else { wrong("geometry", buckets) }
+        if is_sound(&geometry) { Ok(geometry) } else { wrong("geometry", geometry.buckets) }
     }
 
     fn policy(&mut self) -> Result<Policy, LoadError> {
-        let when_full = match self.u32() {
-            0 => WhenFull::Grow,
-            1 => WhenFull::Refuse,
-            2 => WhenFull::ExceedRate,
-            found => return wrong("when full", found),
-        };
+        let when_full = self.one_of("when full", &WHEN_FULL)?;
         let max_evictions = self.u32();
         if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
             return wrong("max evictions", max_evictions);

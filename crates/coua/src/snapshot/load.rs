@@ -7,7 +7,6 @@
 use std::io::{Read, Seek};
 
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
-use crate::hash::KeyHash;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{checksum_of, wrong};
 use crate::snapshot::front::{Front, Row, entries, read_header};
@@ -53,13 +52,9 @@ pub(super) fn load(
         entry.overflowed == 0 && filter.slots_holding(&filter.locate(hash)) == 0
     });
     match without_item {
-        Some((hash, _)) => wrong_entry(hash),
+        Some((hash, _)) => wrong("overflow table entry", hash.to_u64()),
         None => Ok(filter),
     }
-}
-
-fn wrong_entry<T>(hash: KeyHash) -> Result<T, LoadError> {
-    wrong("overflow table entry", hash.to_u64())
 }
 
 impl Front {
@@ -109,9 +104,8 @@ impl Front {
     ) -> Result<CuckooFilter, LoadError> {
         let hasher = self.header.hash.hasher(key)?;
         let overflow = self.overflow_bytes(input)?;
-        let Self { header, directory, .. } = self;
-        let mut filter =
-            CuckooFilter::of_table(header.geometry, table, directory, header.policy, hasher);
+        let header = self.header;
+        let mut filter = CuckooFilter::of_table(header.geometry, table, header.policy, hasher)?;
         let entries = entries(&overflow);
         OverflowTable::check_memory(entries.len())?;
         let most_overflowed = filter.slots() + SPARE_OVERFLOWED;
@@ -123,7 +117,7 @@ impl Front {
                 && filter.representative(&probe) == hash
                 && entry.overflowed <= most_overflowed - filter.overflow().overflowed();
             if !sound {
-                return wrong_entry(hash);
+                return wrong("overflow table entry", hash.to_u64());
             }
             filter.restore_overflow(hash, entry);
         }

@@ -30,8 +30,8 @@ use std::io::{self, Write};
 pub(crate) use error::GENERATIONS_VERSION;
 pub use error::{LoadError, Part};
 pub(crate) use fields::{
-    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, finish, put_u32, put_u64,
-    read_exactly, read_padding, wrong,
+    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, finish, number_of, put_u32,
+    put_u64, read_exactly, read_padding, wrong,
 };
 #[cfg(feature = "file")]
 pub use folder::{Folder, follow_links};

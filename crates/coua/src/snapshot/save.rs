@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::cuckoo::CuckooFilter;
@@ -29,7 +31,15 @@ impl CuckooFilter {
         };
         let target = follow_links(path)?;
         let folder = Folder::of(&target)?;
-        let mut temporary = new_file_in(Folder::path_of(&target), existing.as_ref())?;
+        // As private as can be, until it has the permissions of the file that it replaces.
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".coua-").suffix(".tmp");
+        #[cfg(unix)]
+        if existing.is_none() {
+            // As any new file, less the umask.
+            builder.permissions(PermissionsExt::from_mode(0o666));
+        }
+        let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
         self.write_to(temporary.as_file_mut())?;
         if let Some(permissions) = existing {
             temporary.as_file().set_permissions(permissions)?;
@@ -38,25 +48,4 @@ impl CuckooFilter {
         temporary.persist(&target).map_err(|failed| failed.error)?;
         folder.sync()
     }
-}
-
-/// A new file with the permissions of the file that it will replace. It has them from the start, so that a private
-/// filter is never readable for others.
-fn new_file_in(
-    folder: &Path,
-    permissions: Option<&fs::Permissions>,
-) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".coua-").suffix(".tmp");
-    if let Some(permissions) = permissions {
-        builder.permissions(permissions.clone());
-    } else {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any new file, less the umask; the default would be private to the user.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-    }
-    builder.tempfile_in(folder)
 }

@@ -83,7 +83,7 @@ mod tests {
             // Few, so that there are free slots to be damaged.
             (0..300_u64).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
             let level = *filter.level_of(0);
-            let mut table = filter.table().try_clone().unwrap();
+            let mut table = filter.table().try_clone(|segment| segment.len() as u64).unwrap();
             let segment = &mut table.segment_mut(0);
             assert_eq!(in_use(&level, segment), Some(u64::from(segment.occupied())));
             let mut sound = 0;

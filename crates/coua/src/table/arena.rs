@@ -3,10 +3,12 @@
 //! Random access to a large table is bound by address translation as much as by the memory itself;
 //! 2 MiB pages halve its cost.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 #[cfg(feature = "mmap")]
 use std::fs::File;
 #[cfg(feature = "mmap")]
-use std::io;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::ptr::NonNull;
 #[cfg(feature = "mmap")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +20,15 @@ use crate::error::OutOfMemory;
 
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
-/// Memory is given back in pieces of this size.
-#[cfg(all(unix, feature = "mmap"))]
+/// Arenas from the heap have as many bytes, or a multiple.
+pub(super) const CACHE_LINE: usize = 64;
+/// Memory before a segment is given back in pieces of this size.
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
+
+/// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
+/// So a mapping begins with a page, and advice about it affects nothing else.
+#[cfg(feature = "mmap")]
+const FILE_STEP: u64 = 64 << 10;
 
 /// A multiple of the page size.
 #[cfg(all(unix, feature = "mmap"))]
@@ -36,52 +44,61 @@ static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 /// In huge pages, the default on Linux, operations on large filters are up to a quarter faster. But the
 /// system clears 2 MiB when a huge page is first touched: 0.2 ms, and 5 ms in a virtual machine that does
 /// not have the memory yet. A batch of inserts into a new filter touches one with nearly every key.
+///
+/// For the whole process, as settings of an allocator are, and not for one filter: answers and bytes do not depend on
+/// it, and a filter would have to hand it on wherever it is loaded, copied, converted, merged, rebuilt or grows. A
+/// path that forgot it would only show as a rare slow operation.
 #[cfg(feature = "mmap")]
 pub fn avoid_huge_pages() {
     HUGE_PAGES.store(false, Ordering::Relaxed);
 }
 
-/// Owned zeroed memory; its address never changes while it lives.
+/// Owned zeroed memory; its address never changes while it lives. Segments keep pointers into it, so it is never
+/// borrowed as a slice.
 #[derive(Debug)]
-pub(super) enum Arena {
-    /// A box, held as a pointer: segments keep pointers into it, which a `Box` would forbid.
-    Heap(NonNull<[CacheLine]>),
-    /// `len` bytes of a mapping from `begin` on. It ends with a whole page. Like the box, it is never
-    /// borrowed as a slice.
+pub(super) struct Arena {
+    start: NonNull<u8>,
+    len: usize,
+    memory: Memory,
+}
+
+/// What goes with the arena.
+#[derive(Debug)]
+enum Memory {
+    Heap(Layout),
     #[cfg(feature = "mmap")]
-    Mapped { map: MmapRaw, begin: usize, len: usize },
+    Mapped(MmapRaw),
 }
 
 impl Drop for Arena {
     #[expect(unsafe_code, reason = "frees the heap arena")]
     fn drop(&mut self) {
-        match self {
-            // SAFETY: it came from `Box::leak` in `Arena::new` and is dropped only here.
-            Self::Heap(lines) => drop(unsafe { Box::from_raw(lines.as_ptr()) }),
+        match self.memory {
+            // SAFETY: allocated with this layout in `Arena::new`, and freed only here.
+            Memory::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
             #[cfg(feature = "mmap")]
-            Self::Mapped { .. } => {}
+            Memory::Mapped(_) => {}
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(super) struct CacheLine(
-    #[expect(dead_code, reason = "reached through the arena's pointer")] [u8; 64],
-);
-
 impl Arena {
     /// Zeroed memory of at least so many bytes.
+    #[expect(
+        unsafe_code,
+        reason = "zeroed memory of this alignment, and an error where there is none"
+    )]
     pub(super) fn new(bytes: usize) -> Result<Self, OutOfMemory> {
         #[cfg(feature = "mmap")]
         if bytes >= HUGE_PAGE && !cfg!(any(miri, target_family = "wasm")) {
             return Self::mapped(bytes);
         }
-        let mut lines = Vec::new();
         let refused = OutOfMemory { bytes: bytes as u64 };
-        lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| refused)?;
-        lines.resize(bytes.div_ceil(64), CacheLine([0; 64]));
-        Ok(Self::Heap(NonNull::from(Box::leak(lines.into_boxed_slice()))))
+        let len = bytes.max(1).checked_next_multiple_of(CACHE_LINE).ok_or(refused)?;
+        let layout = Layout::from_size_align(len, CACHE_LINE).map_err(|_| refused)?;
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
+        Ok(Self { start, len, memory: Memory::Heap(layout) })
     }
 
     #[cfg(feature = "mmap")]
@@ -99,16 +116,28 @@ impl Arena {
             drop(map.advise_range(Advice::HugePage, begin, rest));
             drop(map.advise_range(Advice::NoHugePage, begin + rest, pages - rest));
         }
-        Ok(Self::Mapped { map, begin, len: bytes })
+        Ok(Self::of_mapping(map, begin, bytes))
     }
 
-    /// Bytes of a file from `begin` on, as private memory: what is written here never reaches the file,
-    /// and only the pages that are touched are read.
+    /// `len` bytes of a mapping from `begin` on. It ends with a whole page.
+    #[cfg(feature = "mmap")]
+    fn of_mapping(map: MmapRaw, begin: usize, len: usize) -> Self {
+        assert!(begin + len <= map.len());
+        let start = NonNull::new(map.as_mut_ptr().wrapping_add(begin));
+        let start = start.expect("no mapping begins at address 0");
+        Self { start, len, memory: Memory::Mapped(map) }
+    }
+
+    /// These bytes of a file, as private memory: what is written here never reaches the file, and only the pages
+    /// that are touched are read.
     #[cfg(feature = "mmap")]
     #[expect(unsafe_code, reason = "maps a file")]
-    pub(super) fn of_file(file: &File, begin: u64, bytes: usize) -> io::Result<Self> {
+    pub(super) fn of_file(file: &File, bytes: &Range<u64>) -> io::Result<Self> {
+        let from = bytes.start / FILE_STEP * FILE_STEP;
+        let length = |from| usize::try_from(bytes.end - from).map_err(|_| ErrorKind::OutOfMemory);
+        let (len, mapped) = (length(bytes.start)?, length(from)?);
         let mut options = MmapOptions::new();
-        options.offset(begin).len(bytes).no_reserve_swap();
+        options.offset(from).len(mapped).no_reserve_swap();
         // SAFETY: the mapping is private, so this process's writes stay its own. Snapshots are
         // replaced by renaming and never changed in place; a process that breaks this rule can make
         // answers wrong, or end this process where it cuts the file off, but no access leads out of
@@ -119,94 +148,70 @@ impl Arena {
             // Advice only: keys are spread, so reading the neighbors of a page does not pay.
             drop(map.advise(memmap2::Advice::Random));
         }
-        Ok(Self::Mapped { map: map.into(), begin: 0, len: bytes })
+        Ok(Self::of_mapping(map.into(), mapped - len, len))
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given
     /// back again, which costs little.
-    #[cfg(all(unix, feature = "mmap"))]
-    #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     pub(super) fn discard_before(&mut self, address: *const u8) {
-        let Self::Mapped { map, begin, len } = self else { return };
-        let used = (address as usize).wrapping_sub(map.as_ptr() as usize + *begin);
-        if used < *len {
-            let pages = used / DISCARD_STEP * DISCARD_STEP;
-            let last = pages.saturating_sub(DISCARD_STEP);
-            // SAFETY: the range lies in the mapping, which is private, and holds only segments that
-            // the caller does not read again. Failure leaves the memory as it is.
-            unsafe {
-                let from = *begin + last;
-                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, pages - last)
-            }
-            .ok();
+        if let Some(used) = self.offset_of(address) {
+            let end = used / DISCARD_STEP * DISCARD_STEP;
+            self.give_back(end.saturating_sub(DISCARD_STEP)..end);
         }
     }
 
     /// Gives back the whole pages of a part, where that can be done; what they hold is lost then. Tells how many
     /// bytes they are.
+    pub(super) fn discard(&mut self, address: *const u8, bytes: usize) -> usize {
+        self.offset_of(address).map_or(0, |begin| self.give_back(begin..begin + bytes))
+    }
+
     #[cfg(all(unix, feature = "mmap"))]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
-    pub(super) fn discard(&mut self, address: *const u8, bytes: usize) -> usize {
-        let Self::Mapped { map, .. } = self else { return 0 };
-        let begin = address as usize - map.as_ptr() as usize;
-        let from = begin.next_multiple_of(LARGEST_PAGE);
-        let length = ((begin + bytes) / LARGEST_PAGE * LARGEST_PAGE).saturating_sub(from);
-        // SAFETY: the range lies in the mapping, which is private, and in the part that the caller does not use
-        // any more; a mapping begins with a page. Failure leaves the memory as it is.
-        let discarded =
-            unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, length) };
-        discarded.map_or(0, |()| length)
+    fn give_back(&mut self, part: Range<usize>) -> usize {
+        let Memory::Mapped(map) = &self.memory else { return 0 };
+        assert!(part.end <= self.len);
+        let begin = self.start.as_ptr() as usize - map.as_ptr() as usize;
+        let from = (begin + part.start).next_multiple_of(LARGEST_PAGE);
+        let bytes = ((begin + part.end) / LARGEST_PAGE * LARGEST_PAGE).saturating_sub(from);
+        // SAFETY: the range lies in the mapping, which is private and begins with a page, and in a part that the
+        // caller does not read again. Failure leaves the memory as it is.
+        let given =
+            unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, bytes) };
+        given.map_or(0, |()| bytes)
     }
 
     #[cfg(not(all(unix, feature = "mmap")))]
     #[expect(clippy::unused_self, reason = "only mapped memory can be given back in part")]
-    pub(super) fn discard(&mut self, _address: *const u8, _bytes: usize) -> usize {
+    fn give_back(&mut self, _part: Range<usize>) -> usize {
         0
+    }
+
+    /// Where an address lies in this arena.
+    fn offset_of(&self, address: *const u8) -> Option<usize> {
+        let offset = (address as usize).wrapping_sub(self.start.as_ptr() as usize);
+        (offset < self.len).then_some(offset)
     }
 
     /// Whether an address lies in this arena.
     pub(super) fn holds(&self, address: *const u8) -> bool {
-        let start = match self {
-            Self::Heap(lines) => lines.cast::<u8>().as_ptr() as usize,
-            #[cfg(feature = "mmap")]
-            Self::Mapped { map, begin, .. } => map.as_ptr() as usize + begin,
-        };
-        (address as usize).wrapping_sub(start) < self.len()
+        self.offset_of(address).is_some()
     }
 
-    #[cfg(not(all(unix, feature = "mmap")))]
-    #[expect(clippy::unused_self, reason = "only mapped memory can be given back in part")]
-    pub(super) fn discard_before(&mut self, _address: *const u8) {}
-
     #[expect(unsafe_code, reason = "cuts a segment from an arena")]
-    pub(super) fn base_at(&mut self, offset: usize) -> NonNull<u8> {
-        assert!(offset <= self.len());
-        let (start, begin) = match self {
-            Self::Heap(lines) => (lines.cast(), 0),
-            #[cfg(feature = "mmap")]
-            Self::Mapped { map, begin, .. } => {
-                (NonNull::new(map.as_mut_ptr()).expect("no mapping begins at address 0"), *begin)
-            }
-        };
-        // SAFETY: the offset lies within the allocation, and what is used of a mapping begins there.
-        unsafe { start.add(begin + offset) }
+    pub(super) fn base_at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset <= self.len);
+        // SAFETY: the offset lies within the allocation.
+        unsafe { self.start.add(offset) }
     }
 
     /// Bytes that do not come from the heap.
     pub(super) fn mapped_bytes(&self) -> usize {
-        match self {
-            Self::Heap(_) => 0,
-            #[cfg(feature = "mmap")]
-            Self::Mapped { len, .. } => *len,
-        }
+        if matches!(self.memory, Memory::Heap(_)) { 0 } else { self.len }
     }
 
     pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Heap(lines) => lines.len() * 64,
-            #[cfg(feature = "mmap")]
-            Self::Mapped { len, .. } => *len,
-        }
+        self.len
     }
 }
 
@@ -243,13 +248,13 @@ mod tests {
 
     #[test]
     fn arenas_begin_with_a_huge_page() {
-        let mut arena = Arena::new(3 * HUGE_PAGE + 5).unwrap();
+        let arena = Arena::new(3 * HUGE_PAGE + 5).unwrap();
         assert_eq!(arena.base_at(0).as_ptr() as usize % HUGE_PAGE, 0);
         // Mappings may begin with one by themselves, or by chance.
         for bytes in [HUGE_PAGE, 3 * HUGE_PAGE] {
             let (map, begin) = map_with_room(bytes).unwrap();
             let len = map.len();
-            let mut arena = Arena::Mapped { map, begin, len: bytes };
+            let arena = Arena::of_mapping(map, begin, bytes);
             assert_eq!(arena.base_at(0).as_ptr() as usize % HUGE_PAGE, 0);
             assert!(begin + bytes <= len);
         }
@@ -260,10 +265,10 @@ mod tests {
         let mut map = MmapMut::map_anon(3 * DISCARD_STEP).unwrap();
         map.fill(1);
         let begin = HUGE_PAGE;
-        let mut arena = Arena::Mapped { map: map.into(), begin, len: 3 * DISCARD_STEP - begin };
+        let mut arena = Arena::of_mapping(map.into(), begin, 3 * DISCARD_STEP - begin);
         let address = arena.base_at(DISCARD_STEP).as_ptr();
         arena.discard_before(address);
-        let Arena::Mapped { map, .. } = &arena else { panic!("it is mapped") };
+        let Memory::Mapped(map) = &arena.memory else { panic!("it is mapped") };
         #[expect(unsafe_code, reason = "a mapping is not lent otherwise")]
         // SAFETY: all of it is there, and nobody writes any more.
         let map = unsafe { std::slice::from_raw_parts(map.as_ptr(), map.len()) };

@@ -1,6 +1,6 @@
 //! From a hash prefix to its segment.
 
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, repeated, reserve};
 use crate::hash::KeyHash;
 
 /// 2^bits entries, always; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
@@ -11,17 +11,17 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// One segment for each prefix of `bits` bits, numbered in order.
-    pub(crate) fn new(bits: u32) -> Result<Self, OutOfMemory> {
-        let mut entries = allocate(1 << bits)?;
-        entries.extend(0..1u32 << bits);
-        Ok(Self { bits, entries })
-    }
-
-    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut entries = allocate(self.entries.len())?;
-        entries.extend_from_slice(&self.entries);
-        Ok(Self { bits: self.bits, entries })
+    /// The directory of segments with these prefixes and depths, which cover all hashes and are numbered in this
+    /// order.
+    pub(super) fn of(
+        segments: impl Iterator<Item = (u64, u32)> + Clone,
+    ) -> Result<Self, OutOfMemory> {
+        let bits = segments.clone().map(|(_, depth)| depth).max().unwrap_or(0);
+        let mut directory = Self { bits, entries: repeated(0, 1 << bits)? };
+        for (number, (prefix, depth)) in (0..).zip(segments) {
+            directory.assign(prefix, depth, number);
+        }
+        Ok(directory)
     }
 
     #[inline(always)]
@@ -76,9 +76,8 @@ impl Directory {
 
     /// Takes the memory for a split of a segment of this depth.
     pub(crate) fn reserve_split(&mut self, depth: u32) -> Result<(), OutOfMemory> {
-        let refused = OutOfMemory { bytes: self.bytes_to_split(depth) };
         let wanted = if depth == self.bits { self.entries.len() } else { 0 };
-        self.entries.try_reserve_exact(wanted).map_err(|_| refused)
+        reserve(&mut self.entries, wanted)
     }
 
     /// Gives the upper half of the segment that holds `prefix`, `depth` bits deep, to `upper`. Its memory has
@@ -122,32 +121,9 @@ impl Directory {
         ((prefix >> 1) >> (63 - self.bits)) as usize
     }
 
-    /// From segments in hash order with their depths, which must cover the hashes exactly.
-    pub(crate) fn from_depths(depths: &[u32]) -> Option<Self> {
-        let bits = depths.iter().copied().max()?;
-        let mut entries = Vec::new();
-        entries.try_reserve_exact(1usize.checked_shl(bits)?).ok()?;
-        for (segment, &depth) in (0u32..).zip(depths) {
-            let span = 1usize << (bits - depth);
-            let aligned = entries.len().is_multiple_of(span);
-            if !aligned || entries.len() + span > 1 << bits {
-                return None;
-            }
-            entries.resize(entries.len() + span, segment);
-        }
-        (entries.len() == 1 << bits).then_some(Self { bits, entries })
-    }
-
     pub(crate) fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<u32>()
     }
-}
-
-fn allocate(entries: usize) -> Result<Vec<u32>, OutOfMemory> {
-    let mut list = Vec::new();
-    let bytes = (entries * size_of::<u32>()) as u64;
-    list.try_reserve_exact(entries).map_err(|_| OutOfMemory { bytes })?;
-    Ok(list)
 }
 
 #[cfg(test)]
@@ -156,8 +132,8 @@ mod tests {
 
     #[test]
     fn splits_divide_exactly_the_entries_of_their_segment() {
-        let mut directory = Directory::new(1).unwrap();
         let upper_half = 1u64 << 63;
+        let mut directory = Directory::of([(0, 1), (upper_half, 1)].into_iter()).unwrap();
         for (depth, upper) in [(1, 2), (2, 3)] {
             directory.reserve_split(depth).unwrap();
             directory.split(upper_half, depth, upper);
@@ -166,14 +142,8 @@ mod tests {
         assert_eq!(order, [(0, 0), (upper_half, 1), (5 << 61, 3), (6 << 61, 2)]);
         assert_eq!(directory.segment_of(KeyHash::from_u64(u64::MAX)), 2);
         assert_eq!(directory.segment_of(KeyHash::from_u64(0)), 0);
-        let same = Directory::from_depths(&[1, 3, 3, 2]).unwrap();
+        let segments = [(0, 1), (upper_half, 3), (5 << 61, 3), (6 << 61, 2)];
+        let same = Directory::of(segments.into_iter()).unwrap();
         assert_eq!(same.entries, [0, 0, 0, 0, 1, 2, 3, 3]);
-    }
-
-    #[test]
-    fn depths_that_do_not_cover_the_hashes_are_refused() {
-        for wrong in [&[1u32][..], &[1, 1, 1], &[2, 1, 2], &[]] {
-            assert!(Directory::from_depths(wrong).is_none(), "{wrong:?}");
-        }
     }
 }

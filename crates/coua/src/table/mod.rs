@@ -5,50 +5,28 @@
 
 mod arena;
 mod directory;
-mod holes;
+mod memory;
 mod segment;
 
 #[cfg(feature = "mmap")]
-use std::fs::File;
-#[cfg(feature = "mmap")]
-use std::io;
-#[cfg(feature = "mmap")]
-use std::ops::Range;
-use std::sync::Arc;
+use std::{fs::File, io, ops::Range};
 
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, reserve};
+use arena::Arena;
 #[cfg(feature = "mmap")]
 pub use arena::avoid_huge_pages;
-use arena::{Arena, HUGE_PAGE};
 pub(crate) use directory::Directory;
-use holes::Holes;
+use memory::Memory;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
-
-/// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
-/// So a mapping begins with a page, and advice about it affects nothing else.
-#[cfg(feature = "mmap")]
-const FILE_STEP: u64 = 64 << 10;
-/// Arenas have as many bytes, or a multiple.
-const CACHE_LINE: usize = 64;
-/// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
-/// no steps above a huge page or 1 %.
-const GROWTH_FRACTION: usize = 100;
 
 /// The segments of a filter and the memory they lie in.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     segments: Vec<Segment>,
-    arenas: Vec<Arena>,
-    /// The arenas of a table that was split into parts, of which this is one. Only kept alive: each part has
-    /// segments of its own there, and takes new ones from its own arenas.
-    common: Option<Arc<Vec<Arena>>>,
+    memory: Memory,
     spacing: Option<Spacing>,
     /// No segment has fewer bytes.
     least_bytes: usize,
-    /// Unused bytes at the end of the last arena.
-    free: usize,
-    holes: Holes,
-    total: usize,
 }
 
 /// Segments that lie in memory in the order of their list, at equal distances.
@@ -84,21 +62,20 @@ impl Table {
 
     /// No segments yet, and memory for `bytes` bytes of them.
     pub(crate) fn with_capacity(bytes: u64) -> Result<Self, OutOfMemory> {
-        let mut table = Self::default();
-        table.add_arena(usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?)?;
-        Ok(table)
+        let bytes = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
+        Ok(Self::in_arena(Arena::new(bytes)?))
     }
 
     /// No segments yet; those to be added lie one after the other in these bytes of a file.
     #[cfg(feature = "mmap")]
     pub(crate) fn map_file(file: &File, bytes: &Range<u64>) -> io::Result<Self> {
-        let begin = bytes.start / FILE_STEP * FILE_STEP;
-        let lengths = [bytes.start, begin].map(|from| usize::try_from(bytes.end - from));
-        let [Ok(total), Ok(mapped)] = lengths else {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        };
-        let arena = Arena::of_file(file, begin, mapped)?;
-        Ok(Self { arenas: vec![arena], free: total, total, ..Self::default() })
+        Ok(Self::in_arena(Arena::of_file(file, bytes)?))
+    }
+
+    fn in_arena(arena: Arena) -> Self {
+        let mut table = Self::default();
+        table.memory.add(arena);
+        table
     }
 
     /// Segments so far.
@@ -132,6 +109,12 @@ impl Table {
         self.segments.iter_mut().map(SegmentMut)
     }
 
+    /// From hashes to these segments, which cover all; `base_depth` is the depth of those that were not split.
+    pub(crate) fn directory(&self, base_depth: u32) -> Result<Directory, OutOfMemory> {
+        let depth = |segment: &Segment| base_depth + u32::from(segment.level());
+        Directory::of(self.iter().map(|segment| (segment.prefix(), depth(segment))))
+    }
+
     /// Gives the segments other prefixes.
     pub(crate) fn map_prefixes(&mut self, prefix: impl Fn(u64) -> u64) {
         for segment in &mut self.segments {
@@ -141,16 +124,7 @@ impl Table {
 
     /// Makes the list long enough for so many more segments, and no longer.
     pub(crate) fn reserve_segments(&mut self, count: usize) -> Result<(), OutOfMemory> {
-        let bytes = count.saturating_mul(size_of::<Segment>()) as u64;
-        self.segments.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes })
-    }
-
-    fn add_arena(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        let arena = Arena::new(bytes)?;
-        self.free = arena.len();
-        self.total += arena.len();
-        self.arenas.push(arena);
-        Ok(())
+        reserve(&mut self.segments, count)
     }
 
     /// Bytes that the list of segments takes for one more: it doubles.
@@ -161,30 +135,18 @@ impl Table {
 
     /// Bytes of memory that one more segment of `bytes` bytes takes at least.
     pub(crate) fn bytes_for(&self, bytes: u64) -> u64 {
-        let arena = if (self.free as u64) < bytes { bytes } else { 0 };
-        arena.saturating_add(self.list_bytes())
+        let is_there = usize::try_from(bytes).is_ok_and(|bytes| self.memory.has(bytes));
+        self.list_bytes().saturating_add(if is_there { 0 } else { bytes })
     }
 
-    /// Takes memory for a segment of `bytes` bytes and for those after it, unless there is some: at most
-    /// `most` bytes, or `bytes` if that is more.
-    fn reserve_bytes(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
-        let wanted = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
-        if self.free >= wanted || self.holes.have(wanted) {
-            return Ok(());
-        }
-        let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
-        let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
-        let most = most.saturating_sub(self.list_bytes());
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // An arena from the heap has whole cache lines.
-        let step = step.min(most / CACHE_LINE * CACHE_LINE);
-        self.add_arena(wanted.max(step))
-    }
-
-    /// Takes memory for one more segment, and for those after it, as [`reserve_bytes`](Self::reserve_bytes) does.
+    /// Takes memory for one more segment of `bytes` bytes and for those after it, unless there is some: at most
+    /// `most` bytes, or what the one takes if that is more.
     pub(crate) fn reserve_segment(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
-        self.reserve_bytes(bytes, most)?;
-        self.segments.try_reserve(1).map_err(|_| OutOfMemory { bytes })
+        let refused = OutOfMemory { bytes };
+        let wanted = usize::try_from(bytes).map_err(|_| refused)?;
+        let most = usize::try_from(most.saturating_sub(self.list_bytes())).unwrap_or(usize::MAX);
+        self.memory.reserve(wanted, most)?;
+        self.segments.try_reserve(1).map_err(|_| refused)
     }
 
     /// Appends an empty segment; its index is the number of segments before.
@@ -194,58 +156,25 @@ impl Table {
         prefix: u64,
         level: u8,
     ) -> Result<u32, OutOfMemory> {
-        let refused = OutOfMemory { bytes };
-        let wanted = usize::try_from(bytes).map_err(|_| refused)?;
-        let index = u32::try_from(self.segments.len()).map_err(|_| refused)?;
+        let index = u32::try_from(self.segments.len()).map_err(|_| OutOfMemory { bytes })?;
         self.reserve_segment(bytes, u64::MAX)?;
-        if let Some(base) = self.holes.take(wanted) {
-            self.segments.push(Segment::new(base, wanted, prefix, level));
+        let bytes = bytes as usize;
+        let (base, was_used) = self.memory.take(bytes);
+        self.segments.push(Segment::new(base, bytes, prefix, level));
+        if was_used {
             self.segment_mut(index).clear();
-        } else {
-            let arena =
-                self.arenas.last_mut().expect("an arena was added where there was no space");
-            let offset = arena.len() - self.free;
-            self.free -= wanted;
-            self.segments.push(Segment::new(arena.base_at(offset), wanted, prefix, level));
         }
         self.spacing = None;
-        self.least_bytes = if index == 0 { wanted } else { self.least_bytes.min(wanted) };
+        self.least_bytes = if index == 0 { bytes } else { self.least_bytes.min(bytes) };
         Ok(index)
     }
 
-    /// Removes a segment, whose index the last one gets, and gives its memory back: the arena that it was the last
-    /// one in, or its pages, or a hole for the next segment that fits.
+    /// Removes a segment, whose index the last one gets, and gives its memory back.
     pub(crate) fn remove_segment(&mut self, index: u32) {
         let segment = self.segments.swap_remove(index as usize);
         // Vectors may read as far in every segment.
         self.least_bytes = self.segments.iter().map(Segment::len).min().unwrap_or(0);
-        let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
-        // The arenas of a table that was split are not its own.
-        let Some(holder) = holder else { return };
-        let arena = &mut self.arenas[holder];
-        if self.segments.iter().any(|other| arena.holds(other.address())) {
-            let discarded = arena.discard(segment.address(), segment.len());
-            self.holes.add(segment.base(), segment.len(), discarded);
-            return;
-        }
-        self.holes.forget(arena);
-        self.total -= arena.len();
-        if holder + 1 == self.arenas.len() {
-            self.free = 0;
-        }
-        self.arenas.remove(holder);
-    }
-
-    /// Appends a copy of another table's segment, with the first `bytes` bytes and another prefix.
-    pub(crate) fn add_copy(
-        &mut self,
-        source: &Segment,
-        bytes: u64,
-        prefix: u64,
-    ) -> Result<(), OutOfMemory> {
-        let index = self.add_segment(bytes, prefix, source.level())?;
-        self.segment_mut(index).copy_from(source, bytes as usize);
-        Ok(())
+        self.memory.give_back(&segment, &self.segments);
     }
 
     /// Determines whether the segments lie at equal distances; they must keep their order from then on.
@@ -273,43 +202,28 @@ impl Table {
         self.least_bytes as u64
     }
 
-    /// Splits a table into `parts` tables with equally many segments, in their order; there must be so many.
-    /// The unused rest of the last arena stays unused.
-    pub(crate) fn split_into(mut self, parts: usize) -> Vec<Self> {
-        let each = self.segments.len() / parts;
-        assert!(each * parts == self.segments.len() && self.common.is_none());
-        #[expect(
-            clippy::arc_with_non_send_sync,
-            reason = "tables are `Send`, for the reasons given there"
-        )]
-        let common = Arc::new(self.arenas);
-        let mut segments = self.segments.drain(..);
-        let part = |_| {
-            let segments: Vec<_> = segments.by_ref().take(each).collect();
-            let total = segments.iter().map(Segment::len).sum();
-            let (common, least_bytes) = (Some(Arc::clone(&common)), self.least_bytes);
-            Self { segments, common, least_bytes, total, ..Self::default() }
+    /// Splits a table into `parts` tables by `part_of` their prefixes, each with its segments in the order of their
+    /// prefixes. The unused rest of the last arena stays unused.
+    pub(crate) fn split(mut self, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Self> {
+        self.segments.sort_unstable_by_key(Segment::prefix);
+        let mut segments = self.segments.into_iter().peekable();
+        let part = |number| {
+            let of_part = |segment: &Segment| part_of(segment.prefix()) == number;
+            let segments: Vec<_> = std::iter::from_fn(|| segments.next_if(of_part)).collect();
+            let memory = self.memory.part(segments.iter().map(Segment::len).sum());
+            Self { segments, memory, spacing: None, least_bytes: self.least_bytes }
         };
         (0..parts).map(part).collect()
     }
 
-    /// The segments of several tables as one table, in the order of their prefixes. The unused rests of their
-    /// arenas stay unused.
+    /// The segments of several tables as one table, in the order of their prefixes.
     pub(crate) fn joined(tables: Vec<Self>) -> Self {
         let mut all = Self { least_bytes: usize::MAX, ..Self::default() };
         all.segments.reserve_exact(tables.iter().map(Self::len).sum());
         for table in tables {
             all.segments.extend(table.segments);
-            all.arenas.extend(table.arenas);
-            all.total += table.total - table.holes.discarded();
+            all.memory.join(table.memory);
             all.least_bytes = all.least_bytes.min(table.least_bytes);
-            all.common = table.common.or(all.common);
-        }
-        if let Some(common) = all.common.take() {
-            match Arc::try_unwrap(common) {
-                Ok(arenas) => all.arenas.extend(arenas),
-                Err(still_common) => all.common = Some(still_common),
-            }
         }
         all.segments.sort_unstable_by_key(Segment::prefix);
         all
@@ -326,12 +240,10 @@ impl Table {
         lowest
     }
 
-    /// Gives back the memory before an address, in the arena that it lies in, as far as that is mapped: no
-    /// segment there may be used any more.
+    /// Gives back the memory before an address, in the arena that it lies in: no segment there may be used any
+    /// more.
     pub(crate) fn discard_before(&mut self, address: *const u8) {
-        for arena in &mut self.arenas {
-            arena.discard_before(address);
-        }
+        self.memory.discard_before(address);
     }
 
     /// The most that a segment lies below the base depth. O(segments).
@@ -341,24 +253,41 @@ impl Table {
 
     /// Bytes of all arenas and of the list of segments.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.total - self.holes.discarded() + self.segments.capacity() * size_of::<Segment>()
+        self.memory.bytes() + self.segments.capacity() * size_of::<Segment>()
     }
 
     /// Bytes of arenas that do not come from the heap. O(arenas).
     pub(crate) fn mapped_bytes(&self) -> usize {
-        let common = self.common.iter().flat_map(|arenas| arenas.iter());
-        let mapped: usize = self.arenas.iter().chain(common).map(Arena::mapped_bytes).sum();
-        mapped - self.holes.discarded()
+        self.memory.mapped_bytes()
     }
 
-    /// A copy in fresh memory, without the unused rest of the last arena.
-    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut copy = Self::default();
-        copy.add_arena(self.segments.iter().map(Segment::len).sum())?;
+    /// A copy in fresh memory, with the first `bytes` bytes of each segment.
+    pub(crate) fn try_clone(&self, bytes: impl Fn(&Segment) -> u64) -> Result<Self, OutOfMemory> {
+        let mut copy = Self::with_capacity(self.segments.iter().map(&bytes).sum())?;
         copy.reserve_segments(self.segments.len())?;
         for source in &self.segments {
-            copy.add_copy(source, source.len() as u64, source.prefix())?;
+            let index = copy.add_segment(bytes(source), source.prefix(), source.level())?;
+            copy.segment_mut(index).copy_from(source);
         }
         Ok(copy)
+    }
+}
+
+#[cfg(all(test, unix, feature = "mmap", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_given_back_counts_again_once_it_is_used() {
+        const BYTES: u64 = 64 << 10;
+        let mut table = Table::new(6, BYTES).unwrap();
+        table.segment_mut(3).bytes_mut(BYTES as usize).fill(1);
+        let before = table.memory_bytes();
+        table.remove_segment(3);
+        assert!(table.memory_bytes() + BYTES as usize / 2 < before);
+        assert!(table.mapped_bytes() < table.memory_bytes());
+        let again = table.add_segment(BYTES, 0, 0).unwrap();
+        assert_eq!(table.memory_bytes(), before);
+        assert!(table.segment(again).bytes(BYTES as usize).iter().all(|&byte| byte == 0));
     }
 }

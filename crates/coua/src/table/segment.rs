@@ -183,23 +183,17 @@ impl SegmentMut<'_> {
         self.0.is_overfull = false;
     }
 
-    /// Empties the segment, which from now on is the lower half of what it was.
-    pub(crate) fn halve(&mut self) {
-        self.clear();
+    /// Puts the segment a level further below the base.
+    pub(crate) fn deepen(&mut self) {
         self.0.level += 1;
     }
 
-    /// The same segment a level further below the base.
-    pub(crate) fn lower(&mut self) {
-        self.0.level += 1;
-    }
-
-    /// Takes the slots of another segment over, of which the first `bytes` bytes are in use. Memory of a
-    /// source without items is all zero, and is not touched here: a copy of an empty table costs address
-    /// space alone.
-    pub(super) fn copy_from(&mut self, source: &Segment, bytes: usize) {
+    /// Takes over the slots of another segment, which has as many bytes at least. Memory of a source without items
+    /// is all zero, and is not touched here: a copy of an empty table costs address space alone.
+    pub(super) fn copy_from(&mut self, source: &Segment) {
         if source.occupied > 0 {
-            self.bytes_mut(bytes).copy_from_slice(source.bytes(bytes));
+            let bytes = self.len();
+            self.all_bytes_mut().copy_from_slice(source.bytes(bytes));
         }
         self.0.occupied = source.occupied;
         self.0.has_overflow = source.has_overflow;

@@ -83,8 +83,7 @@ impl Generations {
     ///
     /// [`Full`] if there is no room: nothing has changed then.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
-        let hash = key.hash_with(self.hasher());
-        self.insert_batch(&[hash]).map_err(|stopped| stopped.full)
+        self.insert_batch(&[key]).map_err(|stopped| stopped.full)
     }
 
     /// Adds the key at present if it is not remembered, and says which.
@@ -93,14 +92,12 @@ impl Generations {
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
-        let hash = key.hash_with(self.hasher());
-        self.insert_unique_batch(&[hash]).map(|done| done[0]).map_err(|stopped| stopped.full)
+        self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
     /// Takes one copy of the key away, the oldest; false if there is none.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
-        let hash = key.hash_with(self.hasher());
-        self.remove_batch(&[hash])[0]
+        self.remove_batch(&[key])[0]
     }
 
     /// [`Logged::insert_batch`] at present, without a log.

@@ -117,7 +117,7 @@ impl Generations {
         if !is_generations(&mut file)? {
             return snapshot::verify(file, bytes);
         }
-        walk(&mut file, bytes, |_, _, part| Ok(io::copy(part, &mut io::sink()).map(drop)?))
+        walk(&mut file, bytes, |part| Ok(io::copy(part, &mut io::sink())?)).map(drop)
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub(super) use crate::snapshot::GENERATIONS_VERSION as VERSION;
 use crate::snapshot::{
-    LoadError, Reader, begin, checksum_of, end_of, finish, put_u32, put_u64, wrong,
+    LoadError, Reader, begin, checksum_of, end_of, finish, number_of, put_u32, put_u64, wrong,
 };
 use crate::window::{Clock, Window};
 
@@ -10,6 +10,7 @@ const KIND_GENERATIONS: u16 = 2;
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const ROW_BYTES: u64 = 32;
 pub(super) const TRAILER_BYTES: u64 = 32;
+const CLOCKS: [(u32, Clock); 3] = [(1, Clock::Arrival), (2, Clock::Given), (3, Clock::Count)];
 /// The number of the template.
 pub(crate) const TEMPLATE: u64 = u64::MAX;
 
@@ -33,11 +34,7 @@ pub(crate) struct Row {
 
 impl Header {
     pub(super) fn encode(self) -> Vec<u8> {
-        let clock = match self.window.clock() {
-            Clock::Arrival => 1,
-            Clock::Given => 2,
-            Clock::Count => 3,
-        };
+        let clock = number_of(self.window.clock(), &CLOCKS);
         let mut out = begin(VERSION, KIND_GENERATIONS, HEADER_BYTES);
         put_u32(&mut out, &[clock, self.window.generations()]);
         put_u64(&mut out, &[self.window.length(), self.time, self.parts]);
@@ -46,12 +43,7 @@ impl Header {
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
         let mut fields = Reader::of_header(bytes, KIND_GENERATIONS)?;
-        let clock = match fields.u32() {
-            1 => Clock::Arrival,
-            2 => Clock::Given,
-            3 => Clock::Count,
-            found => return wrong("clock", found),
-        };
+        let clock = fields.one_of("clock", &CLOCKS)?;
         let (generations, length) = (fields.u32(), fields.u64());
         let window = Window::new(clock, length, generations);
         let Some(window) = window.ok().filter(|window| window.length() == length) else {
@@ -75,7 +67,7 @@ impl Row {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Self {
-        let mut fields = Reader::new(bytes);
+        let mut fields = Reader(bytes);
         let (number, offset) = (fields.u64(), fields.u64());
         Self { number, offset, bytes: fields.u64(), checksum: fields.u64() }
     }

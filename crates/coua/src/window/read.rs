@@ -43,48 +43,41 @@ pub(super) fn load(
     length: u64,
     key: SecretKey,
 ) -> Result<Generations, LoadError> {
-    let mut made = Assembly(None);
-    walk(input, length, |header, row, part| {
-        let filter = <CuckooFilter as sealed::Snapshot>::read_stream(part, key)?;
-        made.add(header, row, filter)
-    })?;
-    made.finish()
+    let parts =
+        walk(input, length, |part| <CuckooFilter as sealed::Snapshot>::read_stream(part, key));
+    assembled(parts?)
 }
 
 /// [`load`], but the parts are mapped: all but their segments is checked, and the checksums over whole parts
 /// are not.
 #[cfg(feature = "mmap")]
 pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Generations, LoadError> {
-    let mut made = Assembly(None);
-    for_parts(&mut file, length, |file, header, row| {
-        let filter = CuckooFilter::map_part(file, row.offset..row.offset + row.bytes, key)?;
-        made.add(header, row, filter)
-    })?;
-    made.finish()
+    let parts = for_parts(&mut file, length, |file, row| {
+        CuckooFilter::map_part(file, row.offset..row.offset + row.bytes, key)
+    });
+    assembled(parts?)
 }
 
-/// Generations, collected from the parts of a file.
-struct Assembly(Option<Generations>);
+/// The header of a file, and what its parts were read as, each with its number.
+type Parts<T> = (Header, Vec<(u64, T)>);
 
-impl Assembly {
-    fn add(&mut self, header: &Header, row: &Row, filter: CuckooFilter) -> Result<(), LoadError> {
-        match &mut self.0 {
-            None if row.number == TEMPLATE && filter.is_empty() => {
-                let (window, clock) = (header.window, header.time);
-                let aging = Aging { window, clock, template: filter, forgotten: 0, outdated: 0 };
-                self.0 = Some(Generations { live: Vec::new(), aging: Some(aging) });
-            }
-            Some(made) if made.fits(row.number, &filter) => {
-                made.live.push(Live { number: row.number, filter });
-            }
-            _ => return wrong("generation", row.number),
+fn assembled((header, filters): Parts<CuckooFilter>) -> Result<Generations, LoadError> {
+    let mut filters = filters.into_iter();
+    let first = filters.next();
+    let (number, template) = first.ok_or(LoadError::Field { name: "parts", found: 0 })?;
+    if number != TEMPLATE || !template.is_empty() {
+        return wrong("generation", number);
+    }
+    let Header { window, time: clock, .. } = header;
+    let aging = Aging { window, clock, template, forgotten: 0, outdated: 0 };
+    let mut made = Generations { live: Vec::new(), aging: Some(aging) };
+    for (number, filter) in filters {
+        if !made.fits(number, &filter) {
+            return wrong("generation", number);
         }
-        Ok(())
+        made.live.push(Live { number, filter });
     }
-
-    fn finish(self) -> Result<Generations, LoadError> {
-        self.0.ok_or(LoadError::Field { name: "parts", found: 0 })
-    }
+    Ok(made)
 }
 
 impl Generations {
@@ -102,33 +95,34 @@ impl Generations {
     }
 }
 
-/// Calls `each` with every part, in order; it must read the part to its end. Checks all but what a part means.
-pub(super) fn walk<I: Read + Seek>(
+/// Calls `read` with every part, in order; it must read the part to its end. Checks all but what a part means.
+pub(super) fn walk<I: Read + Seek, T>(
     input: &mut I,
     length: u64,
-    mut each: impl FnMut(&Header, &Row, &mut Summed<&mut I>) -> Result<(), LoadError>,
-) -> Result<(), LoadError> {
-    for_parts(input, length, |input, header, row| {
+    mut read: impl FnMut(&mut Summed<&mut I>) -> Result<T, LoadError>,
+) -> Result<Parts<T>, LoadError> {
+    for_parts(input, length, |input, row| {
         let mut part = Summed::new(input, row.bytes);
-        each(header, row, &mut part)?;
-        part.check(row.checksum, Part::Generation(row.number))
+        let made = read(&mut part)?;
+        part.check(row.checksum, Part::Generation(row.number)).map(|()| made)
     })
 }
 
-/// Calls `each` with the input at the beginning of every part, in order. Checks all but the parts.
-fn for_parts<I: Read + Seek>(
+/// Calls `read` with the input at the beginning of every part, in order. Checks all but the parts.
+fn for_parts<I: Read + Seek, T>(
     input: &mut I,
     length: u64,
-    mut each: impl FnMut(&mut I, &Header, &Row) -> Result<(), LoadError>,
-) -> Result<(), LoadError> {
+    mut read: impl FnMut(&mut I, &Row) -> Result<T, LoadError>,
+) -> Result<Parts<T>, LoadError> {
     let (header, rows) = outline(input, length)?;
-    let mut at = HEADER_BYTES as u64;
+    let (mut parts, mut at) = (Vec::new(), HEADER_BYTES as u64);
     for row in &rows {
         skip_zeros(input, at)?;
-        each(input, &header, row)?;
+        parts.push((row.number, read(input, row)?));
         at = row.offset + row.bytes;
     }
-    skip_zeros(input, at)
+    skip_zeros(input, at)?;
+    Ok((header, parts))
 }
 
 /// Passes over the bytes from here up to the next page, which are zero.
@@ -166,7 +160,7 @@ fn rows_of(
     if found != trailer(head, table, table_offset) {
         // A wrong length is reported as such, not as damage, where the two can be told apart.
         if found.ends_with(&END_MAGIC) {
-            let named = Reader::new(found).u64();
+            let named = Reader(found).u64();
             if named != table_offset {
                 let expected = named.saturating_add(end_bytes);
                 return Err(LoadError::Length { expected, found: length });

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use coua::snapshot::Part;
 use coua::window::{Clock, Generations, When, Window};
-use coua::{CuckooFilter, KeyHasher, Load, LoadError};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout, Load, LoadError, WhenFull};
 
 use crate::forge::{Forgery, write};
 use crate::plain::{bytes_of, hash};
@@ -242,4 +242,44 @@ fn any_clock_can_be_written_and_read() {
         assert_eq!(seen.clock(), expected);
         assert_eq!(Load::new().bytes::<Generations>(&bytes_of(&seen)).unwrap().clock(), expected);
     }
+}
+
+#[test]
+fn generations_unlike_their_template_are_refused() {
+    let window = Window::new(Clock::Count, 1_000, 4).unwrap();
+    let like = || CuckooFilter::builder().hash_bits(40).capacity(100);
+    let loads = |other: CuckooFilterBuilder| {
+        let mut made = Generations::new(window, like().build().unwrap());
+        made.insert("a").unwrap();
+        made.filters_mut().for_each(|(_, filter)| *filter = other.clone().build().unwrap());
+        assert_eq!(made.generations().count(), 1);
+        Load::new().bytes::<Generations>(&bytes_of(&made)).is_ok()
+    };
+    assert!(loads(like()) && loads(like().capacity(1_000)));
+    let others = [
+        like().max_evictions(7),
+        like().max_items(1_000),
+        like().when_full(WhenFull::Refuse),
+        like().hasher(KeyHasher::xxh3(1)),
+        like().layout(Layout::Overlapping),
+        like().slots_per_bucket(2),
+        like().hash_bits(41),
+        like().hash_bits(39),
+    ];
+    for (at, other) in others.into_iter().enumerate() {
+        assert!(!loads(other), "{at}");
+    }
+}
+
+#[test]
+fn what_is_too_old_is_counted() {
+    let window = Window::new(Clock::Given, 100, 4).unwrap();
+    let mut seen = Generations::new(window, CuckooFilter::new());
+    let (when, mut outcomes) = (When::Each(&[1_000, 5, 6, 1_001]), Vec::new());
+    let keys = ["a", "b", "b", "c"];
+    seen.logged(&mut ()).insert_unique_batch_into(&keys, when, &mut outcomes).unwrap();
+    assert_eq!((seen.outdated(), seen.len()), (2, 2));
+    seen.logged(&mut ()).insert_batch(&keys, When::Each(&[1_000, 5, 1_001, 1_002])).unwrap();
+    assert_eq!((seen.outdated(), seen.len()), (3, 5));
+    assert_eq!(seen.slot_bits(), seen.template().slot_bits());
 }

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, repeated};
 use crate::kernel::{
     ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, PADDING, Parent, Task, dispatch,
 };
@@ -36,10 +36,10 @@ impl Halves {
     }
 
     fn empty(level: LevelGeometry) -> Result<Self, OutOfMemory> {
-        let counted = if level.codec().overlap() { 0 } else { 2 * level.buckets() as usize };
+        let counted = if level.codec().overlap() { 0 } else { 2 * level.buckets() };
         Ok(Self {
-            values: zeros(2 * level.slots() as usize + PADDING)?,
-            items: zeros(counted)?,
+            values: repeated(0, 2 * level.slots() + PADDING as u64)?,
+            items: repeated(0, counted)?,
             level,
             unplaced: Vec::new(),
         })
@@ -120,14 +120,6 @@ impl Halves {
         }
         self.unplaced
     }
-}
-
-fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut values = Vec::new();
-    let bytes = (count * size_of::<T>()) as u64;
-    values.try_reserve_exact(count).map_err(|_| OutOfMemory { bytes })?;
-    values.resize(count, T::default());
-    Ok(values)
 }
 
 /// Writes a half into its segment, which is empty.

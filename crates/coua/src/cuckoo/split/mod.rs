@@ -9,8 +9,8 @@
 mod halves;
 
 use super::CuckooFilter;
-use crate::error::OutOfMemory;
-use crate::kernel::{AnyLevel, LevelGeometry, MovedItem, Parent, Probe};
+use crate::error::{OutOfMemory, reserve};
+use crate::kernel::{AnyLevel, MovedItem, Parent, Probe};
 use halves::Halves;
 
 impl CuckooFilter {
@@ -29,7 +29,9 @@ impl CuckooFilter {
         let halves = Halves::of(&self.parent(index).expect("it has a level below"))?;
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
         self.directory.split(prefix, depth, upper_index);
-        self.table.segment_mut(index).halve();
+        // It is the lower half from now on.
+        self.table.segment_mut(index).clear();
+        self.table.segment_mut(index).deepen();
         self.uniform = self.find_uniform();
         self.splits += 1;
         let indices = [index, upper_index];
@@ -61,8 +63,7 @@ impl CuckooFilter {
         if last == usize::from(level)
             && let Some(next) = self.geometry.level(self.levels[last].depth() + 1)
         {
-            let refused = OutOfMemory { bytes: size_of::<LevelGeometry>() as u64 };
-            self.levels.try_reserve_exact(1).map_err(|_| refused)?;
+            reserve(&mut self.levels, 1)?;
             self.levels.push(next);
         }
         Ok(())
@@ -81,9 +82,8 @@ impl CuckooFilter {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-    use crate::kernel::ALTERNATE;
+    use crate::kernel::{ALTERNATE, LevelGeometry};
     use crate::{KeyHash, Layout};
 
     /// Filters with room in their segments, and with items in the lower halves only: when those

@@ -1,0 +1,143 @@
+//! The memory of a table's segments: arenas, and the holes in them that removed segments have left.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::arena::{Arena, CACHE_LINE, HUGE_PAGE};
+use super::segment::Segment;
+use crate::error::OutOfMemory;
+
+/// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
+/// no steps above a huge page or 1 %.
+const GROWTH_FRACTION: usize = 100;
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The parts of a table that was split share its arenas. Each has segments of its own there, and takes new ones
+    /// from arenas of its own.
+    arenas: Vec<Arc<Arena>>,
+    /// Unused bytes at the end of the last arena.
+    free: usize,
+    holes: Vec<Hole>,
+    /// Bytes of the arenas, or of a part's segments, without what was given back.
+    total: usize,
+}
+
+/// Where a segment was.
+#[derive(Debug)]
+struct Hole {
+    base: NonNull<u8>,
+    bytes: usize,
+    /// Of them, those of pages that were given back.
+    discarded: usize,
+}
+
+impl Memory {
+    /// Adds an arena, from which segments are taken from now on.
+    pub(super) fn add(&mut self, arena: Arena) {
+        self.free = arena.len();
+        self.total += arena.len();
+        #[expect(
+            clippy::arc_with_non_send_sync,
+            reason = "tables are `Send`, for the reasons given there"
+        )]
+        self.arenas.push(Arc::new(arena));
+    }
+
+    fn hole_for(&self, bytes: usize) -> Option<usize> {
+        self.holes.iter().position(|hole| hole.bytes >= bytes)
+    }
+
+    /// Whether there is memory for a segment of so many bytes.
+    pub(super) fn has(&self, bytes: usize) -> bool {
+        self.free >= bytes || self.hole_for(bytes).is_some()
+    }
+
+    /// Takes memory for a segment of `bytes` bytes and for those after it, unless there is some: at most
+    /// `most` bytes, or `bytes` if that is more.
+    pub(super) fn reserve(&mut self, bytes: usize, most: usize) -> Result<(), OutOfMemory> {
+        if self.has(bytes) {
+            return Ok(());
+        }
+        let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
+        let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
+        // An arena from the heap has whole cache lines.
+        let step = step.min(most / CACHE_LINE * CACHE_LINE);
+        self.add(Arena::new(bytes.max(step))?);
+        Ok(())
+    }
+
+    /// The memory for a segment, which was [reserved](Self::reserve); and whether it was used before, and is not
+    /// zero.
+    pub(super) fn take(&mut self, bytes: usize) -> (NonNull<u8>, bool) {
+        if let Some(hole) = self.hole_for(bytes) {
+            // What is larger than the segment is lost until the arena goes.
+            let hole = self.holes.swap_remove(hole);
+            self.total += hole.discarded;
+            return (hole.base, true);
+        }
+        let arena = self.arenas.last().expect("memory was reserved");
+        let base = arena.base_at(arena.len() - self.free);
+        self.free -= bytes;
+        (base, false)
+    }
+
+    /// Gives a segment's memory back: the arena that none of `others` lies in, or its pages, and a hole for the
+    /// next segment that fits.
+    pub(super) fn give_back(&mut self, segment: &Segment, others: &[Segment]) {
+        let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
+        let Some(holder) = holder else { return };
+        // Other parts of a table that was split may lie in the same arena.
+        let Some(arena) = Arc::get_mut(&mut self.arenas[holder]) else { return };
+        if others.iter().any(|other| arena.holds(other.address())) {
+            // Without memory for the list it is lost until its arena goes.
+            if self.holes.try_reserve(1).is_ok() {
+                let (base, bytes) = (segment.base(), segment.len());
+                let discarded = arena.discard(segment.address(), bytes);
+                self.total -= discarded;
+                self.holes.push(Hole { base, bytes, discarded });
+            }
+            return;
+        }
+        for hole in self.holes.extract_if(.., |hole| arena.holds(hole.base.as_ptr())) {
+            self.total += hole.discarded;
+        }
+        self.total -= arena.len();
+        if holder + 1 == self.arenas.len() {
+            self.free = 0;
+        }
+        self.arenas.remove(holder);
+    }
+
+    /// The memory of a part of the table, with so many bytes of segments.
+    pub(super) fn part(&self, total: usize) -> Self {
+        Self { arenas: self.arenas.clone(), total, ..Self::default() }
+    }
+
+    /// Adds the memory of another part or table. Unused rests of arenas stay unused.
+    pub(super) fn join(&mut self, other: Self) {
+        self.arenas.extend(other.arenas);
+        self.arenas.sort_unstable_by_key(Arc::as_ptr);
+        self.arenas.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        self.holes.extend(other.holes);
+        self.total += other.total;
+        self.free = 0;
+    }
+
+    /// Gives back the memory before an address, in the arena that it lies in, as far as that is mapped.
+    pub(super) fn discard_before(&mut self, address: *const u8) {
+        for arena in self.arenas.iter_mut().filter_map(Arc::get_mut) {
+            arena.discard_before(address);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.total
+    }
+
+    /// Bytes of arenas that do not come from the heap. O(arenas).
+    pub(super) fn mapped_bytes(&self) -> usize {
+        let mapped: usize = self.arenas.iter().map(|arena| arena.mapped_bytes()).sum();
+        mapped - self.holes.iter().map(|hole| hole.discarded).sum::<usize>()
+    }
+}
