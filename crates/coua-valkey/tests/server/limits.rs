@@ -57,10 +57,7 @@ fn memory_is_what_it_is(kind: Kind) {
 }
 
 fn used(client: &mut Client) -> i64 {
-    let info = client.good("INFO memory");
-    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
-    used.parse().unwrap()
+    client.info_number("memory", "used_memory")
 }
 
 /// Bytes that each of many keys takes, and those that the server tells of them.
@@ -213,11 +210,7 @@ fn large_filters_are_freed_in_the_background(kind: Kind) {
     client.good("BF.RESERVE small 0.01 100");
     client.good("UNLINK bloom cuckoo small");
     let until = Instant::now() + PATIENCE;
-    let freed = |client: &mut Client| {
-        let info = String::from_utf8(client.good("INFO memory").bytes().to_vec()).unwrap();
-        let freed = info.lines().find_map(|line| line.strip_prefix("lazyfreed_objects:"));
-        freed.unwrap().parse::<u32>().unwrap()
-    };
+    let freed = |client: &mut Client| client.info_number("memory", "lazyfreed_objects");
     while freed(&mut client) != 2 {
         assert!(Instant::now() < until, "{} were freed in the background", freed(&mut client));
         thread::sleep(Duration::from_millis(5));

@@ -121,6 +121,7 @@ fn run(kind: Kind, seed: u64, commands: u32) {
             pair.same(&format!("{number} commands, seed {seed}"));
         }
         if number % 500 == 0 {
+            pair.primary.rests();
             let before = client.good("DEBUG DIGEST");
             client.good("DEBUG RELOAD");
             assert_eq!(client.good("DEBUG DIGEST"), before, "reloaded after {number}, seed {seed}");
@@ -133,6 +134,7 @@ fn run(kind: Kind, seed: u64, commands: u32) {
             if number % 1_000 == 0 {
                 rewrite(&mut client);
             }
+            pair.primary.rests();
             let before = client.good("DEBUG DIGEST");
             pair.primary.restart();
             client = pair.primary.client();

@@ -136,6 +136,16 @@ impl Server {
         self.connect(Protocol::Resp2)
     }
 
+    /// Waits until the server changes nothing of its own accord: until no step of a compaction is to come.
+    pub(crate) fn rests(&self) {
+        let until = Instant::now() + PATIENCE;
+        let mut client = self.client();
+        while client.info_number("coua", "coua_compactions_pending") > 0 {
+            assert!(Instant::now() < until, "a compaction does not end:\n{}", self.log());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
