@@ -26,6 +26,7 @@ on_both!(
     a_server_without_memory,
     nothing_is_created_beyond_the_servers_memory,
     nothing_grows_beyond_the_servers_memory,
+    nothing_is_merged_beyond_the_servers_memory,
 );
 
 fn memory_is_what_it_is(kind: Kind) {
@@ -461,4 +462,27 @@ fn nothing_grows_beyond_the_servers_memory(kind: Kind) {
     }
     client.good("CONFIG SET maxmemory-policy allkeys-lru");
     client.good("BF.ADD b x");
+}
+
+/// The filter that a merge makes is beside the old one for a while.
+fn nothing_is_merged_beyond_the_servers_memory(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for key in ["one", "two"] {
+        let seed = "SEED 000102030405060708090a0b0c0d0e0f";
+        client.good(&format!("CF.RESERVE {key} 4000000 {seed}"));
+        client.good(&format!("CF.ADD {key} {key}"));
+    }
+    let before = zoo::digest(&mut client, "one");
+    let all = used(&mut client) + (8 << 20);
+    client.good(&format!("CONFIG SET maxmemory {all}"));
+    for command in ["CF.MERGE one two", "CF.MERGE new two"] {
+        let reply = client.run(command).to_string();
+        assert!(reply.starts_with("-OOM "), "{command}: {reply}");
+        assert!(client.info_number("memory", "used_memory_peak") < all, "{command}");
+    }
+    assert_eq!(zoo::digest(&mut client, "one"), before);
+    client.good("CONFIG SET maxmemory 0");
+    client.good("CF.MERGE one two");
+    assert_eq!(client.good("CF.MEXISTS one one two").to_string(), "[:1 :1]");
 }

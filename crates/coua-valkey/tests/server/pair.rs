@@ -39,12 +39,17 @@ pub(crate) fn follow(replica: &Server, primary: &Server) {
 /// Waits until the replica has taken all that the primary has sent.
 #[track_caller]
 pub(crate) fn caught_up(primary: &Server, replica: &Server) {
-    let until = Instant::now() + PATIENCE;
+    let mut until = Instant::now() + PATIENCE;
+    let mut before = None;
     loop {
         let sent = told(primary, "master_repl_offset");
         let got = told(replica, "slave_repl_offset");
         if told(replica, "master_link_status").as_deref() == Some("up") && got == sent {
             return;
+        }
+        if before != got {
+            until = Instant::now() + PATIENCE;
+            before.clone_from(&got);
         }
         let log = replica.log();
         assert!(Instant::now() < until, "the replica does not follow: {sent:?}, {got:?}\n{log}");
