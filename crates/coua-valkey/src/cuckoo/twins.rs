@@ -5,18 +5,9 @@ use super::compaction::Position;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
 use crate::cuckoo::request::Request;
+use crate::random::Random;
 use crate::value::OwnFilter as _;
 use crate::value::outcome::Outcome;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
 
 fn image(own: &OwnCuckoo) -> Vec<u8> {
     let mut image = Vec::new();
@@ -121,7 +112,7 @@ const KINDS: [&str; 6] = [
 ];
 
 fn run(seed: u64, steps: u32, items: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for (number, words) in (0..).zip(KINDS) {
         let mut twins = [Twins::of(words, seed), Twins::of(words, seed)];
         for step in 0..steps {

@@ -67,6 +67,32 @@ impl<K: Kind> Value<K> {
         }
     }
 
+    /// What a filter tells, of whichever module.
+    pub(crate) fn of_either<T>(
+        &self,
+        own: impl FnOnce(&K::Own) -> T,
+        imported: impl FnOnce(&K::Imported) -> T,
+    ) -> Result<T, Refusal> {
+        match self {
+            Self::Own(filter) => Ok(own(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// As [`of_either`](Self::of_either), of a filter that is changed.
+    pub(crate) fn change_either<T>(
+        &mut self,
+        own: impl FnOnce(&mut K::Own) -> T,
+        imported: impl FnOnce(&mut K::Imported) -> T,
+    ) -> Result<T, Refusal> {
+        match self {
+            Self::Own(filter) => Ok(own(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
     /// For what only filters of this module can do.
     pub(crate) fn own(&self) -> Result<&K::Own, Refusal> {
         match self {
@@ -75,9 +101,7 @@ impl<K: Kind> Value<K> {
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
-}
 
-impl<K: Kind> Value<K> {
     /// As [`own`](Self::own), to be changed.
     pub(crate) fn own_mut(&mut self) -> Result<&mut K::Own, Refusal> {
         match self {

@@ -268,7 +268,8 @@ fn limit_of_memory_of_what_is_loaded(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     zoo::fill(&mut client);
-    let own = zoo::KEYS.iter().map(|key| client.good(&format!("DUMP {key}")).bytes().to_vec());
+    let own =
+        zoo::keys().into_iter().map(|key| client.good(&format!("DUMP {key}")).bytes().to_vec());
     let peers = golden::filters();
     let dumps: Vec<_> = own.chain(peers.iter().filter_map(|filter| filter.dump.clone())).collect();
     client.good("FLUSHALL");

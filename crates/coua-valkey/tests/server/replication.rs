@@ -99,7 +99,7 @@ fn full_synchronization(kind: Kind) {
     let pair = Pair { primary, replica };
     pair.same("a full synchronization");
     let mut client = pair.primary.client();
-    for key in zoo::KEYS {
+    for key in zoo::keys() {
         zoo::add(&mut client, key, "later");
         client.run(&format!("CF.DEL {key} 18500"));
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::Client;
 use crate::keeping::rewrite;
+use crate::numbers::Random;
 use crate::pair::{Pair, caught_up, follow};
 use crate::script;
 use crate::server::{Kind, Server};
@@ -231,11 +232,8 @@ fn shake(client: &mut Client, rounds: u32) {
         ));
     }
     client.good("CF.RESERVE items 1000 WINDOWITEMS 3000 GENERATIONS 3");
-    let mut seed = 1_u32;
-    let mut next = |below: u32| {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 8) % below
-    };
+    let mut random = Random::new(1);
+    let mut next = |below: u64| random.below(below) as u32;
     for _ in 0..rounds {
         let key = ["a", "b", "c", "items"][next(4) as usize];
         let first = next(5_000);
