@@ -23,6 +23,7 @@ on_both!(
     limit_of_memory_and_what_was_before,
     what_a_server_accepted_can_be_restored,
     what_may_be_created_may_be_loaded,
+    many_generations_may_be_loaded,
     a_server_without_memory,
     nothing_is_created_beyond_the_servers_memory,
     nothing_grows_beyond_the_servers_memory,
@@ -377,6 +378,30 @@ fn what_may_be_created_may_be_loaded(kind: Kind) {
             assert_eq!(!client.run(command).is_error(), fits, "{command}, {limit}: created");
         }
         client.good("DEL f");
+    }
+}
+
+/// As much as their memory is, though each of them has pages of its own in an image.
+fn many_generations_may_be_loaded(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE w 16 WINDOWITEMS 4000 GENERATIONS 100");
+    zoo::insert(&mut client, "w", 0..5_000);
+    let chunks = crate::chunks::scan(&mut client, "w");
+    let dump = client.good("DUMP w");
+    let restored = |client: &mut Client| {
+        client.good("DEL f");
+        let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]);
+        !reply.is_error()
+    };
+    assert!(restored(&mut client));
+    let size = client.good("CF.INFO f Size").integer();
+    for (limit, fits) in [(size, true), (size - 1, false)] {
+        client.good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
+        assert_eq!(restored(&mut client), fits, "{limit}");
+        client.good("DEL f");
+        let load = |chunk| !crate::chunks::load(&mut client, "f", chunk).is_error();
+        assert_eq!(chunks.iter().all(load), fits, "{limit}: loaded");
     }
 }
 
