@@ -10,9 +10,6 @@ mod cuckoo;
 mod module;
 mod parse;
 mod pieces;
-#[cfg(test)]
-#[path = "../../coua/tests/random/mod.rs"]
-mod random;
 mod refusal;
 mod reply;
 mod server;

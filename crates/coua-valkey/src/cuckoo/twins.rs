@@ -1,13 +1,16 @@
 //! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now and then: both have
 //! the same bytes, whatever they went through.
 
+#[path = "../../../coua/tests/random/mod.rs"]
+mod random;
+
 use super::compaction::Position;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
 use crate::cuckoo::request::Request;
-use crate::random::Random;
 use crate::value::OwnFilter as _;
 use crate::value::outcome::Outcome;
+use random::Random;
 
 fn image(own: &OwnCuckoo) -> Vec<u8> {
     let mut image = Vec::new();
