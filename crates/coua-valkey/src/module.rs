@@ -42,5 +42,6 @@ fn info() -> Vec<(&'static CStr, u64)> {
         (c"items_removed", counters::REMOVED.value()),
         (c"items_refused", counters::REFUSED.value()),
         (c"growths", counters::GROWTHS.value()),
+        (c"compactions_pending", server::commands_pending()),
     ]
 }

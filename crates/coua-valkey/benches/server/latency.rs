@@ -93,17 +93,7 @@ fn removals(server: &Server, client: &mut Client, items: u64) -> Vec<f64> {
     pings(server, || {
         each(client, &["CF.MDEL", "f"], 0..items / 10 * 9);
         client.good("CF.COMPACT f");
-        let mut before = String::new();
-        loop {
-            thread::sleep(Duration::from_millis(200));
-            let calls = client.good("INFO commandstats").bytes().to_vec();
-            let calls = String::from_utf8(calls).unwrap();
-            let calls = calls.lines().find(|line| line.starts_with("cmdstat_cf.compact:"));
-            let calls = calls.unwrap_or_default().to_owned();
-            if std::mem::replace(&mut before, calls.clone()) == calls {
-                break;
-            }
-        }
+        server.rests();
     })
 }
 

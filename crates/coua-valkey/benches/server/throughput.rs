@@ -98,8 +98,7 @@ fn load_server(kind: Kind, server: &Server, command: &str, batch: u64, load: Loa
 
 /// Seconds of processor time that the server has taken.
 fn processor_time(server: &Server) -> f64 {
-    let info = server.client().good("INFO cpu");
-    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-    let field = |name| info.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    ["used_cpu_user:", "used_cpu_sys:"].map(|name| field(name).parse::<f64>().unwrap()).iter().sum()
+    let mut client = server.client();
+    let mut time = |field| client.info("cpu", field).unwrap().parse::<f64>().unwrap();
+    time("used_cpu_user") + time("used_cpu_sys")
 }

@@ -68,22 +68,15 @@ pub(crate) type BloomValue = Value<Bloom>;
 impl BloomValue {
     /// Whether the item seems to be there.
     pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.contains(item)),
-            Self::Imported(imported) => Ok(imported.contains(item)),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(|own| own.contains(item), |imported| imported.contains(item))
     }
 
     /// Which items seem to be there.
     pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.contains_all(items)),
-            Self::Imported(imported) => {
-                Ok(items.iter().map(|item| imported.contains(item)).collect())
-            }
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(
+            |own| own.contains_all(items),
+            |imported| items.iter().map(|item| imported.contains(item)).collect(),
+        )
     }
 
     /// Inserts items that are absent, in order, and tells what became of each.
@@ -93,19 +86,14 @@ impl BloomValue {
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcomes, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.insert(items, limit)),
-            Self::Imported(imported) => Ok(imported::insert(imported, items, &limits())),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.change_either(
+            |own| own.insert(items, limit),
+            |imported| imported::insert(imported, items, &limits()),
+        )
     }
 
     /// Items that were inserted.
     pub(crate) fn len(&self) -> Result<u64, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.len()),
-            Self::Imported(imported) => Ok(imported.items()),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(OwnBloom::len, PeerBloom::items)
     }
 }

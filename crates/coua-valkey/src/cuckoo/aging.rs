@@ -128,6 +128,11 @@ impl Aging {
         items.iter().map(|item| self.hasher().hash(*item)).collect()
     }
 
+    /// The limit of memory that is to be kept from now on: it may change from one command to the next.
+    fn limit_memory(&mut self, limit: Option<u64>) {
+        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+    }
+
     /// Inserts items in order, and tells what became of each.
     pub(super) fn insert(
         &mut self,
@@ -136,7 +141,7 @@ impl Aging {
         limit: Option<u64>,
         outcomes: &mut Outcomes,
     ) {
-        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+        self.limit_memory(limit);
         insert_all(&mut self.filter, hashes, copies, outcomes, |full| refusal_of(full, limit, 1));
     }
 
@@ -145,10 +150,11 @@ impl Aging {
         self.filter.remove_batch(items)
     }
 
-    /// Adds all items of another filter, each to the generation of its time.
-    pub(super) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
+    /// Adds all items of another filter, each to the generation of its time, within a limit.
+    pub(super) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), Refusal> {
+        self.limit_memory(limit);
         self.filter.merge(&other.filter).map_err(|error| match error {
-            MergeError::Full(full) => refusal_of(full, None, 1),
+            MergeError::Full(full) => refusal_of(full, limit, 1),
             MergeError::Window | MergeError::Count => Refusal::Impossible(error.to_string()),
             error => Refusal::Merge(error),
         })

@@ -33,13 +33,15 @@ use super::blueprint::{Blueprint, Hints, Precision};
 use super::few::{self, Few};
 use super::own::{Form, OwnCuckoo};
 use crate::refusal::LoadRefusal;
-use crate::value::OwnFilter;
 use crate::value::image::{MAGIC, SIPHASH_1_3, XXH3, checksum, u32_at, u64_at};
+use crate::value::{FRONT, MOST_PARTS, OwnFilter, PART};
 
 /// Bytes before the filter.
 const HEAD: usize = 64;
 /// Where a filter's file says how long it is (docs/format.md, section 1).
 const LENGTH_AT: usize = 128;
+/// And generations how many parts they have (section 7).
+const PARTS_AT: usize = 40;
 const CUCKOO: u32 = 1;
 const FEW: u32 = 3;
 const AGING: u32 = 4;
@@ -95,6 +97,12 @@ impl OwnFilter for OwnCuckoo {
         let (at, front) = if is_aging { (HEAD, HEAD + LENGTH) } else { (HEAD + LENGTH_AT, HEAD) };
         let field = begun.get(at..)?.first_chunk()?;
         Some(u64::from_le_bytes(*field).saturating_add(front as u64))
+    }
+
+    fn front(begun: &[u8]) -> u64 {
+        let is_aging = u32_at(begun, 8) == AGING;
+        let parts = if is_aging { u64_at(begun, HEAD + LENGTH + PARTS_AT) } else { 0 };
+        FRONT + PART * parts.min(MOST_PARTS)
     }
 
     fn is_begun(bytes: &[u8]) -> bool {

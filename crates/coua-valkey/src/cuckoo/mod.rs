@@ -17,6 +17,8 @@ pub(crate) mod request;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod twins;
 pub(crate) mod value;
 mod window;
 

@@ -293,7 +293,7 @@ impl OwnCuckoo {
         match (&mut self.form, &other.form) {
             (Form::Table(table), Form::Few(few)) => table.merge(&few.to_table()?, limit)?,
             (Form::Table(table), Form::Table(other)) => table.merge(&other.filter, limit)?,
-            (Form::Aging(aging), Form::Aging(other)) => aging.merge(other)?,
+            (Form::Aging(aging), Form::Aging(other)) => aging.merge(other, limit)?,
             _ => return Err(Refusal::OtherWindow),
         }
         self.has_changed();

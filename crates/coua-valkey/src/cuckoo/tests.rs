@@ -65,6 +65,18 @@ fn a_filter_that_just_fits_takes_the_items_it_was_made_for() {
     }
 }
 
+/// A server that follows another has no limit, though it may have had one before.
+#[test]
+fn the_limit_of_a_command_is_not_that_of_the_next() {
+    for words in [&[b"100".as_slice()][..], &[b"100", b"WINDOW", b"52w"]] {
+        let [mut one, mut other] = [filter(words), filter(words)];
+        let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
+        other.insert(&keys[100..], Copies::Add, None);
+        one.insert(&keys[..100], Copies::Add, Some(10_000));
+        assert_eq!(one.merge(&other, None), Ok(()));
+    }
+}
+
 /// An item that counts how often it is read.
 struct Counted([u8; 4], Cell<u32>);
 

@@ -34,31 +34,23 @@ pub(crate) type CuckooValue = Value<Cuckoo>;
 impl CuckooValue {
     /// Whether the item is there.
     pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.contains(item)),
-            Self::Imported(imported) => Ok(imported.contains(item)),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(|own| own.contains(item), |imported| imported.contains(item))
     }
 
     /// Which items are there.
     pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.contains_all(items)),
-            Self::Imported(imported) => {
-                Ok(items.iter().map(|item| imported.contains(item)).collect())
-            }
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(
+            |own| own.contains_all(items),
+            |imported| items.iter().map(|item| imported.contains(item)).collect(),
+        )
     }
 
     /// How often each item is there.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.count_all(items)),
-            Self::Imported(imported) => Ok(items.iter().map(|item| imported.count(item)).collect()),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.of_either(
+            |own| own.count_all(items),
+            |imported| items.iter().map(|item| imported.count(item)).collect(),
+        )
     }
 
     /// Inserts items in order, and tells what became of each.
@@ -69,30 +61,25 @@ impl CuckooValue {
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcomes, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.insert(items, copies, limit)),
-            Self::Imported(imported) => Ok(imported::insert(imported, items, copies, &limits())),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.change_either(
+            |own| own.insert(items, copies, limit),
+            |imported| imported::insert(imported, items, copies, &limits()),
+        )
     }
 
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.remove(items)),
-            Self::Imported(imported) => {
-                Ok(items.iter().map(|item| imported.remove(item)).collect())
-            }
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.change_either(
+            |own| own.remove(items),
+            |imported| items.iter().map(|item| imported.remove(item)).collect(),
+        )
     }
 
     /// Gives memory back, as much as a command may take the time for, from a position on.
     pub(crate) fn compact(&mut self, at: Option<Position>) -> Result<Compaction, Refusal> {
-        match self {
-            Self::Own(own) => Ok(own.compact(at.unwrap_or_default())),
-            Self::Imported(imported) => Ok(imported::compact(imported, at)),
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
-        }
+        self.change_either(
+            |own| own.compact(at.unwrap_or_default()),
+            |imported| imported::compact(imported, at),
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! Commands that go on later, so that none of them takes long.
 
 use std::ffi::{CStr, c_longlong, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::call::bytes_of;
 use super::catch::caught;
@@ -8,6 +9,14 @@ use super::{Call, raw, server_function};
 
 /// Milliseconds until then: clients come first.
 const PAUSE: c_longlong = 5;
+
+/// Commands that were put off and have not run yet.
+static PENDING: AtomicU64 = AtomicU64::new(0);
+
+/// How many commands go on later.
+pub(crate) fn commands_pending() -> u64 {
+    PENDING.load(Ordering::Relaxed)
+}
 
 /// A command on a key, with two more words.
 struct Later {
@@ -26,6 +35,7 @@ impl Call<'_> {
         // SAFETY: a word of the call, which is being run.
         let key = unsafe { bytes_of(self.string(1)) }.to_vec();
         let later = Box::into_raw(Box::new(Later { command, key, words }));
+        PENDING.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the context is valid while the command runs, whose database is the timer's too. The box is taken
         // back once, by `run`.
         unsafe {
@@ -38,6 +48,7 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, later: *mut c_void) 
     caught((), || {
         // SAFETY: made by `go_on_later` for this call alone.
         let later = unsafe { Box::from_raw(later.cast::<Later>()) };
+        PENDING.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the context is the timer's.
         let flags = unsafe { server_function!(RedisModule_GetContextFlags)(context) };
         // What has become a replica meanwhile follows its primary.

@@ -33,6 +33,7 @@ pub(crate) use command::{Access, Command};
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
 pub(crate) use io::{AppendOnly, RdbReader};
 pub(crate) use key::Key;
+pub(crate) use later::commands_pending;
 pub(crate) use load::{Family, ModuleSpec, load_module};
 pub(crate) use loader::Loader;
 pub(crate) use native::{NativeType, TypeSlot};

@@ -8,15 +8,12 @@
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
-use super::filter::OwnFilter;
+use super::filter::{FRONT, OwnFilter, PART};
 use crate::pieces::Pieces;
 use crate::refusal::{LoadRefusal, Refusal};
 
 /// Bytes of a chunk. Servers may be set to end connections with commands or answers above 1 MiB.
 pub(super) const CHUNK: usize = 512 << 10;
-/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
-/// the first segment (docs/format.md, sections 1 and 2) are 4.2 kB more than the segments' own.
-pub(super) const FRONT: u64 = 16 << 10;
 /// Of less than this the next chunk becomes a part.
 const SMALL: usize = 64 << 10;
 /// Bits of a position that tell where: up to 1 TiB.
@@ -91,7 +88,8 @@ struct Window {
 impl Window {
     /// With room for a chunk, or for all of a small filter.
     fn of<F: OwnFilter>(own: &F) -> Result<Self, Refusal> {
-        let room = own.memory_bytes().saturating_add(FRONT).min(CHUNK as u64) as usize;
+        let front = FRONT + PART * own.pieces() as u64;
+        let room = own.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(room).map_err(|_| Refusal::NoMemory)?;
         Ok(Self { bytes, room })
@@ -202,19 +200,28 @@ impl<F: OwnFilter> Incomplete<F> {
         if position.end != end || chunk.is_empty() {
             return Err(Refusal::Position);
         }
-        if let Some(limit) = limit.filter(|&limit| end > limit.saturating_add(FRONT)) {
-            return Err(Refusal::KeyMemory { limit });
-        }
         let appended = self.append(chunk);
-        let taken =
-            appended.and_then(|()| match self.chunks.first().map(|it| F::image_length(it)) {
-                Some(Some(length)) if length <= end => self.complete(limit).map(Some),
+        let taken = appended.and_then(|()| match limit.filter(|&limit| self.exceeds(limit)) {
+            Some(limit) => Err(Refusal::KeyMemory { limit }),
+            None => match F::image_length(self.begun()) {
+                Some(length) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
-            });
+            },
+        });
         if taken.is_err() {
             self.truncate(before);
         }
         taken
+    }
+
+    /// What has arrived of the beginning.
+    fn begun(&self) -> &[u8] {
+        self.chunks.first().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether no filter with so much memory has an image of so many bytes.
+    pub(super) fn exceeds(&self, limit: u64) -> bool {
+        self.len() > limit.saturating_add(F::front(self.begun()))
     }
 
     fn complete(&self, limit: Option<u64>) -> Result<F, Refusal> {

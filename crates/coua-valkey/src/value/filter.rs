@@ -22,6 +22,14 @@ pub(crate) fn first_change() -> u64 {
     number.wrapping_add(*random).rotate_left(16)
 }
 
+/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
+/// the first segment (docs/format.md, sections 1 and 2) are 4.2 kB more than the segments' own.
+pub(crate) const FRONT: u64 = 16 << 10;
+/// And by which each generation may: it begins and ends with a page of its own (section 7).
+pub(crate) const PART: u64 = 8 << 10;
+/// Generations of a filter, and its template.
+pub(crate) const MOST_PARTS: u64 = 1002;
+
 /// A filter of this module as the value of a key.
 pub(crate) trait OwnFilter: Send + Sized + 'static {
     /// Writes its image, all that makes it what it is, without the first `start` bytes;
@@ -38,6 +46,11 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
 
     /// The length of the whole image, once enough of its beginning is there to tell.
     fn image_length(begun: &[u8]) -> Option<u64>;
+
+    /// Bytes by which the image that begins with these bytes may be longer than its filter's memory.
+    fn front(_begun: &[u8]) -> u64 {
+        FRONT
+    }
 
     /// Whether these bytes begin an image.
     fn is_begun(bytes: &[u8]) -> bool;

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
-use super::chunks::{self, FRONT, Incomplete};
-use super::filter::{Kind, OwnFilter as _};
+use super::chunks::{self, Incomplete};
+use super::filter::{FRONT, Kind, MOST_PARTS, OwnFilter as _, PART};
 use super::imported::piece_of;
 use crate::refusal::{LoadRefusal, Refusal};
 use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes};
@@ -67,6 +67,32 @@ impl<K: Kind> Value<K> {
         }
     }
 
+    /// What a filter tells, of whichever module.
+    pub(crate) fn of_either<T>(
+        &self,
+        own: impl FnOnce(&K::Own) -> T,
+        imported: impl FnOnce(&K::Imported) -> T,
+    ) -> Result<T, Refusal> {
+        match self {
+            Self::Own(filter) => Ok(own(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
+    /// As [`of_either`](Self::of_either), of a filter that is changed.
+    pub(crate) fn change_either<T>(
+        &mut self,
+        own: impl FnOnce(&mut K::Own) -> T,
+        imported: impl FnOnce(&mut K::Imported) -> T,
+    ) -> Result<T, Refusal> {
+        match self {
+            Self::Own(filter) => Ok(own(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(Refusal::Incomplete),
+        }
+    }
+
     /// For what only filters of this module can do.
     pub(crate) fn own(&self) -> Result<&K::Own, Refusal> {
         match self {
@@ -75,9 +101,7 @@ impl<K: Kind> Value<K> {
             Self::Incomplete(_) => Err(Refusal::Incomplete),
         }
     }
-}
 
-impl<K: Kind> Value<K> {
     /// As [`own`](Self::own), to be changed.
     pub(crate) fn own_mut(&mut self) -> Result<&mut K::Own, Refusal> {
         match self {
@@ -117,13 +141,15 @@ impl<K: Kind> NativeType for Value<K> {
             return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));
         }
         // The limit is of memory; that of what is read only keeps it from growing without end.
-        let left = limit.map_or(u64::MAX, |limit| limit.saturating_add(FRONT));
+        let most = |limit: u64| limit.saturating_add(FRONT + PART * MOST_PARTS);
+        let left = limit.map_or(u64::MAX, most);
         let mut limited = Limited { input, left, exceeded: false };
         let value = Self::read(&mut limited, &limits(limit));
         let is_larger = |value: &Self| match value {
             Self::Own(own) => limit.is_some_and(|limit| own.memory_bytes() > limit),
+            Self::Incomplete(incomplete) => limit.is_some_and(|limit| incomplete.exceeds(limit)),
             // It has been limited already.
-            Self::Imported(_) | Self::Incomplete(_) => false,
+            Self::Imported(_) => false,
         };
         let exceeded = limited.exceeded || value.as_ref().is_ok_and(is_larger);
         if let Some(limit) = limit.filter(|_| exceeded) {

@@ -15,6 +15,6 @@ pub(crate) mod outcome;
 
 pub(crate) use charge::Charge;
 pub(crate) use creation::{Creates, Defaults};
-pub(crate) use filter::{Kind, OwnFilter, first_change};
+pub(crate) use filter::{FRONT, Kind, MOST_PARTS, OwnFilter, PART, first_change};
 pub(crate) use given_back::give_back;
 pub(crate) use held::Value;

@@ -66,7 +66,7 @@ fn round_trip_of_bloom_filters(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     zoo::fill(&mut client);
-    for key in zoo::KEYS.iter().filter(|key| key.contains("bloom")) {
+    for key in zoo::keys().into_iter().filter(|key| key.contains("bloom")) {
         let mut position = 0;
         loop {
             let reply = client.good(&format!("BF.SCANDUMP {key} {position}"));

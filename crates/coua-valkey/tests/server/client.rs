@@ -92,6 +92,23 @@ impl Client {
         reply
     }
 
+    /// A field of a section of INFO; nothing if it has none of that name.
+    #[track_caller]
+    pub(crate) fn info(&mut self, section: &str, field: &str) -> Option<String> {
+        let info = self.good(&format!("INFO {section}"));
+        let info = String::from_utf8_lossy(info.bytes());
+        let value = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.map(str::to_owned)
+    }
+
+    /// A number that INFO tells.
+    #[track_caller]
+    pub(crate) fn info_number(&mut self, section: &str, field: &str) -> i64 {
+        let value = self.info(section, field);
+        let number = value.as_ref().and_then(|value| value.parse().ok());
+        number.unwrap_or_else(|| panic!("{field} in INFO {section}: {value:?}"))
+    }
+
     /// The replies to many commands sent at once.
     #[track_caller]
     pub(crate) fn pipeline<P: AsRef<[u8]>>(&mut self, commands: &[Vec<P>]) -> Vec<Value> {

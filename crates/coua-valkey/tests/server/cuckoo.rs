@@ -183,6 +183,10 @@ fn information(kind: Kind) {
         +Expansion rate :3 +Max iterations :77]";
     assert!(is_like(&found, expected), "{found}");
     let fields = client.run("CF.INFO f FULL").elements().len();
+    let found = client.run("CF.DEBUG f").to_string();
+    let expected =
+        r#""bktsize:4 buckets:* items:4 deletes:1 filters:1 max_iterations:77 expansion:3""#;
+    assert!(is_like(&found, expected), "{found}");
 
     let mut client = server.connect(Protocol::Resp3);
     let found = client.run("CF.INFO f").to_string();
@@ -197,7 +201,9 @@ fn information(kind: Kind) {
     assert_eq!(found.matches(", +").count() + 1, fields / 2, "{found}");
 
     // What is not there is not found, whatever the protocol.
-    assert_eq!(client.run("CF.INFO none").to_string(), "-ERR not found");
+    for command in ["CF.INFO none", "CF.DEBUG none"] {
+        assert_eq!(client.run(command).to_string(), "-ERR not found");
+    }
 }
 
 fn information_by_field(kind: Kind) {

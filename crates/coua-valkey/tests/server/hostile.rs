@@ -116,13 +116,13 @@ fn changed_windows_with_right_checksums(kind: Kind) {
         seal(&mut changed);
         payload_of(&changed)
     };
-    let before = memory(&mut client, "used_memory_peak:");
+    let before = client.info_number("memory", "used_memory_peak");
     let all: Vec<_> =
         heads.chain(parts).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
     let replies = restore_all(&mut client, &all);
     let restored = replies.iter().filter(|reply| !reply.is_error()).count();
     assert!((1..all.len() / 2).contains(&restored), "{restored} of {}", all.len());
-    let taken = memory(&mut client, "used_memory_peak:") - before;
+    let taken = client.info_number("memory", "used_memory_peak") - before;
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
@@ -133,7 +133,7 @@ fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
     client.good("CF.INSERT few ITEMS a b b c");
     client.good("BF.RESERVE chain 0.01 5");
     client.good(&zoo::with_items("BF.MADD chain", 0..30));
-    let before = memory(&mut client, "used_memory_peak:");
+    let before = client.info_number("memory", "used_memory_peak");
     let forms: [(_, _, Seal); 2] = [
         ("CF.SCANDUMP few 0", "MBbloomCF", seal_list),
         ("BF.SCANDUMP chain 0", "MBbloom--", seal_chain),
@@ -154,7 +154,7 @@ fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
         let restored = replies.iter().filter(|reply| !reply.is_error()).count();
         assert!((1..all.len()).contains(&restored), "{restored} of {}", all.len());
     }
-    let taken = memory(&mut client, "used_memory_peak:") - before;
+    let taken = client.info_number("memory", "used_memory_peak") - before;
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
@@ -220,12 +220,6 @@ fn seal(image: &mut [u8]) {
     put_sum(image, table..end, end + 8);
     let whole = [&image[WINDOW..WINDOW + 128], &image[end..end + 16]].concat();
     image[end + 16..end + 24].copy_from_slice(&xxh3_64(&whole).to_le_bytes());
-}
-
-fn memory(client: &mut Client, name: &str) -> i64 {
-    let info = client.good("INFO memory");
-    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-    info.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
 }
 
 pub(crate) fn changed(dump: &[u8]) -> Vec<Vec<u8>> {

@@ -23,9 +23,11 @@ on_both!(
     limit_of_memory_and_what_was_before,
     what_a_server_accepted_can_be_restored,
     what_may_be_created_may_be_loaded,
+    many_generations_may_be_loaded,
     a_server_without_memory,
     nothing_is_created_beyond_the_servers_memory,
     nothing_grows_beyond_the_servers_memory,
+    nothing_is_merged_beyond_the_servers_memory,
 );
 
 fn memory_is_what_it_is(kind: Kind) {
@@ -57,10 +59,7 @@ fn memory_is_what_it_is(kind: Kind) {
 }
 
 fn used(client: &mut Client) -> i64 {
-    let info = client.good("INFO memory");
-    let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
-    used.parse().unwrap()
+    client.info_number("memory", "used_memory")
 }
 
 /// Bytes that each of many keys takes, and those that the server tells of them.
@@ -213,11 +212,7 @@ fn large_filters_are_freed_in_the_background(kind: Kind) {
     client.good("BF.RESERVE small 0.01 100");
     client.good("UNLINK bloom cuckoo small");
     let until = Instant::now() + PATIENCE;
-    let freed = |client: &mut Client| {
-        let info = String::from_utf8(client.good("INFO memory").bytes().to_vec()).unwrap();
-        let freed = info.lines().find_map(|line| line.strip_prefix("lazyfreed_objects:"));
-        freed.unwrap().parse::<u32>().unwrap()
-    };
+    let freed = |client: &mut Client| client.info_number("memory", "lazyfreed_objects");
     while freed(&mut client) != 2 {
         assert!(Instant::now() < until, "{} were freed in the background", freed(&mut client));
         thread::sleep(Duration::from_millis(5));
@@ -274,7 +269,8 @@ fn limit_of_memory_of_what_is_loaded(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     zoo::fill(&mut client);
-    let own = zoo::KEYS.iter().map(|key| client.good(&format!("DUMP {key}")).bytes().to_vec());
+    let own =
+        zoo::keys().into_iter().map(|key| client.good(&format!("DUMP {key}")).bytes().to_vec());
     let peers = golden::filters();
     let dumps: Vec<_> = own.chain(peers.iter().filter_map(|filter| filter.dump.clone())).collect();
     client.good("FLUSHALL");
@@ -385,6 +381,30 @@ fn what_may_be_created_may_be_loaded(kind: Kind) {
     }
 }
 
+/// As much as their memory is, though each of them has pages of its own in an image.
+fn many_generations_may_be_loaded(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE w 16 WINDOWITEMS 4000 GENERATIONS 100");
+    zoo::insert(&mut client, "w", 0..5_000);
+    let chunks = crate::chunks::scan(&mut client, "w");
+    let dump = client.good("DUMP w");
+    let restored = |client: &mut Client| {
+        client.good("DEL f");
+        let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]);
+        !reply.is_error()
+    };
+    assert!(restored(&mut client));
+    let size = client.good("CF.INFO f Size").integer();
+    for (limit, fits) in [(size, true), (size - 1, false)] {
+        client.good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
+        assert_eq!(restored(&mut client), fits, "{limit}");
+        client.good("DEL f");
+        let load = |chunk| !crate::chunks::load(&mut client, "f", chunk).is_error();
+        assert_eq!(chunks.iter().all(load), fits, "{limit}: loaded");
+    }
+}
+
 /// What needs memory is refused by the server; what needs none is not.
 fn a_server_without_memory(kind: Kind) {
     let server = Server::start(kind);
@@ -468,4 +488,27 @@ fn nothing_grows_beyond_the_servers_memory(kind: Kind) {
     }
     client.good("CONFIG SET maxmemory-policy allkeys-lru");
     client.good("BF.ADD b x");
+}
+
+/// The filter that a merge makes is beside the old one for a while.
+fn nothing_is_merged_beyond_the_servers_memory(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for key in ["one", "two"] {
+        let seed = "SEED 000102030405060708090a0b0c0d0e0f";
+        client.good(&format!("CF.RESERVE {key} 4000000 {seed}"));
+        client.good(&format!("CF.ADD {key} {key}"));
+    }
+    let before = zoo::digest(&mut client, "one");
+    let all = used(&mut client) + (8 << 20);
+    client.good(&format!("CONFIG SET maxmemory {all}"));
+    for command in ["CF.MERGE one two", "CF.MERGE new two"] {
+        let reply = client.run(command).to_string();
+        assert!(reply.starts_with("-OOM "), "{command}: {reply}");
+        assert!(client.info_number("memory", "used_memory_peak") < all, "{command}");
+    }
+    assert_eq!(zoo::digest(&mut client, "one"), before);
+    client.good("CONFIG SET maxmemory 0");
+    client.good("CF.MERGE one two");
+    assert_eq!(client.good("CF.MEXISTS one one two").to_string(), "[:1 :1]");
 }

@@ -116,9 +116,9 @@ fn events(kind: Kind) {
 fn module_list(kind: Kind) {
     let server = Server::start(kind);
     let list = server.client().good("MODULE LIST");
-    let [module] = list.elements() else { panic!("{list}") };
-    let text = module.to_string();
-    assert!(text.starts_with(r#"["name" "coua" "ver" :"#), "{text}");
+    // Redis 8 has one of its own.
+    let is_ours = |module: &&Value| module.to_string().starts_with(r#"["name" "coua" "ver" :"#);
+    assert_eq!(list.elements().iter().filter(is_ours).count(), 1, "{list}");
 }
 
 /// How many filters there are, and how much memory they take.
@@ -134,16 +134,11 @@ fn section_of_info(kind: Kind) {
     }
     client.good("FLUSHALL SYNC");
     let told = |client: &mut Client| {
-        let info = client.good("INFO coua");
-        let info = String::from_utf8(info.bytes().to_vec()).unwrap();
-        let number = |name: &str| {
-            let name = format!("coua_{name}:");
-            let found = info.lines().find_map(|line| line.strip_prefix(&name));
-            found.unwrap_or_else(|| panic!("{name} in {info}")).parse::<i64>().unwrap()
-        };
+        let mut number = |name: &str| client.info_number("coua", &format!("coua_{name}"));
         let cuckoo = [number("cuckoo_filters"), number("cuckoo_bytes")];
         let bloom = [number("bloom_filters"), number("bloom_bytes")];
-        let counts = ["items_inserted", "items_removed", "items_refused", "growths"].map(number);
+        let counts =
+            ["items_inserted", "items_removed", "items_refused", "growths"].map(&mut number);
         (cuckoo, bloom, counts)
     };
     let before = told(&mut client);

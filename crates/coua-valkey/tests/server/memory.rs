@@ -19,7 +19,7 @@ fn needs_redis_server_needs_valgrind_commands() {
     zoo::insert(&mut client, "made", 0..30_000);
     client.good(&zoo::with_items("CF.MDEL made", 0..30_000));
     client.good("CF.COMPACT made");
-    for key in zoo::KEYS {
+    for key in zoo::keys() {
         for command in ["CF.INFO", "BF.INFO", "MEMORY USAGE"] {
             client.run(&format!("{command} {key}"));
         }
@@ -35,7 +35,7 @@ fn needs_redis_server_needs_valgrind_keeping() {
     let server = Server::start(REDIS.checked());
     let mut client = server.client();
     zoo::fill(&mut client);
-    for key in zoo::KEYS {
+    for key in zoo::keys() {
         let dump = client.good(&format!("DUMP {key}"));
         client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes(), b"REPLACE"]);
         client.good(&format!("COPY {key} other REPLACE"));

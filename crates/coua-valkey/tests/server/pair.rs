@@ -22,6 +22,7 @@ impl Pair {
     /// Waits until the replica has all, and compares.
     #[track_caller]
     pub(crate) fn same(&self, after: &str) {
+        self.primary.rests();
         caught_up(&self.primary, &self.replica);
         let [one, other] = [&self.primary, &self.replica].map(|s| s.client().good("DEBUG DIGEST"));
         assert_eq!(one, other, "after {after}");
@@ -38,25 +39,25 @@ pub(crate) fn follow(replica: &Server, primary: &Server) {
 /// Waits until the replica has taken all that the primary has sent.
 #[track_caller]
 pub(crate) fn caught_up(primary: &Server, replica: &Server) {
-    let until = Instant::now() + PATIENCE;
+    let mut until = Instant::now() + PATIENCE;
+    let mut before = None;
     loop {
-        let (sent, got) = (section(primary), section(replica));
-        let sent = field(&sent, "master_repl_offset:");
-        if field(&got, "master_link_status:") == Some("up")
-            && field(&got, "slave_repl_offset:") == sent
-        {
+        let sent = told(primary, "master_repl_offset");
+        let got = told(replica, "slave_repl_offset");
+        if told(replica, "master_link_status").as_deref() == Some("up") && got == sent {
             return;
         }
-        assert!(Instant::now() < until, "the replica does not follow:\n{got}\n{}", replica.log());
+        if before != got {
+            until = Instant::now() + PATIENCE;
+            before.clone_from(&got);
+        }
+        let log = replica.log();
+        assert!(Instant::now() < until, "the replica does not follow: {sent:?}, {got:?}\n{log}");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-pub(crate) fn section(server: &Server) -> String {
-    let info = server.client().good("INFO replication");
-    String::from_utf8(info.bytes().to_vec()).unwrap()
-}
-
-pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name))
+/// What a server says of its replication.
+pub(crate) fn told(server: &Server, field: &str) -> Option<String> {
+    server.client().info("replication", field)
 }

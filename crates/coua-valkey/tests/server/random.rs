@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::keeping::rewrite;
+use crate::numbers::Random;
 use crate::pair::{Pair, follow};
 use crate::server::{Kind, Server};
 use crate::zoo::{self, digest, with_items};
@@ -27,48 +28,34 @@ const SEED: &str = "SEED 000102030405060708090a0b0c0d0e0f";
 const CUCKOO: [&str; 8] = ["c0", "c1", "c2", "few", "fixed", "window", "counted", "peergrown"];
 const BLOOM: [&str; 4] = ["b0", "b1", "scaled", "peerbloom"];
 
-struct Random(u64);
+/// A command with some numbers as items.
+fn items(random: &mut Random, command: &str, most: u64) -> String {
+    let first = random.below(3_000) as u32;
+    let count = 1 + random.below(most) as u32;
+    with_items(command, first..first + count)
+}
 
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len() as u64) as usize]
-    }
-
-    /// A command with some numbers as items.
-    fn items(&mut self, command: &str, most: u64) -> String {
-        let first = self.below(3_000) as u32;
-        let count = 1 + self.below(most) as u32;
-        with_items(command, first..first + count)
-    }
-
-    fn command(&mut self) -> String {
-        let (key, other, bloom) = (self.of(&CUCKOO), self.of(&CUCKOO), self.of(&BLOOM));
-        let capacity = 2 + self.below(5_000);
-        match self.below(24) {
-            0 => self.items(&format!("CF.ADD {key}"), 1),
-            1 => self.items(&format!("CF.ADDNX {key}"), 1),
-            2..=4 => self.items(&format!("CF.MADD {key}"), 200),
-            5 => self.items(&format!("CF.INSERT {key} CAPACITY {capacity} {SEED} ITEMS"), 200),
-            6..=7 => self.items(&format!("CF.INSERTNX {key} {SEED} ITEMS"), 200),
-            8 => self.items(&format!("CF.DEL {key}"), 1),
-            9..=11 => self.items(&format!("CF.MDEL {key}"), 400),
-            12 => format!("CF.COMPACT {key}"),
-            13 => format!("CF.COMPACT {key} {} {}", self.below(3), self.below(1 << 31) << 32),
-            14 => format!("CF.MERGE {key} {other}"),
-            15 => format!("COPY {key} {other} REPLACE"),
-            16 => format!("CF.RESERVE {key} {capacity} {SEED} EXPANSION {}", self.below(3)),
-            17 => format!("CF.ADVANCE window {}", 4_102_444_800_000 + self.below(100) * 1_000),
-            18 => format!("DEL {}", if self.below(8) == 0 { key } else { "none" }),
-            19..=21 => self.items(&format!("BF.MADD {bloom}"), 100),
-            22 => format!("COPY {bloom} {} REPLACE", self.of(&BLOOM)),
-            _ => self.items(&format!("BF.INSERT {bloom} EXPANSION 1 ITEMS"), 100),
-        }
+fn some_command(random: &mut Random) -> String {
+    let (key, other, bloom) = (random.pick(&CUCKOO), random.pick(&CUCKOO), random.pick(&BLOOM));
+    let capacity = 2 + random.below(5_000);
+    match random.below(24) {
+        0 => items(random, &format!("CF.ADD {key}"), 1),
+        1 => items(random, &format!("CF.ADDNX {key}"), 1),
+        2..=4 => items(random, &format!("CF.MADD {key}"), 200),
+        5 => items(random, &format!("CF.INSERT {key} CAPACITY {capacity} {SEED} ITEMS"), 200),
+        6..=7 => items(random, &format!("CF.INSERTNX {key} {SEED} ITEMS"), 200),
+        8 => items(random, &format!("CF.DEL {key}"), 1),
+        9..=11 => items(random, &format!("CF.MDEL {key}"), 400),
+        12 => format!("CF.COMPACT {key}"),
+        13 => format!("CF.COMPACT {key} {} {}", random.below(3), random.below(1 << 31) << 32),
+        14 => format!("CF.MERGE {key} {other}"),
+        15 => format!("COPY {key} {other} REPLACE"),
+        16 => format!("CF.RESERVE {key} {capacity} {SEED} EXPANSION {}", random.below(3)),
+        17 => format!("CF.ADVANCE window {}", 4_102_444_800_000 + random.below(100) * 1_000),
+        18 => format!("DEL {}", if random.below(8) == 0 { key } else { "none" }),
+        19..=21 => items(random, &format!("BF.MADD {bloom}"), 100),
+        22 => format!("COPY {bloom} {} REPLACE", random.pick(&BLOOM)),
+        _ => items(random, &format!("BF.INSERT {bloom} EXPANSION 1 ITEMS"), 100),
     }
 }
 
@@ -87,12 +74,12 @@ fn made(client: &mut Client) {
 
 /// A command by itself, in a transaction, or from a script; the answer may be a refusal.
 fn done(client: &mut Client, random: &mut Random) {
-    let command = random.command();
+    let command = some_command(random);
     let answer = match random.below(8) {
         0 => {
             client.good("MULTI");
             client.run(&command);
-            client.run(&random.command());
+            client.run(&some_command(random));
             client.run("EXEC")
         }
         1 => {
@@ -114,13 +101,14 @@ fn run(kind: Kind, seed: u64, commands: u32) {
     let mut pair = Pair { primary, replica };
     let mut client = pair.primary.client();
     made(&mut client);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for number in 1..=commands {
         done(&mut client, &mut random);
         if number % 50 == 0 {
             pair.same(&format!("{number} commands, seed {seed}"));
         }
         if number % 500 == 0 {
+            pair.primary.rests();
             let before = client.good("DEBUG DIGEST");
             client.good("DEBUG RELOAD");
             assert_eq!(client.good("DEBUG DIGEST"), before, "reloaded after {number}, seed {seed}");
@@ -133,6 +121,7 @@ fn run(kind: Kind, seed: u64, commands: u32) {
             if number % 1_000 == 0 {
                 rewrite(&mut client);
             }
+            pair.primary.rests();
             let before = client.good("DEBUG DIGEST");
             pair.primary.restart();
             client = pair.primary.client();

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::keeping::{rewrite, rewritten_at_last};
-use crate::pair::{Pair, caught_up, field, follow, section};
+use crate::pair::{Pair, caught_up, follow, told};
 use crate::resp::Value;
 use crate::server::{Kind, Server};
 use crate::zoo;
@@ -99,7 +99,7 @@ fn full_synchronization(kind: Kind) {
     let pair = Pair { primary, replica };
     pair.same("a full synchronization");
     let mut client = pair.primary.client();
-    for key in zoo::KEYS {
+    for key in zoo::keys() {
         zoo::add(&mut client, key, "later");
         client.run(&format!("CF.DEL {key} 18500"));
     }
@@ -119,10 +119,8 @@ fn partial_synchronization(kind: Kind) {
         client.good(&format!("CF.INSERT grown ITEMS round{round} another{round}"));
         pair.same("a lost connection");
     }
-    let stats = client.good("INFO stats");
-    let stats = String::from_utf8(stats.bytes().to_vec()).unwrap();
-    assert_eq!(field(&stats, "sync_full:"), Some("1"), "{stats}");
-    assert_ne!(field(&stats, "sync_partial_ok:"), Some("0"), "{stats}");
+    assert_eq!(client.info_number("stats", "sync_full"), 1);
+    assert_ne!(client.info_number("stats", "sync_partial_ok"), 0);
 }
 
 /// The replica takes over, and the other follows it.
@@ -270,7 +268,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
     client.good("CF.COMPACT f");
     client.good("BF.MADD bloom a b");
     caught_up(&pair.primary, &pair.replica);
-    let before = field(&section(&pair.primary), "master_repl_offset:").map(str::to_owned);
+    let before = told(&pair.primary, "master_repl_offset");
     for command in [
         "CF.ADDNX f a",
         "CF.INSERTNX f ITEMS a b",
@@ -290,8 +288,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
         "BF.RESERVE bloom 0.1 100",
     ] {
         client.run(command);
-        let after = section(&pair.primary);
-        assert_eq!(field(&after, "master_repl_offset:"), before.as_deref(), "{command}");
+        assert_eq!(told(&pair.primary, "master_repl_offset"), before, "{command}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::Client;
 use crate::keeping::rewrite;
+use crate::numbers::Random;
 use crate::pair::{Pair, caught_up, follow};
 use crate::script;
 use crate::server::{Kind, Server};
@@ -231,11 +232,8 @@ fn shake(client: &mut Client, rounds: u32) {
         ));
     }
     client.good("CF.RESERVE items 1000 WINDOWITEMS 3000 GENERATIONS 3");
-    let mut seed = 1_u32;
-    let mut next = |below: u32| {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 8) % below
-    };
+    let mut random = Random::new(1);
+    let mut next = |below: u64| random.below(below) as u32;
     for _ in 0..rounds {
         let key = ["a", "b", "c", "items"][next(4) as usize];
         let first = next(5_000);
@@ -338,16 +336,10 @@ fn large_generations_are_given_back(kind: Kind) {
     let mut client = server.client();
     client.good("CF.RESERVE w 1000 WINDOW 4h GENERATIONS 1");
     zoo::insert(&mut client, "w", 0..1_000_000);
-    let mapped = server_field(&mut client, "coua_mapped_bytes");
+    let mapped = client.info_number("coua", "coua_mapped_bytes");
     assert!(mapped > 1_000_000, "{mapped}");
     hours_later(&mut client, "w", 100);
-    assert_eq!(server_field(&mut client, "coua_mapped_bytes"), 0);
+    assert_eq!(client.info_number("coua", "coua_mapped_bytes"), 0);
     client.good("CF.ADD w a");
     assert_eq!(client.good("CF.MEXISTS w a 1").to_string(), "[:1 :0]");
-}
-
-fn server_field(client: &mut Client, name: &str) -> u64 {
-    let info = String::from_utf8(client.good("INFO coua").bytes().to_vec()).unwrap();
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap().parse().unwrap()
 }

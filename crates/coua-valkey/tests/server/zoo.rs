@@ -58,27 +58,10 @@ pub(crate) fn cuckoo(client: &mut Client) {
 }
 
 /// All keys of [`fill`].
-pub(crate) const KEYS: &[&str] = &[
-    "empty",
-    "few",
-    "grown",
-    "fixed",
-    "full",
-    "exact",
-    "wide",
-    "copies",
-    "emptied",
-    "compacted",
-    "aging",
-    "counting",
-    "bloom",
-    "bloomempty",
-    "bloomgrown",
-    "bloomfull",
-    "peercuckoo",
-    "peergrown",
-    "peerbloom",
-];
+pub(crate) fn keys() -> Vec<&'static str> {
+    let bloom = ["bloom", "bloomempty", "bloomgrown", "bloomfull", "peerbloom"];
+    [CUCKOO, &["peercuckoo", "peergrown"], &bloom].concat()
+}
 
 /// Filters of both kinds, and such as RedisBloom has dumped.
 pub(crate) fn fill(client: &mut Client) {

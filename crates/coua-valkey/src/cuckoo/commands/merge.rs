@@ -24,11 +24,13 @@ impl Command for Merge {
         if call.words().len() < 3 {
             return Err(Refusal::Arity);
         }
-        let limit = key_memory_limit_of(call);
-        let merged = merged(call, limit)?;
-        if let Some(limit) = limit.filter(|&limit| merged.memory_bytes() > limit) {
-            return Err(Refusal::KeyMemory { limit });
-        }
+        // The filter is there twice for a while, beside the one that it replaces.
+        let left = call.memory_left().map(|left| left / 2);
+        let limit = key_memory_limit_of(call).into_iter().chain(left).min();
+        let merged = merged(call, limit).map_err(|refusal| match refusal {
+            Refusal::KeyMemory { limit } if Some(limit) == left => Refusal::ServerMemory,
+            refusal => refusal,
+        })?;
         let mut destination = call.key_to_change::<CuckooValue>(1)?;
         match destination.value_mut() {
             Some(CuckooValue::Own(own)) => own.replace(merged),
@@ -41,7 +43,7 @@ impl Command for Merge {
     }
 }
 
-/// What the destination will be. It is not changed before all sources are in.
+/// What the destination will be, within a limit. It is not changed before all sources are in.
 fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
     let destination = call.key::<CuckooValue>(1)?;
     // A missing destination becomes a copy of the first source.
@@ -51,9 +53,18 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
         let key = call.key::<CuckooValue>(word)?;
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;
         match &mut union {
-            None => union = Some(own.try_clone()?),
+            None => union = Some(within(limit, own)?.try_clone()?),
             Some(union) => union.merge(own, limit)?,
         }
     }
-    union.ok_or(Refusal::NotFound)
+    let union = union.ok_or(Refusal::NotFound)?;
+    within(limit, &union)?;
+    Ok(union)
+}
+
+fn within(limit: Option<u64>, own: &OwnCuckoo) -> Result<&OwnCuckoo, Refusal> {
+    match limit.filter(|&limit| own.memory_bytes() > limit) {
+        Some(limit) => Err(Refusal::KeyMemory { limit }),
+        None => Ok(own),
+    }
 }
