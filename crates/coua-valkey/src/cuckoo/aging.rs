@@ -162,16 +162,17 @@ impl Aging {
 
     /// Gives memory back after removals, as much as a command may take the time for, from a generation and a hash on.
     pub(super) fn compact(&mut self, at: Position) -> Compaction {
-        let (before, mut time) = (self.filter.slots(), Time::all());
+        let (mut has_changed, mut time) = (false, Time::all());
         let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);
         let mut left = left.filter_map(|(part, filter)| {
             let from = if part == at.part { at.from } else { 0 };
-            let next = compact(filter, from, &mut time);
+            let (is_another, next) = compact(filter, from, &mut time);
+            has_changed |= is_another;
             next.map(|from| Position { part, from })
         });
         let next = left.next();
         drop(left);
-        Compaction { has_changed: self.filter.slots() != before, next }
+        Compaction { has_changed, next }
     }
 
     /// A copy in memory of its own.

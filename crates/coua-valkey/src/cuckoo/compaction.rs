@@ -4,6 +4,7 @@
 //! that decides tells them both.
 
 use coua::{CuckooFilter, KeyHash};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::parse::integer;
 
@@ -79,22 +80,38 @@ fn join_time(filter: &CuckooFilter) -> u64 {
     filter.slots() / filter.segments() as u64 * PER_SLOT_JOINED
 }
 
-/// Compacts a filter, or a generation, from a hash on, while there is time: the hash from which it goes on.
-pub(super) fn compact(filter: &mut CuckooFilter, from: u64, time: &mut Time) -> Option<u64> {
+/// Compacts a filter, or a generation, from a hash on, while there is time: whether it has changed, and the hash from
+/// which it goes on.
+pub(super) fn compact(
+    filter: &mut CuckooFilter,
+    from: u64,
+    time: &mut Time,
+) -> (bool, Option<u64>) {
     if is_quickly_rebuilt(filter) {
         let takes = rebuild_time(filter);
         if takes > time.0 {
-            return Some(from);
+            return (false, Some(from));
         }
         time.spend(takes);
+        // A rebuilt filter may have grown at once to as many slots as before.
+        let before = contents(filter);
         filter.compact();
-        return None;
+        return (contents(filter) != before, None);
     }
-    let mut next = Some(from);
+    let (mut has_changed, mut next) = (false, Some(from));
     while let Some(from) = next.filter(|_| time.0 > 0) {
-        let segments = filter.segments();
+        let takes = join_time(filter);
         next = filter.compact_step(KeyHash::from_u64(from)).map(KeyHash::to_u64);
-        time.spend(if filter.segments() < segments { join_time(filter) } else { LOOK });
+        // After a join it goes on in the same segment, which may have split again.
+        let has_joined = next.is_some_and(|next| next <= from);
+        has_changed |= has_joined;
+        time.spend(if has_joined { takes } else { LOOK });
     }
-    next
+    (has_changed, next)
+}
+
+/// A checksum of all that a filter is.
+fn contents(filter: &CuckooFilter) -> Option<u64> {
+    let mut sum = Xxh3::new();
+    filter.write_from(0, &mut sum).ok().map(|()| sum.digest())
 }

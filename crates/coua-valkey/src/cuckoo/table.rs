@@ -100,10 +100,7 @@ impl Table {
 
     /// Gives memory back, as much as a command may take the time for, from a hash on.
     pub(super) fn compact(&mut self, from: u64) -> Compaction {
-        let before = self.filter.slots();
-        let next = compact(&mut self.filter, from, &mut Time::all());
-        // It was rebuilt if there are fewer slots, be its memory less or not.
-        let has_changed = self.filter.slots() != before;
+        let (has_changed, next) = compact(&mut self.filter, from, &mut Time::all());
         Compaction { has_changed, next: next.map(|from| Position { part: 0, from }) }
     }
 
