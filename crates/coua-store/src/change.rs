@@ -143,6 +143,7 @@ impl Store {
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
     /// writes a new snapshot.
     pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
+        self.join();
         let result = change(&mut self.filter);
         self.outgrow();
         result
@@ -154,24 +155,33 @@ impl Store {
         hashes: &[KeyHash],
         mut change: impl FnMut(&mut Generations, &mut Notes<'_>, Range<usize>) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
+        self.join();
         self.memory.touch(&mut self.filter, hashes);
         let keys = hashes.len();
         let most = (self.options.piece / size_of::<KeyHash>()).max(1);
         for begin in (0..keys).step_by(most) {
-            let window = self.filter.window();
-            let changes = (self.need == Need::Log).then_some(&mut self.changes);
-            let mut notes = Notes { changes, window };
             let end = keys.min(begin + most);
-            let result = change(&mut self.filter, &mut notes, begin..end);
-            if self.changes.bytes().len() >= self.options.piece {
-                self.hand_on();
-            }
+            let result = self.noted(|filter, notes| change(filter, notes, begin..end));
             result.map_err(|mut stopped| {
                 stopped.done += begin;
                 stopped
             })?;
         }
         Ok(())
+    }
+
+    /// Makes a change, and appends the changes to the log if they have become many.
+    pub(crate) fn noted<R>(
+        &mut self,
+        change: impl FnOnce(&mut Generations, &mut Notes<'_>) -> R,
+    ) -> R {
+        let window = self.filter.window();
+        let changes = (self.need == Need::Log).then_some(&mut self.changes);
+        let result = change(&mut self.filter, &mut Notes { changes, window });
+        if self.changes.bytes().len() >= self.options.piece {
+            self.hand_on();
+        }
+        result
     }
 
     /// Appends a piece of the changes to the log, which bounds the memory for them.

@@ -27,6 +27,7 @@ impl Store {
     /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
     /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
+        self.join();
         self.check_runs()?;
         self.is_piecemeal |= self.changes_an_unfinished_run();
         if !self.has_changes() {
@@ -103,6 +104,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(mut self) -> Result<Generations, StoreError> {
+        self.join();
         self.check_runs()?;
         if self.has_changes() {
             self.is_piecemeal |= self.changes_an_unfinished_run();

@@ -32,6 +32,7 @@ mod changes;
 mod commit;
 mod damage;
 mod disk;
+mod divided;
 mod error;
 mod fields;
 mod folder;
@@ -60,6 +61,7 @@ mod faults;
 
 pub use access::Access;
 pub use damage::Damage;
+pub use divided::Divided;
 pub use error::{Reason, StoreError};
 pub use folder::{Folder, folder_of, resolved};
 pub use lock::{Lock, Wait};

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
+use coua::SharedCuckooFilter;
+
 use crate::background::{Background, Made, Task};
 use crate::error::{Reason, StoreError};
 use crate::lock::is_at;
@@ -23,7 +25,9 @@ impl Store {
 
     /// Bytes of the present snapshot, or of the next one if that will be larger.
     pub(crate) fn largest(&self) -> u64 {
-        self.log.base().bytes.max(self.filter.memory_bytes() as u64)
+        let divided = self.divided.filter().as_ref().map(SharedCuckooFilter::memory_bytes);
+        let memory = divided.unwrap_or_else(|| self.filter.memory_bytes());
+        self.log.base().bytes.max(memory as u64)
     }
 
     /// Whether a new snapshot is to be begun in the background.

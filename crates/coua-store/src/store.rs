@@ -1,11 +1,13 @@
 //! A filter in a file, open for writing.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use coua::window::Generations;
 
 use crate::background::Background;
 use crate::changes::Changes;
+use crate::divided::Divided;
 use crate::error::StoreError;
 use crate::legacy::Journal;
 use crate::lock::Lock;
@@ -55,6 +57,8 @@ pub struct Store {
     /// The name of a journal that this store's file replaces.
     pub(crate) superseded: Option<u64>,
     pub(crate) next: Option<Next>,
+    /// The filter, while it is divided.
+    pub(crate) divided: Arc<Divided>,
     /// The next snapshot, while it is made.
     pub(crate) background: Option<Background>,
     pub(crate) memory: Memory,
@@ -145,6 +149,7 @@ impl Store {
             journal: None,
             superseded: None,
             next: None,
+            divided: Arc::default(),
             background: None,
             memory: view.memory,
             lock,
@@ -158,7 +163,8 @@ impl Store {
         (&mut self.log, to)
     }
 
-    /// The filter with all changes, also those not committed.
+    /// The filter with all changes, also those not committed; without items while it is
+    /// [divided](Self::divide).
     pub fn filter(&self) -> &Generations {
         &self.filter
     }

@@ -20,7 +20,7 @@ pub(super) struct Schedule<'o> {
 impl<'o> Schedule<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let Pipeline { reader, hashing, early, threads, stop } = pipeline;
-        let state = State::new(reader, hashing, (threads.get(), early.parts()), outputs);
+        let state = State::new(reader, hashing, (threads.get(), early.clone()), outputs);
         Self { state: Mutex::new(state), changed: Condvar::new(), early, stop }
     }
 
@@ -47,6 +47,9 @@ impl<'o> Schedule<'o> {
     /// The next block to be answered for. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
+        if state.note_answered() {
+            self.changed.notify_all();
+        }
         loop {
             if let Some(batch) = state.next_ready() {
                 self.changed.notify_all();

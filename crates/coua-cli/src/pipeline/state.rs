@@ -1,7 +1,7 @@
 //! How far each block is, and which step of which block is next.
 
 use super::ahead::Coming;
-use super::{Batch, Early, Flow};
+use super::{Batch, Early, Flow, Order};
 use crate::input::reader::BlockReader;
 use crate::key::answers::Group;
 use crate::key::hashing::Hashing;
@@ -9,6 +9,7 @@ use crate::output::Outputs;
 use crate::terminal::message::Failure;
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 /// The blocks on their way, and who may take which step.
 pub(super) struct State<'o> {
@@ -22,6 +23,11 @@ pub(super) struct State<'o> {
     first: u64,
     /// The next block of each part of the filter; none while it is asked.
     parts: Vec<Option<u64>>,
+    /// Parts may be asked about the blocks before this one.
+    asked_until: u64,
+    /// The thread that answers has taken a block.
+    is_answering: bool,
+    early: Arc<dyn Early>,
     /// Blocks that were answered for.
     pub(super) answered: VecDeque<Batch>,
     /// None while a thread writes.
@@ -112,7 +118,7 @@ impl<'o> State<'o> {
     pub(super) fn new(
         reader: BlockReader,
         hashing: Hashing,
-        (threads, parts): (usize, usize),
+        (threads, early): (usize, Arc<dyn Early>),
         outputs: &'o mut Outputs,
     ) -> Self {
         Self {
@@ -121,7 +127,10 @@ impl<'o> State<'o> {
             hashing: vec![hashing; threads],
             blocks: VecDeque::new(),
             first: 0,
-            parts: vec![Some(0); parts],
+            parts: vec![Some(0); early.parts()],
+            asked_until: if early.order() == Order::AfterHashing { u64::MAX } else { 0 },
+            is_answering: false,
+            early,
             answered: VecDeque::new(),
             outputs: Some(outputs),
             not_written: None,
@@ -136,10 +145,32 @@ impl<'o> State<'o> {
         match is_ready.then(|| self.blocks.pop_front()).flatten() {
             Some(Progress::Ready(batch)) => {
                 self.first += 1;
+                self.is_answering = true;
                 Some(batch)
             }
             _ => None,
         }
+    }
+
+    /// All blocks before the oldest were answered for. Whether something new may be done.
+    pub(super) fn note_answered(&mut self) -> bool {
+        self.is_answering = false;
+        self.begin_oldest()
+    }
+
+    /// Parts may be asked about the oldest block, if that waits for its turn. Whether it did.
+    fn begin_oldest(&mut self) -> bool {
+        if self.is_answering || self.asked_until > self.first {
+            return false;
+        }
+        let Some(Progress::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
+        batch.answers.early.is_answered = self.early.accepts(&batch.keyed);
+        self.asked_until = self.first + 1;
+        if !batch.answers.early.is_answered {
+            self.parts.fill(Some(self.asked_until));
+            self.blocks[0] = Progress::Ready(mem::take(batch));
+        }
+        true
     }
 
     /// The most blocks that may be on their way: enough that no thread waits for another's jitter, and few
@@ -203,7 +234,7 @@ impl<'o> State<'o> {
         let first = self.first;
         let free =
             self.parts.iter().enumerate().filter_map(|(part, next)| Some((next.as_ref()?, part)));
-        let (&block, part) = free.min()?;
+        let (&block, part) = free.min().filter(|(block, _)| **block < self.asked_until)?;
         match self.blocks.get_mut((block - first) as usize) {
             Some(Progress::Hashed(batch, _)) => {
                 let group = mem::take(&mut batch.answers.early.groups[part]);
@@ -237,6 +268,7 @@ impl<'o> State<'o> {
                         Progress::Hashed(batch, parts)
                     };
                 }
+                self.begin_oldest();
             }
             Done::Part { part, block, group } => {
                 self.parts[part] = Some(block + 1);

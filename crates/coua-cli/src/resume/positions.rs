@@ -148,6 +148,12 @@ impl Positions {
         self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
     }
 
+    /// Whether the run before was farther in this input, or has read some of a later one.
+    pub(super) fn may_repeat(&self) -> bool {
+        let mut left = self.inputs.iter().skip(self.current);
+        left.any(|position| position.remaining() > 0)
+    }
+
     /// Records done, of all inputs.
     pub(super) fn records(&self) -> u64 {
         self.inputs.iter().map(|position| position.done.records).sum()

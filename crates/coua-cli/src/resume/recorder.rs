@@ -117,6 +117,11 @@ impl Recorder {
         }
     }
 
+    /// Whether records may come that were done before.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.positions.may_repeat()
+    }
+
     pub(crate) fn is_due(&self) -> bool {
         let is_due = |entry: &Entry| entry.lost.is_none() && entry.schedule.is_due();
         !self.positions.is_repeating() && self.entry.as_ref().is_some_and(is_due)

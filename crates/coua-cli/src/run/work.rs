@@ -120,6 +120,9 @@ impl Answer for Work {
             self.stop(batch, stop);
             return Ok(Flow::Enough);
         }
+        if !self.recorder.may_repeat() {
+            self.target.divide(batch.keyed.hashes.len());
+        }
         self.ending.note(0, &batch.block);
         self.session.show(self.counts.shown(self.op), self.target.load());
         let is_enough = self.until == Until::FirstPrinted && self.printed > 0;

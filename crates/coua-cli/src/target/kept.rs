@@ -3,12 +3,16 @@
 use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
+use crate::pipeline::Early;
+use crate::target::divided::Divider;
 use crate::target::memory::note_outcomes;
 use crate::target::{Op, Stop};
 use crate::terminal::message::{self, Failure, words};
 use coua::Insertion;
 use coua::window::Generations;
 use coua_store::{Reason, Store, StoreError};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// The filter.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub(crate) struct Kept {
     pub(crate) store: Store,
     /// What its file has without what was not saved yet.
     saved: Saved,
+    /// If several threads may insert.
+    divider: Option<Divider>,
 }
 
 /// What a filter's file has if saving fails.
@@ -42,7 +48,27 @@ pub(crate) enum Stage {
 
 impl Kept {
     pub(super) fn new(store: Store, saved: Saved) -> Self {
-        Self { store, saved }
+        Self { store, saved, divider: None }
+    }
+
+    /// Several threads may insert.
+    pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
+        Self { divider: Divider::new(&self.store, op, threads), ..self }
+    }
+
+    pub(super) fn early(&self) -> Arc<dyn Early> {
+        self.divider.as_ref().map_or_else(|| Arc::new(()) as _, |it| it.divided.clone() as _)
+    }
+
+    pub(super) fn divide(&mut self, keys: usize) {
+        if let Some(divider) = &mut self.divider {
+            divider.divide(&mut self.store, keys);
+        }
+    }
+
+    pub(super) fn load(&self) -> f64 {
+        let divided = self.divider.as_ref().and_then(|divider| divider.divided.load());
+        divided.unwrap_or_else(|| self.filter().load())
     }
 
     pub(crate) fn filter(&self) -> &Generations {
@@ -101,8 +127,13 @@ impl Kept {
         now: Now,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
+        if let (Some(divider), true) = (&self.divider, answers.early.is_answered) {
+            divider.divided.answer(&mut self.store, keyed, answers);
+            return Ok(());
+        }
         self.tell(now);
         let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
+        self.store.join();
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
         let (items, held) = (self.filter().len(), ever_held(self.filter()));
         let mut outcomes: Vec<Insertion> = Vec::new();

@@ -2,6 +2,8 @@
 
 mod change_log;
 pub(crate) mod collisions;
+mod divided;
+mod division;
 mod estimate;
 pub(crate) mod file;
 pub(crate) mod kept;
@@ -95,7 +97,8 @@ impl Target {
             }
             Location::File(path) if op.inserts() => {
                 let file = FilterFile::lock(path, manners)?;
-                Ok(Self::File(Box::new(file.open_or_build(spec, inputs, present)?)))
+                let kept = file.open_or_build(spec, inputs, present)?;
+                Ok(Self::File(Box::new(kept.for_threads(op, threads))))
             }
             Location::File(path) if op.changes() => {
                 let file = FilterFile::lock_existing(path, manners)?;
@@ -115,6 +118,7 @@ impl Target {
         match self {
             Self::Parts(parts) => parts.clone(),
             Self::Read(lookup) => lookup.clone(),
+            Self::File(kept) => kept.early(),
             _ => Arc::new(()),
         }
     }
@@ -219,6 +223,7 @@ impl Target {
     pub(crate) fn load(&self) -> Option<f64> {
         match self {
             Self::Parts(parts) => Some(parts.load()),
+            Self::File(kept) => Some(kept.load()),
             // It is not asked for its load all the time.
             _ => self.with_filter(Generations::load),
         }
@@ -270,6 +275,13 @@ impl Target {
             }
             Self::Server(server) => server.answer(keyed, answers),
             Self::Done(_) => Ok(()),
+        }
+    }
+
+    /// Lets several threads insert, if blocks of so many keys are worth it, and none of them was done before.
+    pub(crate) fn divide(&mut self, keys: usize) {
+        if let Self::File(kept) = self {
+            kept.divide(keys);
         }
     }
 

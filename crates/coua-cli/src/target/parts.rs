@@ -9,6 +9,7 @@ use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
 use crate::target::Stop;
 use crate::target::collisions::{self, Answered};
+use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
 use crate::target::spec::FilterSpec;
 use crate::terminal::figures::FilterFigures;
@@ -17,17 +18,11 @@ use coua::{BatchFull, CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// More parts take more memory than they save time: each has segments that are not full.
-const MOST_BITS: u32 = 6;
-
-/// Bits of a hash.
-const HASH_BITS: u32 = 64;
-
 /// The parts, by the first bits of their keys.
 #[derive(Debug)]
 pub(crate) struct Parts {
     parts: Vec<Mutex<Part>>,
-    bits: u32,
+    division: Division,
 }
 
 #[derive(Debug)]
@@ -44,12 +39,13 @@ impl Parts {
         inputs: &Survey,
         threads: NonZeroUsize,
     ) -> Result<Self, Failure> {
-        let bits = bits_for(threads);
+        let division = Division::for_threads(threads);
         let part = |_| {
-            let filter = spec.build_with_hash_bits(HASH_BITS - bits)?;
+            let filter = spec.build_with_hash_bits(HASH_BITS - division.bits)?;
             Ok(Mutex::new(Part::new(filter, Forecast::new(inputs.total_bytes))))
         };
-        Ok(Self { parts: (0..1 << bits).map(part).collect::<Result<_, Failure>>()?, bits })
+        let parts = (0..division.parts()).map(part).collect::<Result<_, Failure>>()?;
+        Ok(Self { parts, division })
     }
 
     fn part(&self, number: usize) -> MutexGuard<'_, Part> {
@@ -65,35 +61,16 @@ impl Parts {
         self.part(0).filter.load()
     }
 
-    /// The part that a key belongs to.
-    fn part_of(&self, hash: KeyHash) -> usize {
-        // In two steps: all bits are too many for one.
-        (hash.to_u64() >> 1 >> (HASH_BITS - 1 - self.bits)) as usize
-    }
-
     /// The answers for all keys, from those of the parts: up to the first key for which there was no room.
     pub(crate) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
-        let Answers { early, found, .. } = answers;
-        let groups = &early.groups;
-        let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
-        found.resize(keyed.hashes.len(), Found::Unknown);
-        let mut refused_by = None;
-        for (nth, hash) in keyed.hashes.iter().enumerate() {
-            let part = self.part_of(*hash);
-            let Some(outcome) = outcomes[part].next() else {
-                refused_by = Some(part);
-                found.truncate(nth);
-                break;
-            };
-            found[nth] = Found::from(*outcome);
-        }
+        let merged = self.division.merge(keyed, answers);
         // To the user the parts are one filter.
-        let before = groups.iter().map(|group| group.items_before).sum::<u64>();
+        let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
         let answered = Answered { new, repeats: answers.found.len() as u64 - new };
         let items = [before, before + new];
         answers.wrongly_found = collisions::among_repeats(answered, items, f64::from(HASH_BITS));
-        refused_by.map_or(Ok(()), |part| Err(stopped(part, before + new, answers)))
+        merged.map_err(|part| stopped(part, before + new, answers))
     }
 
     /// What there is to say of all parts together.
@@ -116,7 +93,7 @@ impl Parts {
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
             bits_per_item: 8.0 * memory_bytes as f64 / items.max(1) as f64,
             memory_bytes,
-            hash_bits: Some(f64::from(self.bits) + mean(CuckooFilter::hash_bits)),
+            hash_bits: Some(f64::from(self.division.bits) + mean(CuckooFilter::hash_bits)),
             false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
             window: None,
         }
@@ -136,23 +113,11 @@ fn stopped(part: usize, items: u64, answers: &Answers) -> Stop {
     Stop::Full { nth, why }
 }
 
-/// Bits that tell the parts of a filter apart which so many threads ask.
-fn bits_for(threads: NonZeroUsize) -> u32 {
-    threads.get().next_power_of_two().ilog2().min(MOST_BITS)
-}
-
 impl Early for Parts {
     /// Groups the keys by their parts.
     fn look(&self, keyed: &Keyed, answers: &mut Answers) {
-        let groups = &mut answers.early.groups;
-        groups.resize_with(self.parts.len(), Group::default);
-        for group in groups.iter_mut() {
-            group.hashes.clear();
-        }
-        for hash in &keyed.hashes {
-            let own = hash.to_u64() << self.bits;
-            groups[self.part_of(*hash)].hashes.push(KeyHash::from_u64(own));
-        }
+        let own = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() << self.division.bits);
+        self.division.group(keyed, answers, own);
     }
 
     fn parts(&self) -> usize {
@@ -186,6 +151,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::division::MOST_BITS;
     use std::collections::HashSet;
 
     /// Hashes of which about half are repeats.
@@ -211,7 +177,7 @@ mod tests {
             let builder = CuckooFilter::builder().hash_bits(HASH_BITS - bits).max_items(*most);
             Mutex::new(Part::new(builder.build().unwrap(), None))
         };
-        Parts { parts: most.iter().map(part).collect(), bits }
+        Parts { parts: most.iter().map(part).collect(), division: Division { bits } }
     }
 
     #[test]
@@ -240,7 +206,7 @@ mod tests {
             let parts = parts(&most);
             let (mut seen, mut items) = (HashSet::new(), [0; 2]);
             let fits = |hash: &&KeyHash| {
-                let part = parts.part_of(**hash);
+                let part = parts.division.part_of(**hash);
                 items[part] += u64::from(seen.insert(hash.to_u64()));
                 items[part] <= most[part]
             };
@@ -253,12 +219,5 @@ mod tests {
             assert_eq!(new, different.len());
             assert!(why.contains(&format!("{new} items")), "of both parts: {why}");
         }
-    }
-
-    #[test]
-    fn parts_follow_the_threads() {
-        let bits =
-            [1, 2, 3, 4, 16, 256].map(|threads| bits_for(NonZeroUsize::new(threads).unwrap()));
-        assert_eq!(bits, [0, 1, 2, 2, 4, MOST_BITS]);
     }
 }

@@ -68,3 +68,42 @@ fn outputs_and_changed_filters_are_equal() {
         depends_on_no_threads(&["add", "seen"], command);
     }
 }
+
+/// What a command writes, and the filter after it: with checkpoints all the time; then, anew and without them, on one
+/// input and on another.
+fn shared(folder: &Folder, command: &[&str], threads: &str) -> [[Option<Vec<u8>>; 2]; 3] {
+    let run = |inputs: &[&str], every| {
+        let options = ["-j", threads, "--anew", "--checkpoint-every", every];
+        let run = run_in(folder, &[command, &options, inputs].concat());
+        assert!(matches!(run.code, Some(0 | 3)), "{command:?} -j {threads}: {}", run.stderr);
+        ["seen", "out"].map(|name| folder.has(name).then(|| folder.read(name)))
+    };
+    let whole = run(&["before", "many", "many"], "0.02");
+    std::fs::remove_file(folder.join("seen")).unwrap();
+    let parts = [run(&["before"], "1000"), run(&["many"], "1000")];
+    std::fs::remove_file(folder.join("seen")).unwrap();
+    let [first, second] = parts;
+    [whole, first, second]
+}
+
+/// So large that threads share it, with and without limits.
+#[test]
+fn filters_that_threads_share_are_equal() {
+    let folder = Folder::new();
+    folder.file("before", lines(300_000, Repeats::Few));
+    let numbers = (0..400_000u32).map(|number| format!("{}\n", number.wrapping_mul(0x9e37_79b9)));
+    folder.file("many", numbers.collect::<String>());
+    let dedup = ["dedup", "--filter", "seen", "-o", "out"];
+    for command in [
+        &dedup[..],
+        &[&dedup[..], &["--max-items", "500000"]].concat(),
+        &[&dedup[..], &["--rate", "0.0001", "--capacity", "1000000"]].concat(),
+        &["add", "seen"],
+        &["add", "seen", "--unique"],
+    ] {
+        let one = shared(&folder, command, THREADS[0]);
+        for threads in &THREADS[1..] {
+            assert!(shared(&folder, command, threads) == one, "{command:?} -j {threads}");
+        }
+    }
+}

@@ -71,7 +71,9 @@ impl Shards {
         for shard in &mut all {
             let other_segments = segments - shard.segments();
             let spare_overflow = overflow_limit + SPARE_OVERFLOW;
-            let limits = ShardLimits { shard_bits: bits, other_segments, spare_overflow };
+            let shard_bits = bits;
+            let limits =
+                ShardLimits { shard_bits, other_segments, spare_overflow, levels_above: 0 };
             shard.set_limits(limits, u64::MAX);
         }
         Ok(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity })

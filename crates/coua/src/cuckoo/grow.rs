@@ -86,6 +86,7 @@ impl CuckooFilter {
         }
         let entries = || self.overflow.under(segment.prefix(), self.geometry.base_depth);
         segment.level() == 0
+            && self.limits.levels_above == 0
             && u64::from(segment.occupied()) < self.most_by_chance()
             && entries().nth(MOST_ENTRIES_BY_CHANCE).is_none()
     }
@@ -181,6 +182,10 @@ impl CuckooFilter {
     /// ```
     pub fn set_memory_limit(&mut self, limit: Option<u64>) {
         self.memory_limit = limit.unwrap_or(u64::MAX);
+    }
+
+    pub(crate) fn has_no_memory_limit(&self) -> bool {
+        self.memory_limit == u64::MAX
     }
 
     /// Bytes that the filter may still take.

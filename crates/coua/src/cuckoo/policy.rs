@@ -55,6 +55,8 @@ pub(crate) struct ShardLimits {
     pub(crate) other_segments: usize,
     /// Overflowed items that this shard takes beyond its own limit.
     pub(crate) spare_overflow: u64,
+    /// How much deeper than the filter's base its least deep segments may lie.
+    pub(crate) levels_above: u8,
 }
 
 impl ShardLimits {

@@ -11,7 +11,7 @@ use super::{CuckooFilter, OverflowEntry, OverflowTable, Policy, ShardLimits};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
-use crate::table::Table;
+use crate::table::{Segment, Table};
 
 /// How a filter is split: into 2^`bits` shards, by the first bits of the hash.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ impl ShardPlan {
     pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
         let part_of = |prefix| shard_of(KeyHash::from_u64(prefix), self.bits);
         let shard = |mut table: Table| {
-            table.map_prefixes(|prefix| prefix << self.bits);
+            table.map_places(|prefix, level| (prefix << self.bits, level - self.levels_above()));
             self.shard(table)
         };
         let tables = filter.table.split(1 << self.bits, part_of);
@@ -110,9 +110,22 @@ impl ShardPlan {
     /// A shard with these segments, which are in hash order and have the prefixes that the shard sees.
     fn shard(&self, table: Table) -> Result<CuckooFilter, OutOfMemory> {
         let geometry = self.shard_geometry();
-        let limits = ShardLimits { shard_bits: self.bits, ..ShardLimits::default() };
+        let (shard_bits, levels_above) = (self.bits, self.levels_above());
+        let limits = ShardLimits { shard_bits, levels_above, ..ShardLimits::default() };
         let shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
         Ok(CuckooFilter { limits, ..shard })
+    }
+
+    /// Whether each segment of a filter lies in one shard.
+    pub(crate) fn fits(&self, filter: &CuckooFilter) -> bool {
+        let depth = |segment: &Segment| self.geometry.base_depth + u32::from(segment.level());
+        let has_levels = self.levels_above() == 0 || filter.is_resizable();
+        has_levels && filter.table.iter().all(|segment| depth(segment) >= self.bits)
+    }
+
+    /// Levels of the filter whose segments are not as deep as a shard.
+    pub(crate) fn levels_above(&self) -> u8 {
+        self.bits.saturating_sub(self.geometry.base_depth) as u8
     }
 
     /// The geometry of a shard: the same segments, `bits` bits less deep.
@@ -121,7 +134,8 @@ impl ShardPlan {
             Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
             cells @ Resolution::Cells { .. } => cells,
         };
-        Geometry { base_depth: self.geometry.base_depth - self.bits, resolution, ..self.geometry }
+        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
+        Geometry { base_depth, resolution, ..self.geometry }
     }
 
     /// The filter of all shards, in their order.
@@ -131,7 +145,8 @@ impl ShardPlan {
         let mut tables = Vec::with_capacity(shards.len());
         for (number, mut shard) in (0..).zip(shards) {
             let first = prefix_of(number, self.bits);
-            shard.table.map_prefixes(|prefix| first | (prefix >> self.bits));
+            let above = self.levels_above();
+            shard.table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
             for (hash, entry) in shard.overflow.iter() {
                 // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
                 let smallest = hash.to_u64().div_ceil(1 << self.bits);

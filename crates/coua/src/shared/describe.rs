@@ -8,7 +8,7 @@ use crate::sizing::design_load;
 use crate::summary::summary;
 
 impl SharedCuckooFilter {
-    fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
+    pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
         let each = (0..self.shards.len()).map(|index| of(&self.read(index)));
         each.fold(0, u64::saturating_add)
     }

@@ -68,6 +68,8 @@ pub struct SharedCuckooFilter {
     allowance: Allowance,
     /// Segments of all shards together.
     segments: AtomicUsize,
+    /// Overflowed items that each shard takes beyond its own limit.
+    spare_overflow: u64,
 }
 
 /// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
@@ -278,7 +280,9 @@ impl SharedCuckooFilter {
         let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
         let other_segments = self.segments.load(Ordering::Relaxed) - segments;
-        let limits = ShardLimits { shard_bits: self.plan.bits, other_segments, spare_overflow: 0 };
+        let (shard_bits, spare_overflow) = (self.plan.bits, self.spare_overflow);
+        let levels_above = self.plan.levels_above();
+        let limits = ShardLimits { shard_bits, other_segments, spare_overflow, levels_above };
         shard.set_limits(limits, stored.saturating_add(permit.items()));
         let done = insert(shard);
         permit.spend(shard.stored() - stored);

@@ -1,13 +1,13 @@
 //! From a plain filter to one for many threads, and back.
 
-use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull};
+use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull, deepest};
 use crate::error::OutOfMemory;
 use crate::kernel::{Geometry, IfPresent};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
 use std::sync::RwLock;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 /// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards.
@@ -41,6 +41,10 @@ impl SharedCuckooFilter {
     /// The filter in 2^`bits` shards, or one for each segment that it began with.
     fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.geometry().base_depth.min(bits);
+        Self::in_shards(filter, bits)
+    }
+
+    fn in_shards(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let plan = ShardPlan::of(&filter, bits);
         let segments = AtomicUsize::new(filter.segments());
         let parts = plan.split(filter)?;
@@ -50,7 +54,41 @@ impl SharedCuckooFilter {
         let max_items = if unlimited { u64::MAX } else { plan.policy.max_items };
         let allowance = Allowance::new(max_items, stored);
         let shards = parts.into_iter().map(|part| Shard(RwLock::new(part))).collect();
-        Ok(Self { shards, plan, allowance, segments })
+        Ok(Self { shards, plan, allowance, segments, spare_overflow: 0 })
+    }
+
+    /// The filter in 2^`bits` shards, by the first bits of a key's hash. Nothing is copied, and its segments stay as
+    /// they are: after inserts that were [accepted](Self::accepts), [`into_filter`](Self::into_filter) gives
+    /// what one thread would have made of them. O(segments).
+    ///
+    /// # Errors
+    ///
+    /// The filter, if it is too small for so many shards, or has a limit of memory.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for directories: 4 bytes a segment.
+    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, CuckooFilter> {
+        let spare_overflow = filter.overflow_limit();
+        if !(filter.has_no_memory_limit() && ShardPlan::of(&filter, bits).fits(&filter)) {
+            return Err(filter);
+        }
+        let divided = Self::in_shards(filter, bits).expect("a directory takes little memory");
+        Ok(Self { spare_overflow, ..divided })
+    }
+
+    /// Whether so many keys in one batch meet no limit, however they fall to the shards: none is refused, and the
+    /// order in which shards take theirs does not matter. No other thread may insert meanwhile.
+    pub fn accepts(&self, keys: usize) -> bool {
+        let (policy, geometry) = (&self.plan.policy, &self.plan.geometry);
+        let segments = self.segments.load(Ordering::Relaxed);
+        let deepest = deepest(segments);
+        let overflowed = self.sum(|shard| shard.overflow().overflowed());
+        policy.allows(self.sum(CuckooFilter::stored), keys as u64)
+            && overflowed + (keys as u64) < self.spare_overflow
+            // Segments may be split, but how deep they may lie stays the same.
+            && deepest == self::deepest(segments + keys)
+            && geometry.level(deepest + 1).is_some()
     }
 }
 
@@ -77,6 +115,7 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KeyHash;
     use crate::error::Insertion;
 
     fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
@@ -103,6 +142,40 @@ mod tests {
                 assert!(outcomes == expected, "{bits} bits");
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }
+        }
+    }
+
+    /// Whatever it held before, and however often it is divided.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn divided_filters_become_what_one_thread_makes() {
+        let mix = |n: u64| KeyHash::from_u64((n % 700_000).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let hashes: Vec<_> = (0..1_000_000).map(mix).collect();
+        let growing = CuckooFilter::new;
+        let planned = || CuckooFilter::with_capacity(2_000_000, 1e-6).unwrap();
+        let crowded = || CuckooFilter::builder().max_evictions(1).build().unwrap();
+        for make in [&growing as &dyn Fn() -> CuckooFilter, &planned, &crowded] {
+            let (mut alone, mut filter) = (make(), make());
+            for (number, block) in hashes.chunks(10_000).enumerate() {
+                let expected = alone.insert_unique_batch(block).unwrap();
+                let bits = number as u32 % 4;
+                let outcomes = match SharedCuckooFilter::divide(filter, bits) {
+                    Ok(divided) if divided.accepts(block.len()) => {
+                        let done = divided.insert_unique_batch(block).unwrap();
+                        filter = divided.into_filter();
+                        done
+                    }
+                    refused => {
+                        filter =
+                            refused.map_or_else(|filter| filter, SharedCuckooFilter::into_filter);
+                        filter.insert_unique_batch(block).unwrap()
+                    }
+                };
+                assert!(outcomes == expected);
+            }
+            assert!(bytes_of(&filter) == bytes_of(&alone));
+            let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
+            assert!((0.9..1.1).contains(&(bytes[0] / bytes[1])), "{bytes:?}");
         }
     }
 }

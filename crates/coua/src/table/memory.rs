@@ -1,5 +1,7 @@
 //! The memory of a table's segments: arenas, and the holes in them that removed segments have left.
 
+use std::mem;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -70,11 +72,12 @@ impl Memory {
     /// The memory for a segment, which was [reserved](Self::reserve); and whether it was used before, and is not
     /// zero.
     pub(super) fn take(&mut self, bytes: usize) -> (NonNull<u8>, bool) {
-        if let Some(hole) = self.hole_for(bytes) {
-            // What is larger than the segment is lost until the arena goes.
-            let hole = self.holes.swap_remove(hole);
-            self.total += hole.discarded;
-            return (hole.base, true);
+        if let Some(place) = self.hole_for(bytes) {
+            let Hole { base, bytes: all, discarded } = self.holes.swap_remove(place);
+            self.total += discarded;
+            // The list has space for what is left.
+            self.add_hole(base, bytes..all);
+            return (base, true);
         }
         let arena = self.arenas.last().expect("memory was reserved");
         let base = arena.base_at(arena.len() - self.free);
@@ -109,19 +112,42 @@ impl Memory {
         self.arenas.remove(holder);
     }
 
-    /// The memory of a part of the table, with so many bytes of segments.
-    pub(super) fn part(&self, total: usize) -> Self {
-        Self { arenas: self.arenas.clone(), total, ..Self::default() }
+    /// The memory of a part of the table, with so many bytes of segments. The first part gets the unused memory.
+    pub(super) fn part(&mut self, total: usize) -> Self {
+        self.leave_arena();
+        let holes = mem::take(&mut self.holes);
+        let unused: usize = holes.iter().map(|hole| hole.bytes - hole.discarded).sum();
+        Self { arenas: self.arenas.clone(), free: 0, holes, total: total + unused }
     }
 
-    /// Adds the memory of another part or table. Unused rests of arenas stay unused.
-    pub(super) fn join(&mut self, other: Self) {
+    /// The end of the last arena becomes a hole.
+    fn leave_arena(&mut self) {
+        let free = mem::take(&mut self.free);
+        if let Some(arena) = self.arenas.last() {
+            let base = arena.base_at(arena.len() - free);
+            self.add_hole(base, 0..free);
+        }
+    }
+
+    /// Adds a part of what begins at `base`. Without memory for the list it is lost until its arena goes.
+    fn add_hole(&mut self, base: NonNull<u8>, part: Range<usize>) {
+        let base = NonNull::new(base.as_ptr().wrapping_add(part.start));
+        if let Some(base) = base.filter(|_| !part.is_empty())
+            && self.holes.try_reserve(1).is_ok()
+        {
+            self.holes.push(Hole { base, bytes: part.len(), discarded: 0 });
+        }
+    }
+
+    /// Adds the memory of another part or table.
+    pub(super) fn join(&mut self, mut other: Self) {
+        self.leave_arena();
+        other.leave_arena();
         self.arenas.extend(other.arenas);
         self.arenas.sort_unstable_by_key(Arc::as_ptr);
         self.arenas.dedup_by(|one, other| Arc::ptr_eq(one, other));
         self.holes.extend(other.holes);
         self.total += other.total;
-        self.free = 0;
     }
 
     /// Gives back the memory before an address, in the arena that it lies in, as far as that is mapped.

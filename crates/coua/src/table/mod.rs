@@ -115,10 +115,10 @@ impl Table {
         Directory::of(self.iter().map(|segment| (segment.prefix(), depth(segment))))
     }
 
-    /// Gives the segments other prefixes.
-    pub(crate) fn map_prefixes(&mut self, prefix: impl Fn(u64) -> u64) {
+    /// Gives the segments other prefixes and levels.
+    pub(crate) fn map_places(&mut self, place: impl Fn(u64, u8) -> (u64, u8)) {
         for segment in &mut self.segments {
-            segment.set_prefix(prefix(segment.prefix()));
+            segment.set_place(place(segment.prefix(), segment.level()));
         }
     }
 
@@ -203,7 +203,7 @@ impl Table {
     }
 
     /// Splits a table into `parts` tables by `part_of` their prefixes, each with its segments in the order of their
-    /// prefixes. The unused rest of the last arena stays unused.
+    /// prefixes.
     pub(crate) fn split(mut self, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Self> {
         self.segments.sort_unstable_by_key(Segment::prefix);
         let mut segments = self.segments.into_iter().peekable();

@@ -45,8 +45,9 @@ impl Segment {
         self.prefix
     }
 
-    pub(super) fn set_prefix(&mut self, prefix: u64) {
-        self.prefix = prefix;
+    /// Makes it a segment of another filter.
+    pub(super) fn set_place(&mut self, (prefix, level): (u64, u8)) {
+        (self.prefix, self.level) = (prefix, level);
     }
 
     /// Slots in use.

@@ -1,0 +1,113 @@
+//! A filter in a file while several threads insert into it.
+//!
+//! Its segments are shared out by the first bits of the hash. A block is asked about in all parts, by whichever thread
+//! is free, after the block before it was answered for. So the filter holds what was answered, whenever it is saved.
+
+use crate::key::answers::{Answers, Found, Group};
+use crate::key::keyed::Keyed;
+use crate::pipeline::{Early, Order};
+use crate::target::Op;
+use crate::target::collisions::{self, Answered};
+use crate::target::division::Division;
+use coua::{KeyHash, SharedCuckooFilter};
+use coua_store::Store;
+use std::iter::zip;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Blocks of fewer keys are not worth dividing a filter.
+const FEWEST_KEYS: usize = 512;
+
+/// Where threads find the filter, and how they share it.
+#[derive(Debug)]
+pub(super) struct Divided {
+    filter: Arc<coua_store::Divided>,
+    division: Division,
+    op: Op,
+}
+
+/// When a filter is divided.
+#[derive(Debug)]
+pub(super) struct Divider {
+    pub(super) divided: Arc<Divided>,
+    /// With fewer items it is not tried again.
+    least_items: u64,
+}
+
+impl Divider {
+    /// None if the filter is to be changed by one thread.
+    pub(super) fn new(store: &Store, op: Op, threads: NonZeroUsize) -> Option<Self> {
+        let can = op.inserts() && threads.get() > 1 && store.filter().window().is_none();
+        let division = Division::for_threads(threads);
+        let divided = Divided { filter: store.divided(), division, op };
+        can.then(|| Self { divided: Arc::new(divided), least_items: 0 })
+    }
+
+    /// Divides the filter after a block of so many keys, if that pays.
+    pub(super) fn divide(&mut self, store: &mut Store, keys: usize) {
+        let is_divided = self.divided.filter.filter().is_some();
+        let items = store.filter().len();
+        if is_divided || keys < FEWEST_KEYS || items < self.least_items {
+            return;
+        }
+        if !store.divide(self.divided.division.bits, keys) {
+            self.least_items = 2 * items + 1;
+        }
+    }
+}
+
+impl Divided {
+    /// The filter's load, if it is divided.
+    pub(super) fn load(&self) -> Option<f64> {
+        self.filter.filter().as_ref().map(SharedCuckooFilter::load)
+    }
+
+    /// The answers for a block about which all parts were asked.
+    pub(super) fn answer(&self, store: &mut Store, keyed: &Keyed, answers: &mut Answers) {
+        if self.op == Op::Add {
+            answers.added = keyed.hashes.len() as u64;
+            store.note_inserted(keyed.hashes.iter().copied());
+            return;
+        }
+        let merged = self.division.merge(keyed, answers);
+        debug_assert!(merged.is_ok(), "no key of an accepted block is refused");
+        let new = zip(&keyed.hashes, &answers.found).filter(|(_, found)| **found == Found::No);
+        store.note_inserted(new.map(|(hash, _)| *hash));
+        answers.added = answers.count(Found::No);
+        let repeats = answers.found.len() as u64 - answers.added;
+        let answered = Answered { new: answers.added, repeats };
+        if let Some(filter) = &*self.filter.filter() {
+            let items = filter.len();
+            let items = [items - answers.added, items];
+            answers.wrongly_found = collisions::among_repeats(answered, items, filter.hash_bits());
+        }
+    }
+}
+
+impl Early for Divided {
+    fn look(&self, keyed: &Keyed, answers: &mut Answers) {
+        self.division.group(keyed, answers, |hash| hash);
+    }
+
+    fn parts(&self) -> usize {
+        self.division.parts()
+    }
+
+    fn order(&self) -> Order {
+        Order::AfterAnswers
+    }
+
+    fn accepts(&self, keyed: &Keyed) -> bool {
+        self.filter.filter().as_ref().is_some_and(|filter| filter.accepts(keyed.hashes.len()))
+    }
+
+    fn ask_part(&self, _part: usize, group: &mut Group, _consumed: u64) {
+        let Some(filter) = &*self.filter.filter() else { return };
+        let hashes: &[KeyHash] = &group.hashes;
+        let refused = match self.op {
+            Op::Add => filter.insert_batch(hashes),
+            _ => filter.insert_unique_batch_into(hashes, &mut group.outcomes),
+        };
+        debug_assert!(refused.is_ok(), "no key of an accepted block is refused");
+    }
+}
