@@ -62,7 +62,7 @@ impl Store {
                 accepts
             }
             Err(whole) => {
-                *filter = whole;
+                *filter = *whole;
                 false
             }
         }

@@ -68,10 +68,10 @@ impl SharedCuckooFilter {
     /// # Panics
     ///
     /// If there is no memory for directories: 4 bytes a segment.
-    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, CuckooFilter> {
+    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
         let spare_overflow = filter.overflow_limit();
         if !(filter.has_no_memory_limit() && ShardPlan::of(&filter, bits).fits(&filter)) {
-            return Err(filter);
+            return Err(Box::new(filter));
         }
         let divided = Self::in_shards(filter, bits).expect("a directory takes little memory");
         Ok(Self { spare_overflow, ..divided })
@@ -167,7 +167,7 @@ mod tests {
                     }
                     refused => {
                         filter =
-                            refused.map_or_else(|filter| filter, SharedCuckooFilter::into_filter);
+                            refused.map_or_else(|filter| *filter, SharedCuckooFilter::into_filter);
                         filter.insert_unique_batch(block).unwrap()
                     }
                 };
