@@ -44,5 +44,6 @@ mod replication;
 mod resp;
 mod script;
 mod server;
+mod usage;
 mod windows;
 mod zoo;
