@@ -32,6 +32,7 @@ mod changes;
 mod commit;
 mod damage;
 mod disk;
+mod divide;
 mod divided;
 mod error;
 mod fields;

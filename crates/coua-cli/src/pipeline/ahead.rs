@@ -3,7 +3,7 @@
 //! A filter here answers at once. One on a server is far away: while an answer is on its way, others are
 //! asked for.
 
-use super::{Answer, Batch, Flow};
+use super::answer::{Answer, Batch, Flow};
 use crate::terminal::message::Failure;
 use std::collections::VecDeque;
 

@@ -15,107 +15,18 @@
 //! Written blocks come back to be filled again.
 
 mod ahead;
+mod answer;
 mod schedule;
 mod state;
 
-use crate::input::reader::BlockReader;
-use crate::key::answers::{Answers, Group};
-use crate::key::hashing::Hashing;
-use crate::key::keyed::Keyed;
-use crate::output::{Outputs, Settled};
-use crate::record::block::Block;
+pub(crate) use answer::{Answer, Batch, Early, Flow, Order};
+pub(crate) use schedule::Pipeline;
+
+use crate::output::Outputs;
 use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
 use ahead::answer_all;
 use schedule::Schedule;
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::thread;
-
-/// A block on its way: its records, what is known about their keys, and the answers.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) block: Block,
-    pub(crate) keyed: Keyed,
-    pub(crate) answers: Answers,
-}
-
-/// Whether more blocks are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Flow {
-    Continue,
-    Enough,
-}
-
-/// What a command finds out about records.
-pub(crate) trait Answer {
-    /// Asks about the records of a block, where the answer takes its time. Every block is asked about
-    /// first; and all that were asked about are answered for later, in the same order, whatever happens.
-    fn ask(&mut self, _batch: &Batch) {}
-
-    /// Bytes of blocks that may have been asked about and not answered for; one block always.
-    fn most_asked(&self) -> usize {
-        0
-    }
-
-    /// Answers for the records of a block.
-    fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure>;
-
-    /// Whether it is time to make durable what was answered so far.
-    fn checkpoint_is_due(&self) -> bool {
-        false
-    }
-
-    /// Makes it durable; all of it is in the outputs, and settled there.
-    fn checkpoint(&mut self, _settled: Settled) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-/// What may be found out about a hashed block before its turn to be answered, by any thread.
-pub(crate) trait Early: Send + Sync {
-    /// Looks for answers. Blocks come in any order, several at a time.
-    fn look(&self, _keyed: &Keyed, _answers: &mut Answers) {}
-
-    /// How many parts the filter has that answer by themselves.
-    fn parts(&self) -> usize {
-        0
-    }
-
-    /// When parts are asked about a block.
-    fn order(&self) -> Order {
-        Order::AfterHashing
-    }
-
-    /// Whether the parts are to be asked about the next block, and not only the command.
-    fn accepts(&self, _keyed: &Keyed) -> bool {
-        true
-    }
-
-    /// Asks a part about its keys. Each part sees the blocks in their order. `consumed` raw bytes were read up to
-    /// the end of the block.
-    fn ask_part(&self, _part: usize, _group: &mut Group, _consumed: u64) {}
-}
-
-/// When the parts of a filter are asked about a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    AfterHashing,
-    /// After the block before it was answered for.
-    AfterAnswers,
-}
-
-/// Nothing is found out early.
-impl Early for () {}
-
-/// The first steps, and how many threads there may be.
-pub(crate) struct Pipeline {
-    pub(crate) reader: BlockReader,
-    pub(crate) hashing: Hashing,
-    pub(crate) early: Arc<dyn Early>,
-    pub(crate) threads: NonZeroUsize,
-    pub(crate) stop: Arc<Stop>,
-}
 
 impl Pipeline {
     /// Reads to the end, or until there are enough answers, or a signal or an error. What was

@@ -1,13 +1,25 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::ahead::{Coming, Wait};
+use super::answer::{Batch, Early, Flow};
 use super::state::{State, Task, Thread};
-use super::{Batch, Early, Flow, Pipeline};
+use crate::input::reader::BlockReader;
+use crate::key::hashing::Hashing;
 use crate::output::{Outputs, Settled};
 use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+/// The first steps, and how many threads there may be.
+pub(crate) struct Pipeline {
+    pub(crate) reader: BlockReader,
+    pub(crate) hashing: Hashing,
+    pub(crate) early: Arc<dyn Early>,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) stop: Arc<Stop>,
+}
 
 /// The work that is left, shared by all threads.
 pub(super) struct Schedule<'o> {

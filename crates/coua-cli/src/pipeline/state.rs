@@ -1,7 +1,7 @@
 //! How far each block is, and which step of which block is next.
 
 use super::ahead::Coming;
-use super::{Batch, Early, Flow, Order};
+use super::answer::{Batch, Early, Flow, Order};
 use crate::input::reader::BlockReader;
 use crate::key::answers::Group;
 use crate::key::hashing::Hashing;

@@ -6,9 +6,9 @@
 use crate::key::answers::{Answers, Found, Group};
 use crate::key::keyed::Keyed;
 use crate::pipeline::{Early, Order};
-use crate::target::Op;
 use crate::target::collisions::{self, Answered};
 use crate::target::division::Division;
+use crate::target::op::Op;
 use coua::{KeyHash, SharedCuckooFilter};
 use coua_store::Store;
 use std::iter::zip;

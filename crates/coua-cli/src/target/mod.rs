@@ -16,9 +16,11 @@ pub(crate) mod secret;
 mod server;
 pub(crate) mod server_report;
 pub(crate) mod spec;
+mod stop;
 pub(crate) mod window;
 
 pub(crate) use op::{Location, Op};
+pub(crate) use stop::Stop;
 
 use crate::clock::{Now, Present};
 use crate::input::Survey;
@@ -29,8 +31,8 @@ use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
 use crate::terminal::signals;
 use collisions::{Answered, Expected};
+use coua::KeyHasher;
 use coua::window::{Generations, Window};
-use coua::{BatchFull, Full, KeyHasher};
 use file::{FilterFile, Manners};
 use kept::Kept;
 use lookup::{Asked, Lookup};
@@ -40,22 +42,6 @@ use server::Server;
 use spec::FilterSpec;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-
-/// Why not all keys were answered for.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// There was no room for the `nth` key (from 0).
-    Full { nth: usize, why: String },
-    /// A server has left some open.
-    Lost { failure: Failure, unanswered: u64 },
-}
-
-impl Stop {
-    fn full(stopped: BatchFull) -> Self {
-        let BatchFull { done: nth, full, .. } = stopped;
-        Self::Full { nth, why: Full::to_string(&full) }
-    }
-}
 
 /// The filter of a run.
 #[derive(Debug)]

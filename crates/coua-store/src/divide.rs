@@ -1,0 +1,75 @@
+//! A store's filter in shards, so that several threads insert at the same time.
+
+use std::mem;
+use std::sync::{Arc, PoisonError};
+
+use coua::window::{Change, ChangeLog};
+use coua::{KeyHash, SharedCuckooFilter};
+
+use crate::divided::Divided;
+use crate::store::Store;
+
+impl Store {
+    /// Where the filter is while it is divided.
+    pub fn divided(&self) -> Arc<Divided> {
+        self.divided.clone()
+    }
+
+    /// Divides the filter by the first `bits` bits of the hash, if it can then take so many keys in one batch. Whoever
+    /// inserts them [notes](Self::note_inserted) them before anything else is done with the store. Until the next
+    /// change or commit, which joins it again, [`filter`](Self::filter) has no items. O(segments), no copying.
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, KeyHash};
+    /// use coua_store::Store;
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, || CuckooFilter::with_capacity(1_000_000, 1e-6).unwrap())?;
+    /// assert!(store.divide(1, 2));
+    /// let hashes = [1, u64::MAX].map(KeyHash::from_u64);
+    /// let divided = store.divided();
+    /// if let Some(filter) = &*divided.filter() {
+    ///     // Each thread takes the keys of a shard.
+    ///     filter.insert_unique_batch(&hashes)?;
+    /// }
+    /// store.note_inserted(hashes);
+    /// store.commit()?;
+    /// assert_eq!(store.filter().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn divide(&mut self, bits: u32, keys: usize) -> bool {
+        self.join();
+        let Some(filter) = self.filter.unbounded_mut().filter(|_| !self.memory.is_mapped) else {
+            return false;
+        };
+        match SharedCuckooFilter::divide(mem::take(filter), bits) {
+            Ok(shards) => {
+                let accepts = shards.accepts(keys);
+                *self.divided.0.write().unwrap_or_else(PoisonError::into_inner) = Some(shards);
+                if !accepts {
+                    self.join();
+                }
+                accepts
+            }
+            Err(whole) => {
+                *filter = *whole;
+                false
+            }
+        }
+    }
+
+    /// Joins a divided filter. O(segments).
+    pub fn join(&mut self) {
+        let divided = self.divided.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(shards) = divided {
+            self.filter = shards.into_filter().into();
+        }
+    }
+
+    /// Notes keys that were inserted into the divided filter.
+    pub fn note_inserted(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
+        self.noted(|_, notes| {
+            hashes.into_iter().for_each(|hash| notes.changed(Change::Insert, 0, hash));
+        });
+    }
+}
