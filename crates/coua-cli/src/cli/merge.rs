@@ -7,7 +7,7 @@ use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
-/// Write a filter file that holds what several hold together
+/// Write the union of several filter files
 ///
 /// Copies add up: a record that is in two of them is in the result twice. All must remember the same
 /// number of hash bits and use the same hash and seed. Filters with a window must have the same one

@@ -41,7 +41,7 @@ use std::path::Path;
 #[command(
     after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
     fsync failed.\n\
-    `coua help COMMAND` tells all about a command."
+    `coua help COMMAND` has everything about a command."
 )]
 struct Cli {
     /// What to do.

@@ -18,7 +18,7 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(super) struct RunArgs {
-    /// Threads to use [default: one a processor, 16 at most]
+    /// Threads to use [default: one for each processor, at most 16]
     ///
     /// Each does what is next: reading, hashing keys, asking the filter, writing. `dedup` without a filter file and
     /// without options about the filter's size divides its filter into parts that are asked side by side; a filter

@@ -10,7 +10,7 @@ use crate::terminal::progress::Watch;
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
 
-/// Writes a filter file that holds what several hold together.
+/// Writes the union of several filter files.
 pub(crate) fn run(
     files: &[PathBuf],
     to: &Path,

@@ -40,8 +40,18 @@ impl<'o> Schedule<'o> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State<'o>>) -> MutexGuard<'s, State<'o>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'s>(&self, mut state: MutexGuard<'s, State<'o>>) -> MutexGuard<'s, State<'o>> {
+        state.waiting += 1;
+        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Wakes the threads that wait, if there are any: to wake nobody is a system call too.
+    fn wake(&self, state: &State<'o>) {
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// What a thread does that does not answer, until the end.
@@ -60,11 +70,11 @@ impl<'o> Schedule<'o> {
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
         if state.note_answered() {
-            self.changed.notify_all();
+            self.wake(&state);
         }
         loop {
             if let Some(batch) = state.next_ready() {
-                self.changed.notify_all();
+                self.wake(&state);
                 return Coming::Next(Ok(batch));
             }
             if state.has_ended {
@@ -90,7 +100,7 @@ impl<'o> Schedule<'o> {
             return Flow::Enough;
         }
         state.answered.push_back(batch);
-        self.changed.notify_all();
+        self.wake(&state);
         Flow::Continue
     }
 
@@ -139,7 +149,7 @@ impl<'o> Schedule<'o> {
             // Without an output there is no need to read on, nor to wait for input.
             self.stop.cancel();
         }
-        self.changed.notify_all();
+        self.wake(&state);
         state
     }
 

@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// The blocks on their way, and who may take which step.
 pub(super) struct State<'o> {
     threads: usize,
+    /// Threads that wait until something changes.
+    pub(super) waiting: usize,
     reader: Reader,
     /// One for each thread that hashes at the same time.
     hashing: Vec<Hashing>,
@@ -123,6 +125,7 @@ impl<'o> State<'o> {
     ) -> Self {
         Self {
             threads,
+            waiting: 0,
             reader: Reader::Free(Box::new(reader)),
             hashing: vec![hashing; threads],
             blocks: VecDeque::new(),

@@ -229,7 +229,7 @@ impl FilterFile {
 
     /// Complains if anything is there.
     pub(crate) fn check_new(&self) -> Result<(), Failure> {
-        let reason = "is there already: name another file, or remove this one";
+        let reason = "already exists: name another file, or remove this one";
         if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }
 

@@ -107,3 +107,26 @@ fn filters_that_threads_share_are_equal() {
         }
     }
 }
+
+/// What was removed since stays away, however many threads insert what comes after it.
+#[test]
+fn records_that_were_done_are_not_shared_out() {
+    let folder = Folder::new();
+    let text = |range: std::ops::Range<u32>| range.map(|n| format!("{n}\n")).collect::<String>();
+    folder.file("few", text(0..1_000));
+    for threads in THREADS {
+        folder.file("first", text(0..200_000));
+        folder.file("second", text(200_000..400_000));
+        let dedup = ["dedup", "-qj", threads, "--filter", "seen", "-o", "out", "--resume"];
+        let whole = [&dedup[..], &["first", "second"]].concat();
+        run_in(&folder, &whole).good();
+        run_in(&folder, &["remove", "seen", "few"]).good();
+        folder.file("first", text(0..200_000) + &text(400_000..500_000));
+        folder.file("second", text(200_000..400_000) + &text(500_000..600_000));
+        run_in(&folder, &whole).good();
+        let parts = [0..200_000, 200_000..400_000, 400_000..500_000, 500_000..600_000].map(text);
+        assert!(folder.read("out") == parts.concat().into_bytes(), "-j {threads}");
+        assert_eq!(run_in(&folder, &["check", "-c", "seen", "few"]).stdout, b"0\n", "-j {threads}");
+        ["seen", "out"].map(|name| std::fs::remove_file(folder.join(name)).unwrap());
+    }
+}

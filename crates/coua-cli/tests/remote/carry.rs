@@ -187,7 +187,7 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
         assert!(said.contains(words), "{said}");
         assert!(!fs::exists(folder.join("new.coua")).unwrap(), "{name}");
     };
-    refused("seen", &there, &key, "there: is there already");
+    refused("seen", &there, &key, "there: already exists");
     assert_eq!(folder.read("there"), b"text");
     refused("none", &file, &key, "there is no such filter");
     refused("text", &file, &key, "WRONGTYPE");
