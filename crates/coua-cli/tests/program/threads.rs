@@ -112,7 +112,9 @@ fn filters_that_threads_share_are_equal() {
 #[test]
 fn records_that_were_done_are_not_shared_out() {
     let folder = Folder::new();
-    let text = |range: std::ops::Range<u32>| range.map(|n| format!("{n}\n")).collect::<String>();
+    let text = |range: std::ops::Range<u32>| {
+        range.map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n"
+    };
     folder.file("few", text(0..1_000));
     for threads in THREADS {
         folder.file("first", text(0..200_000));
@@ -127,6 +129,7 @@ fn records_that_were_done_are_not_shared_out() {
         let parts = [0..200_000, 200_000..400_000, 400_000..500_000, 500_000..600_000].map(text);
         assert!(folder.read("out") == parts.concat().into_bytes(), "-j {threads}");
         assert_eq!(run_in(&folder, &["check", "-c", "seen", "few"]).stdout, b"0\n", "-j {threads}");
-        ["seen", "out"].map(|name| std::fs::remove_file(folder.join(name)).unwrap());
+        std::fs::remove_file(folder.join("seen")).unwrap();
+        std::fs::remove_file(folder.join("out")).unwrap();
     }
 }
