@@ -22,6 +22,14 @@ for processor in aarch64 s390x; do
     fi
 done
 
+servers=crates/coua-valkey/tests/server/install-servers
+if has debootstrap && [ "$(id -u)" -eq 0 ] && $servers trixie >/dev/null; then
+    run_tests 'the module in Redis 8 and Valkey 8.1' skipped "${heeding[@]}" PATH="$PWD/target/servers/trixie/bin:$PATH" \
+        cargo test -p coua-valkey --test server --no-fail-fast -- --skip needs_valgrind "${without[@]}"
+else
+    skip 'the module in Redis 8 and Valkey 8.1' 'they need root and debootstrap'
+fi
+
 # Other flags, so another folder: or else all would be compiled anew next time.
 check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders
