@@ -219,12 +219,13 @@ impl Arena {
 /// whole huge pages begin with one from 6.7 on; before, they need room to begin later.
 #[cfg(feature = "mmap")]
 fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
-    let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
-    if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
-        return Some((map, 0));
+    {
+        let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
+        if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
+            return Some((map, 0));
+        }
     }
-    // Both at once may be more than there is.
-    drop(map);
+    // The first one is gone, because both at once may be more than there is.
     map_with_room(bytes)
 }
 
