@@ -13,12 +13,12 @@ mod image;
 mod imported;
 pub(crate) mod inserts;
 pub(crate) mod own;
+#[cfg(test)]
+mod replicas;
 pub(crate) mod request;
 mod table;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod twins;
 pub(crate) mod value;
 mod window;
 

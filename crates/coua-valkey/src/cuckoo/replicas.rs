@@ -25,7 +25,7 @@ fn loaded(own: &OwnCuckoo) -> OwnCuckoo {
 }
 
 /// A filter on both servers.
-struct Twins {
+struct Pair {
     primary: OwnCuckoo,
     replica: OwnCuckoo,
     /// Where a compaction goes on.
@@ -33,7 +33,7 @@ struct Twins {
     time: u64,
 }
 
-impl Twins {
+impl Pair {
     fn of(words: &str, number: u64) -> Self {
         let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
         let blueprint = Request::of_reserve(&words).unwrap();
@@ -117,9 +117,9 @@ const KINDS: [&str; 6] = [
 fn run(seed: u64, steps: u32, items: u64) {
     let mut random = Random::new(seed);
     for (number, words) in (0..).zip(KINDS) {
-        let mut twins = [Twins::of(words, seed), Twins::of(words, seed)];
+        let mut pairs = [Pair::of(words, seed), Pair::of(words, seed)];
         for step in 0..steps {
-            let [one, other] = &mut twins;
+            let [one, other] = &mut pairs;
             match random.below(40) {
                 0 => one.merge(other),
                 1 => other.merge(one),
@@ -127,10 +127,10 @@ fn run(seed: u64, steps: u32, items: u64) {
                     one.primary = other.primary.try_clone().unwrap();
                     one.replica = other.replica.try_clone().unwrap();
                 }
-                place => twins[place as usize % 2].step(&mut random, items),
+                place => pairs[place as usize % 2].step(&mut random, items),
             }
-            for (place, twins) in twins.iter().enumerate() {
-                let is_same = image(&twins.primary) == image(&twins.replica);
+            for (place, pair) in pairs.iter().enumerate() {
+                let is_same = image(&pair.primary) == image(&pair.replica);
                 assert!(is_same, "seed {seed}, kind {number}, step {step}, filter {place}");
             }
         }
