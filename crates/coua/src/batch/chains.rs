@@ -155,8 +155,8 @@ impl InsertBatch<'_> {
         let (mut chain, run) = group.chains[place];
         let candidate = if group.are_moves_found {
             let level = self.filter.level_in(levels, chain.segment());
-            let codec = level.codec();
-            group.moves.next(codec, place, chain.victim(codec.slots()))
+            let codec = &level.codec;
+            group.moves.next(codec, place, chain.victim(codec.slots))
         } else {
             self.filter.next_move(levels, &chain)
         };
@@ -178,6 +178,6 @@ impl InsertBatch<'_> {
             return;
         }
         let level = self.filter.level_in(levels, chain.segment());
-        group.moves.prefetch(level.codec(), self.filter.segment(chain.segment()), place);
+        group.moves.prefetch(&level.codec, self.filter.segment(chain.segment()), place);
     }
 }

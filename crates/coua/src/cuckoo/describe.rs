@@ -45,7 +45,7 @@ impl CuckooFilter {
 
     /// Bits of a slot in the segments that were split most. O(segments).
     pub fn slot_bits(&self) -> u32 {
-        self.levels[usize::from(self.table.deepest_level())].codec().slot_bits()
+        self.levels[usize::from(self.table.deepest_level())].codec.slot_bits
     }
 
     /// Slots of a bucket.

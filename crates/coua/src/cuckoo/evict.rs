@@ -75,7 +75,7 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn next_move(&self, levels: impl Levels, chain: &EvictionChain) -> CandidateMove {
         let level = self.level_in(levels, chain.segment);
-        let victim = chain.victim(level.codec().slots());
+        let victim = chain.victim(level.codec.slots);
         level.next_move(self.table.segment(chain.segment), chain.bucket, victim)
     }
 

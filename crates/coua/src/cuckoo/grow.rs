@@ -116,7 +116,7 @@ impl CuckooFilter {
     }
 
     pub(super) fn may_split(&self, segment: u32) -> bool {
-        let depth = self.level_of(segment).depth();
+        let depth = self.level_of(segment).depth;
         !self.is_last_level(segment) && self.limits.allow_split(depth, self.table.len())
     }
 
@@ -134,7 +134,7 @@ impl CuckooFilter {
 
     /// Whether growth in some segment may rebuild the whole filter. O(1): every batch asks.
     fn may_rebuild_to_grow(&self) -> bool {
-        let last = self.levels[self.levels.len() - 1].depth();
+        let last = self.levels[self.levels.len() - 1].depth;
         let lacks_bits =
             || self.directory.depth() == last && self.geometry.level(last + 1).is_none();
         self.is_resizable() && !self.limits.is_shard() && (self.is_small() || lacks_bits())
@@ -213,7 +213,7 @@ impl CuckooFilter {
         }
         let level = usize::from(self.table.segment(index).level());
         let bytes = self.levels[level + 1].bytes(self.geometry.segment_slots());
-        let directory = self.directory.bytes_to_split(self.levels[level].depth());
+        let directory = self.directory.bytes_to_split(self.levels[level].depth);
         let is_deepest = level + 2 == self.levels.len();
         let list = if is_deepest { size_of::<LevelGeometry>() as u64 } else { 0 };
         self.table.bytes_for(bytes).saturating_add(directory + list)

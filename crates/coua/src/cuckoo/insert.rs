@@ -25,10 +25,10 @@ impl CuckooFilter {
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
         match &self.uniform {
-            Some(level) if level.codec().encoding() == Encoding::Narrow => {
+            Some(level) if level.codec.encoding == Encoding::Narrow => {
                 self.insert_at_level(level.with_encoding(Encoding::Narrow), hash, if_present)
             }
-            Some(level) if level.codec().encoding() == Encoding::Wide => {
+            Some(level) if level.codec.encoding == Encoding::Wide => {
                 self.insert_at_level(level.with_encoding(Encoding::Wide), hash, if_present)
             }
             _ => self.insert_in_any(hash, if_present),
@@ -98,7 +98,7 @@ impl CuckooFilter {
         let level = self.level_in(levels, probe.segment);
         let is_at_limit = self.is_at_max_items();
         let segment = &mut self.table.segment_mut(probe.segment);
-        let pair = Pair::read(level.codec(), segment, probe);
+        let pair = Pair::read(&level.codec, segment, probe);
         let Some(is_held) = pair.contains(segment, probe) else {
             return self.try_place_carefully(*probe, if_present);
         };
@@ -182,7 +182,7 @@ impl CuckooFilter {
         let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
         let is_current = !may_overflow && probes.is_current(keys, number, segment);
         if is_current {
-            probes.insert(number, level.codec(), segment);
+            probes.insert(number, &level.codec, segment);
             self.stored += 1;
         }
         is_current

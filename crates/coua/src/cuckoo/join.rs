@@ -41,7 +41,7 @@ impl CuckooFilter {
         // Without memory for a segment nothing is joined.
         let has_joined = self.join(self.directory.segment_of(from), most).unwrap_or(false);
         let index = self.directory.segment_of(from);
-        let (prefix, depth) = (self.table.segment(index).prefix(), self.level_of(index).depth());
+        let (prefix, depth) = (self.table.segment(index).prefix(), self.level_of(index).depth);
         let next = 1_u64.checked_shl(64 - depth).and_then(|width| prefix.checked_add(width));
         if has_joined { Some(prefix) } else { next }.map(KeyHash::from_u64)
     }
@@ -56,7 +56,7 @@ impl CuckooFilter {
         let mut hashes = self.representatives(pair[0])?;
         hashes.extend(self.representatives(pair[1])?);
         let joined = self.put_in_place_of(pair)?;
-        let (prefix, depth) = (self.table.segment(joined).prefix(), self.level_of(joined).depth());
+        let (prefix, depth) = (self.table.segment(joined).prefix(), self.level_of(joined).depth);
         self.reinsert_batch(&hashes);
         self.reinsert_overflowed(prefix, depth);
         Ok(true)
@@ -64,7 +64,7 @@ impl CuckooFilter {
 
     /// A segment and the one with which it makes up one a level up, the lower one first.
     fn siblings(&self, index: u32) -> Option<[u32; 2]> {
-        let (segment, depth) = (self.table.segment(index), self.level_of(index).depth());
+        let (segment, depth) = (self.table.segment(index), self.level_of(index).depth);
         let bit = 1_u64.checked_shl(64_u32.checked_sub(depth)?)?;
         let other = self.directory.segment_with_prefix(segment.prefix() ^ bit);
         let pair = if segment.prefix() & bit == 0 { [index, other] } else { [other, index] };
@@ -77,7 +77,7 @@ impl CuckooFilter {
         let is_free = self.is_resizable() && !self.limits.is_shard();
         is_free
             && (self.table.segment(lower).level() > 0 || self.lowered().is_some())
-            && self.overflow.under(prefix, level.depth() - 1).nth(MOST_OVERFLOW_ENTRIES).is_none()
+            && self.overflow.under(prefix, level.depth - 1).nth(MOST_OVERFLOW_ENTRIES).is_none()
     }
 
     /// The geometry whose segments are the pairs of this one's, and their level; `None` if fingerprints would be
@@ -114,7 +114,7 @@ impl CuckooFilter {
         }
         let level = self.table.segment(lower).level() - 1;
         let joined = self.table.add_segment(bytes, prefix, level)?;
-        self.directory.assign(prefix, parent.depth(), joined);
+        self.directory.assign(prefix, parent.depth, joined);
         // The later one first: the last segment takes the place of one that goes.
         self.drop_segment(lower.max(upper));
         self.drop_segment(lower.min(upper));
@@ -125,7 +125,7 @@ impl CuckooFilter {
         self.uniform = self.find_uniform();
         self.splits += 1;
         let joined = self.directory.segment_with_prefix(prefix);
-        if self.overflow.under(prefix, parent.depth()).next().is_some() {
+        if self.overflow.under(prefix, parent.depth).next().is_some() {
             self.table.segment_mut(joined).mark_overflow();
         }
         Ok(joined)
@@ -135,8 +135,7 @@ impl CuckooFilter {
     fn drop_segment(&mut self, index: u32) {
         self.table.remove_segment(index);
         if (index as usize) < self.table.len() {
-            let (prefix, depth) =
-                (self.table.segment(index).prefix(), self.level_of(index).depth());
+            let (prefix, depth) = (self.table.segment(index).prefix(), self.level_of(index).depth);
             self.directory.assign(prefix, depth, index);
         }
     }

@@ -22,7 +22,7 @@ impl CuckooFilter {
     /// Whether buckets have this encoding, and no item is overflowed.
     #[inline(always)]
     fn is_plain(&self, level: &LevelGeometry, encoding: Encoding) -> bool {
-        level.codec().encoding() == encoding && !self.overflow.has_overflowed()
+        level.codec.encoding == encoding && !self.overflow.has_overflowed()
     }
 
     /// Where all segments have this level, and no item is overflowed.
@@ -30,7 +30,7 @@ impl CuckooFilter {
     fn contains_in_slots(&self, level: LevelGeometry, hash: KeyHash) -> bool {
         let probe = &self.locate_in(&level, hash);
         let segment = self.table.segment(probe.segment);
-        let is_held = Pair::read(level.codec(), segment, probe).contains(segment, probe);
+        let is_held = Pair::read(&level.codec, segment, probe).contains(segment, probe);
         is_held.unwrap_or_else(|| self.contains_carefully(hash))
     }
 
@@ -43,7 +43,7 @@ impl CuckooFilter {
     fn contains_carefully(&self, hash: KeyHash) -> bool {
         let level = self.level_for(hash);
         let probe = &self.locate_in(level, hash);
-        match level.codec().encoding() {
+        match level.codec.encoding {
             Encoding::Narrow => self.contains_at(&level.with_encoding(Encoding::Narrow), probe),
             Encoding::Wide => self.contains_at(&level.with_encoding(Encoding::Wide), probe),
             Encoding::WideOverlapping => self.contains_at(level, probe),
@@ -55,7 +55,7 @@ impl CuckooFilter {
     pub(crate) fn contains_at(&self, levels: impl Levels, probe: &Probe) -> bool {
         let level = self.level_in(levels, probe.segment);
         let segment = self.table.segment(probe.segment);
-        let is_held = match Pair::read(level.codec(), segment, probe).contains(segment, probe) {
+        let is_held = match Pair::read(&level.codec, segment, probe).contains(segment, probe) {
             Some(is_held) => is_held,
             None => self.is_in_slots(*probe),
         };
@@ -85,7 +85,7 @@ impl CuckooFilter {
     /// Slots that hold a key.
     pub(crate) fn slots_holding(&self, probe: &Probe) -> u32 {
         let segment = self.table.segment(probe.segment);
-        let codec = self.level_of(probe.segment).codec();
+        let codec = &self.level_of(probe.segment).codec;
         Pair::read(codec, segment, probe).count(segment, probe)
     }
 

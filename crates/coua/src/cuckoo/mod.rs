@@ -156,7 +156,7 @@ impl CuckooFilter {
     /// The level of a key's segment. Where all have one, it is known before the segment is.
     #[inline(always)]
     fn level_for(&self, hash: KeyHash) -> &LevelGeometry {
-        let depth = |level: Option<LevelGeometry>| level.map(|level| level.depth());
+        let depth = |level: Option<LevelGeometry>| level.map(|level| level.depth);
         debug_assert_eq!(depth(self.uniform), depth(self.find_uniform()));
         match &self.uniform {
             Some(level) => level,

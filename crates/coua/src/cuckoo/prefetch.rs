@@ -122,14 +122,14 @@ impl CuckooFilter {
     pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Probe {
         let probe = self.locate_by(levels, hash);
         let level = self.level_in(levels, probe.segment);
-        level.codec().prefetch_pair(self.table.segment(probe.segment), &probe);
+        level.codec.prefetch_pair(self.table.segment(probe.segment), &probe);
         probe
     }
 
     /// Prefetches the buckets of one key of a group.
     #[inline(always)]
     pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
-        keys.prefetch(self.level_in(levels, keys.segment(number)).codec(), number);
+        keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
     }
 
     /// Prefetches the buckets of all keys of a group from one on.

@@ -150,7 +150,7 @@ impl CuckooFilter {
                 (last, items) = (target(segment.prefix()), 0);
             }
             // A segment that becomes several gives each a share.
-            let depth = self.level_of(index).depth();
+            let depth = self.level_of(index).depth;
             items += u64::from(segment.occupied()) >> geometry.base_depth.saturating_sub(depth);
             items <= geometry.segment_slots()
         })

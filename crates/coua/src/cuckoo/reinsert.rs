@@ -20,7 +20,7 @@ impl CuckooFilter {
     pub(super) fn place(&mut self, levels: impl Levels, probe: &Probe) -> bool {
         let level = self.level_in(levels, probe.segment);
         let segment = &mut self.table.segment_mut(probe.segment);
-        Pair::read(level.codec(), segment, probe).insert(segment, probe)
+        Pair::read(&level.codec, segment, probe).insert(segment, probe)
     }
 
     /// Puts an item into a slot.

@@ -10,7 +10,7 @@ impl CuckooFilter {
     #[inline(always)]
     pub(super) fn remove_one(&mut self, hash: KeyHash) -> bool {
         match &self.uniform {
-            Some(level) if level.codec().encoding() == Encoding::Narrow => {
+            Some(level) if level.codec.encoding == Encoding::Narrow => {
                 self.remove_at_level(level.with_encoding(Encoding::Narrow), hash)
             }
             _ => self.remove_in_any(hash),
@@ -20,7 +20,7 @@ impl CuckooFilter {
     #[inline(never)]
     fn remove_in_any(&mut self, hash: KeyHash) -> bool {
         match &self.uniform {
-            Some(level) if level.codec().encoding() == Encoding::Wide => {
+            Some(level) if level.codec.encoding == Encoding::Wide => {
                 self.remove_at_level(level.with_encoding(Encoding::Wide), hash)
             }
             _ => self.remove_at_level(*self.level_for(hash), hash),
@@ -41,7 +41,7 @@ impl CuckooFilter {
         }
         let level = self.level_in(levels, probe.segment);
         let segment = &mut self.table.segment_mut(probe.segment);
-        let pair = Pair::read(level.codec(), segment, probe);
+        let pair = Pair::read(&level.codec, segment, probe);
         let is_taken = match pair.remove(segment, probe) {
             Some(is_taken) => is_taken,
             None => self.remove_any(*probe),
@@ -71,7 +71,7 @@ impl CuckooFilter {
         if !probes.is_removable(number, segment) {
             return None;
         }
-        probes.remove(number, level.codec(), segment);
+        probes.remove(number, &level.codec, segment);
         self.count_removed(1);
         Some(true)
     }
@@ -84,7 +84,7 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_any(&mut self, probe: Probe) -> bool {
-        let codec = *self.level_of(probe.segment).codec();
+        let codec = self.level_of(probe.segment).codec;
         let segment = &mut self.table.segment_mut(probe.segment);
         Pair::read(&codec, segment, &probe).remove_any(segment, &probe)
     }

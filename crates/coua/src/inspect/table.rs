@@ -137,7 +137,7 @@ impl TableView {
             Overflow { representative, extra, without_slot: overflowed }
         });
         let segments = front.rows.iter().map(|row| {
-            let codec = front.level_of(row).codec();
+            let codec = &front.level_of(row).codec;
             // The choice bit, and in overlapping buckets the position.
             let tag_bits = 1 + u32::from(codec.overlap());
             let start = bytes.start + row.offset;
@@ -145,8 +145,8 @@ impl TableView {
                 prefix: row.prefix,
                 depth: row.depth,
                 occupied: row.occupied,
-                slot_bits: codec.slot_bits(),
-                fingerprint_bits: codec.slot_bits() - tag_bits,
+                slot_bits: codec.slot_bits,
+                fingerprint_bits: codec.slot_bits - tag_bits,
                 bytes: start..start + row.bytes,
             }
         });

@@ -26,13 +26,13 @@ use crate::table::WORD;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotCodec {
     /// Slots of a bucket.
-    pub(super) slots: u32,
-    pub(super) slot_bits: u32,
+    pub(crate) slots: u32,
+    pub(crate) slot_bits: u32,
     /// The choice bit, and the position bit where buckets overlap.
     pub(super) tag_bits: u32,
     /// 2^`tag_bits`: in portable code a multiplication takes fewer instructions than a shift by a variable.
     pub(super) tag_factor: u64,
-    pub(super) encoding: Encoding,
+    pub(crate) encoding: Encoding,
     /// Bits from one bucket to the next.
     pub(super) bucket_bits: u64,
     /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it, which
@@ -72,7 +72,7 @@ pub(crate) const POSITION: u64 = 2;
 /// Bits of a cache line; segments begin with one.
 const LINE_BITS: u64 = 512;
 /// Bits of a word.
-const WORD_BITS: u64 = 8 * WORD as u64;
+pub(super) const WORD_BITS: u64 = 8 * WORD as u64;
 /// Bits that one load reaches whatever its misalignment within the first byte.
 pub(super) const LOAD_BITS: u32 = MAX_SLOT_BITS;
 
@@ -133,27 +133,6 @@ impl SlotCodec {
         debug_assert_eq!(self.tag_bits, tag_bits);
         let tag_factor = if encoding == Encoding::Wide { 2 } else { self.tag_factor };
         Self { tag_bits, tag_factor, encoding, ..self }
-    }
-
-    /// Slots of a bucket.
-    #[inline(always)]
-    pub(crate) fn slots(&self) -> u32 {
-        self.slots
-    }
-
-    #[inline(always)]
-    pub(crate) fn slot_bits(&self) -> u32 {
-        self.slot_bits
-    }
-
-    #[inline(always)]
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// Bits of a segment with this many slots.
-    pub(crate) fn segment_bits(&self, slots: u64) -> u64 {
-        slots * u64::from(self.slot_bits)
     }
 
     /// Each of these slots of a segment once: buckets, each with positions in it. Disjoint buckets come

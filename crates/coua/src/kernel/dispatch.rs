@@ -11,9 +11,6 @@ use super::level::LevelGeometry;
 pub(crate) trait Levels: Copy {
     /// The one level of all segments, or what the segment's own level is.
     fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
-
-    /// A level of the encoding that the task is compiled for, which the compiler then knows.
-    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry;
 }
 
 /// Nothing is known: always right.
@@ -25,11 +22,6 @@ impl Levels for AnyLevel {
     fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
         own()
     }
-
-    #[inline(always)]
-    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
-        level
-    }
 }
 
 /// The level of all segments that are touched. Passed on by reference: copies of it cost more than reading it.
@@ -37,11 +29,6 @@ impl Levels for &LevelGeometry {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
         *self
-    }
-
-    #[inline(always)]
-    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
-        level
     }
 }
 
@@ -51,12 +38,7 @@ struct Known<const WIDE: bool>(LevelGeometry);
 impl<const WIDE: bool> Levels for &Known<WIDE> {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        self.of_encoding(self.0)
-    }
-
-    #[inline(always)]
-    fn of_encoding(self, level: LevelGeometry) -> LevelGeometry {
-        level.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
+        self.0.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::codec::SlotCodec;
 use super::layout::Layout;
-use super::level::{HashFields, LevelGeometry};
+use super::level::LevelGeometry;
 
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
 pub(crate) const MAX_BUCKETS: u64 = 1 << 32;
@@ -80,16 +80,32 @@ impl Geometry {
         }
     }
 
-    /// The geometry of the segments at `depth`, or `None` if the fingerprint would be too narrow or too wide there.
+    /// The geometry of the segments at `depth`, or `None` if the fingerprint would be too narrow or too wide there,
+    /// or the numbers do not fit into words.
     pub(crate) fn level(&self, depth: u32) -> Option<LevelGeometry> {
         let bits = match self.resolution {
             Resolution::Prefix { bits } => bits,
             Resolution::Cells { .. } => 64,
         };
-        let (top_bits, low_bits) = (self.top_bits(depth)?, self.low_bits);
-        let codec = SlotCodec::new(self.layout, self.slots_per_bucket, top_bits + low_bits)?;
-        let fields = HashFields { depth, suffix_bits: bits - depth, top_bits, low_bits };
-        LevelGeometry::new(self.buckets, fields, codec)
+        let Self { layout, slots_per_bucket, buckets, low_bits, .. } = *self;
+        let top_bits = self.top_bits(depth)?;
+        let codec = SlotCodec::new(layout, slots_per_bucket, top_bits + low_bits)?;
+        let low_range = (1 << low_bits) - 1;
+        Some(LevelGeometry {
+            buckets,
+            depth,
+            suffix_mask: (u64::MAX << (64 - bits)) & (u64::MAX >> depth),
+            suffix_bits: bits - depth,
+            top_bits,
+            low_bits,
+            low_range,
+            scaled_buckets: buckets.checked_mul(1 << depth)?,
+            top_factor: 1 << top_bits,
+            scaled_low_range: low_range << top_bits,
+            top_shift: 64 - (top_bits + low_bits),
+            top_mask: u64::MAX << low_bits,
+            codec,
+        })
     }
 
     /// The levels down to the one below `level`, if that exists.

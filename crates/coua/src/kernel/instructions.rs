@@ -12,7 +12,6 @@
 /// `avx512`) forbids the sets after the one it names.
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "x86-64 only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
 pub(crate) enum InstructionSet {
     /// What every processor of the architecture has.
     Portable,
@@ -28,21 +27,8 @@ pub(crate) enum InstructionSet {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn available() -> InstructionSet {
-    use std::sync::atomic::{AtomicU8, Ordering};
-
-    /// 0 before the first call.
-    static STEP: AtomicU8 = AtomicU8::new(0);
-    match STEP.load(Ordering::Relaxed) {
-        1 => InstructionSet::Portable,
-        2 => InstructionSet::Bits,
-        3 => InstructionSet::Avx2,
-        4 => InstructionSet::Avx512,
-        _ => {
-            let found = detect();
-            STEP.store(found as u8 + 1, Ordering::Relaxed);
-            found
-        }
-    }
+    static FOUND: std::sync::LazyLock<InstructionSet> = std::sync::LazyLock::new(detect);
+    *FOUND
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -29,16 +29,18 @@ use crate::table::Segment;
 /// Geometry of the segments of one depth, ready for use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelGeometry {
-    pub(super) buckets: u64,
-    pub(super) depth: u32,
+    /// Buckets of a segment.
+    pub(crate) buckets: u64,
+    /// Bits of the hash that choose a segment.
+    pub(crate) depth: u32,
     /// The bits of a hash after the segment's prefix, as far as the filter tells them apart.
     pub(super) suffix_mask: u64,
     /// `buckets`, as many places higher as the suffix lies below the top of a word.
-    scaled_buckets: u64,
+    pub(super) scaled_buckets: u64,
     /// Bits of the hash after the prefix: the resolution of a representative within the segment.
-    suffix_bits: u32,
+    pub(super) suffix_bits: u32,
     pub(super) top_bits: u32,
-    low_bits: u32,
+    pub(super) low_bits: u32,
     /// Values of the fingerprint's low part, 2^`low_bits` - 1.
     pub(super) low_range: u64,
     /// Shifts the first bits of a word to the place of the fingerprint's top bits.
@@ -46,19 +48,11 @@ pub(crate) struct LevelGeometry {
     /// The bits of a fingerprint that are not its low part.
     pub(super) top_mask: u64,
     /// 2^`top_bits`.
-    top_factor: u64,
+    pub(super) top_factor: u64,
     /// Fingerprints of a bucket: `low_range`, `top_bits` places higher.
-    scaled_low_range: u64,
-    pub(super) codec: SlotCodec,
-}
-
-/// How the bits of a hash are used at one depth.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HashFields {
-    pub(super) depth: u32,
-    pub(super) suffix_bits: u32,
-    pub(super) top_bits: u32,
-    pub(super) low_bits: u32,
+    pub(super) scaled_low_range: u64,
+    /// How slots are encoded.
+    pub(crate) codec: SlotCodec,
 }
 
 #[inline(always)]
@@ -68,45 +62,6 @@ fn multiply_high(a: u64, b: u64) -> (u64, u64) {
 }
 
 impl LevelGeometry {
-    /// `None` if the numbers do not fit into words.
-    pub(super) fn new(buckets: u64, fields: HashFields, codec: SlotCodec) -> Option<Self> {
-        let HashFields { depth, suffix_bits, top_bits, low_bits } = fields;
-        let low_range = (1 << low_bits) - 1;
-        Some(Self {
-            buckets,
-            depth,
-            suffix_mask: (u64::MAX << (64 - depth - suffix_bits)) & (u64::MAX >> depth),
-            suffix_bits,
-            top_bits,
-            low_bits,
-            low_range,
-            scaled_buckets: buckets.checked_mul(1 << depth)?,
-            top_factor: 1 << top_bits,
-            scaled_low_range: low_range << top_bits,
-            top_shift: 64 - (top_bits + low_bits),
-            top_mask: u64::MAX << low_bits,
-            codec,
-        })
-    }
-
-    /// Buckets of a segment.
-    #[inline(always)]
-    pub(crate) fn buckets(&self) -> u64 {
-        self.buckets
-    }
-
-    /// Bits of the hash that choose a segment of this level.
-    #[inline(always)]
-    pub(crate) fn depth(&self) -> u32 {
-        self.depth
-    }
-
-    /// How the slots of these segments are encoded.
-    #[inline(always)]
-    pub(crate) fn codec(&self) -> &SlotCodec {
-        &self.codec
-    }
-
     /// The bits of a slot value that are never all 0 in a slot in use.
     pub(crate) fn low_part(&self) -> u64 {
         self.low_range << self.codec.tag_bits
@@ -237,6 +192,6 @@ impl LevelGeometry {
 
     /// Bytes of a segment with so many slots, with the tail that lets every load read eight bytes.
     pub(crate) fn bytes(&self, slots: u64) -> u64 {
-        (self.codec.segment_bits(slots).div_ceil(8) + 8).next_multiple_of(64)
+        ((slots * u64::from(self.codec.slot_bits)).div_ceil(8) + 8).next_multiple_of(64)
     }
 }

@@ -95,8 +95,8 @@ mod tests {
             let values: Vec<u64> = (0..37 * codec.slots)
                 .map(|_| if random() % 4 == 0 { 0 } else { random() >> (64 - codec.slot_bits) })
                 .collect();
-            let bytes =
-                (codec.segment_bits(values.len() as u64).div_ceil(8) + 8).next_multiple_of(64);
+            let bytes = ((values.len() as u64 * u64::from(codec.slot_bits)).div_ceil(8) + 8)
+                .next_multiple_of(64);
             let [mut filled, mut packed] = [(); 2].map(|()| Table::new(0, bytes).unwrap());
             let places = codec.runs(0..values.len() as u64);
             let places = places.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));

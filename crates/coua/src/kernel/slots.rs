@@ -1,11 +1,8 @@
 //! Reading and writing the slots of a bucket.
 
-use super::codec::{Encoding, SlotCodec};
+use super::codec::{Encoding, SlotCodec, WORD_BITS};
 use super::probe::Probe;
-use crate::table::{Segment, SegmentMut, WORD};
-
-/// Bits of a word.
-const WORD_BITS: u64 = 8 * WORD as u64;
+use crate::table::{Segment, SegmentMut};
 
 /// A bucket as it was read; stale once anything is written to it or to an overlapping one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +90,7 @@ impl SlotCodec {
             segment.set_word(rest, segment.word(rest) ^ change);
             // The two words may share bytes.
             let between = (rest - (bucket.bit & !7)) as u32;
-            word ^= change.checked_shl(between).unwrap_or(0);
+            word ^= change.unbounded_shl(between);
         }
         segment.set_word(bucket.bit, word);
     }
@@ -163,7 +160,8 @@ mod tests {
         for (layout, codec) in all_codecs() {
             let buckets = 9;
             let slots = if layout == Layout::Overlapping { 10 } else { 9 * codec.slots as usize };
-            let bytes = (codec.segment_bits(slots as u64).div_ceil(8) + 8).next_multiple_of(64);
+            let bytes =
+                ((slots as u64 * u64::from(codec.slot_bits)).div_ceil(8) + 8).next_multiple_of(64);
             let mut table = Table::new(0, bytes).unwrap();
             let segment = &mut table.segment_mut(0);
             let stride = if layout == Layout::Overlapping { 1 } else { codec.slots as usize };

@@ -250,7 +250,7 @@ impl CuckooPlan {
             items,
             rate: (items as f64 / cells).min(1.0),
             hash_bits: cells.log2(),
-            slot_bits: level.map_or(0, |level| level.codec().slot_bits()),
+            slot_bits: level.map_or(0, |level| level.codec.slot_bits),
             slots: geometry.slots(),
             segments: 1 << geometry.base_depth,
             bytes: table_bytes(geometry).saturating_add(overflow_bytes),

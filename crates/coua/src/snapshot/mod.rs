@@ -104,7 +104,7 @@ impl CuckooFilter {
         for (_, index) in self.directory().in_hash_order() {
             let segment = self.segment(index);
             let packed = self.packed(segment);
-            let depth = self.level_of(index).depth();
+            let depth = self.level_of(index).depth;
             let flags = u32::from(segment.is_overfull());
             put_u32(&mut rows, &[depth, segment.occupied(), flags, 0]);
             put_u64(&mut rows, &[offset, checksum_of(packed)]);

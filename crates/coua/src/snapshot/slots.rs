@@ -19,23 +19,19 @@ impl Task for Check<'_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) -> Option<u64> {
-        let level = levels.of_encoding(*self.level);
-        if level.codec().overlap() {
-            by_slot(&level, self.segment)
-        } else {
-            self.in_buckets(&level)
-        }
+        let level = levels.uniform_or(|| *self.level);
+        if level.codec.overlap() { by_slot(&level, self.segment) } else { self.in_buckets(&level) }
     }
 }
 
 impl Check<'_> {
     #[inline(always)]
     fn in_buckets(&self, level: &LevelGeometry) -> Option<u64> {
-        let (codec, low_part) = (level.codec(), level.low_part());
+        let (codec, low_part) = (&level.codec, level.low_part());
         let (mut used, mut sound) = (0, true);
-        for bucket in 0..level.buckets() {
+        for bucket in 0..level.buckets {
             let bucket = codec.read(self.segment, bucket);
-            used += u64::from(codec.slots() - codec.free_slots(self.segment, &bucket).count());
+            used += u64::from(codec.slots - codec.free_slots(self.segment, &bucket).count());
             sound &= codec.is_sound(self.segment, &bucket, low_part);
         }
         sound.then_some(used)
@@ -45,7 +41,7 @@ impl Check<'_> {
 /// Slot by slot, as overlapping buckets need it.
 #[inline(always)]
 fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
-    let (codec, low_part) = (level.codec(), level.low_part());
+    let (codec, low_part) = (&level.codec, level.low_part());
     let (mut used, mut sound) = (0, true);
     for (number, positions) in codec.runs(0..level.slots()) {
         let bucket = codec.read(segment, number);
@@ -55,7 +51,7 @@ fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
             let stored = codec.stored(segment, &bucket, position);
             let (own, value) = codec.own_bucket(number, position, stored);
             used += u64::from(stored != 0);
-            sound &= stored == 0 || own < level.buckets() && value & low_part != 0;
+            sound &= stored == 0 || own < level.buckets && value & low_part != 0;
         }
     }
     sound.then_some(used)
@@ -87,7 +83,7 @@ mod tests {
             let segment = &mut table.segment_mut(0);
             assert_eq!(in_use(&level, segment), Some(u64::from(segment.occupied())));
             let mut sound = 0;
-            let bytes = level.codec().segment_bits(level.slots()) as usize / 8;
+            let bytes = (level.slots() * u64::from(level.codec.slot_bits)) as usize / 8;
             for at in 0..bytes {
                 for damage in [1, 2, 0x80, 0xff] {
                     segment.bytes_mut(bytes)[at] ^= damage;
@@ -101,10 +97,10 @@ mod tests {
             if layout == Layout::Overlapping {
                 // A position that in the first slot leads out of the segment, with an item or without.
                 for value in [0, 4] {
-                    let first = level.codec().read(segment, 0);
-                    let stored = level.codec().stored(segment, &first, 0);
-                    let forged = level.codec().at_position(value, 1);
-                    level.codec().replace(segment, &first, 0, (stored, forged));
+                    let first = level.codec.read(segment, 0);
+                    let stored = level.codec.stored(segment, &first, 0);
+                    let forged = level.codec.at_position(value, 1);
+                    level.codec.replace(segment, &first, 0, (stored, forged));
                     assert_eq!(in_use(&level, segment), None, "{layout:?} {slots} {bits}");
                 }
             }

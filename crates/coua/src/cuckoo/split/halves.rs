@@ -24,7 +24,7 @@ impl Halves {
     /// The halves of a segment.
     pub(super) fn of(parent: &Parent) -> Result<Self, OutOfMemory> {
         let mut halves = Self::empty(parent.child)?;
-        if !parent.level.codec().overlap() {
+        if !parent.level.codec.overlap() {
             parent.keep(&mut halves.values, &mut halves.items);
         }
         let mut moved = MovedItems::none();
@@ -36,7 +36,7 @@ impl Halves {
     }
 
     fn empty(level: LevelGeometry) -> Result<Self, OutOfMemory> {
-        let counted = if level.codec().overlap() { 0 } else { 2 * level.buckets() };
+        let counted = if level.codec.overlap() { 0 } else { 2 * level.buckets };
         Ok(Self {
             values: repeated(0, 2 * level.slots() + PADDING as u64)?,
             items: repeated(0, counted)?,
@@ -47,7 +47,7 @@ impl Halves {
 
     /// Puts each item into the first free slot of the emptier of its two buckets, if there is one.
     fn take(&mut self, moved: &MovedItems) -> Result<(), OutOfMemory> {
-        let overlap = self.level.codec().overlap();
+        let overlap = self.level.codec.overlap();
         for item in moved.iter() {
             let is_placed = if overlap { self.place_overlapping(&item) } else { self.place(&item) };
             if !is_placed {
@@ -65,7 +65,7 @@ impl Halves {
         let to_alternate = items_there < items_here;
         let bucket = select_unpredictable(to_alternate, there, here);
         let items = select_unpredictable(to_alternate, items_there, items_here);
-        let slots = self.level.codec().slots();
+        let slots = self.level.codec.slots;
         if u32::from(items) == slots {
             return false;
         }
@@ -86,7 +86,7 @@ impl Halves {
             return false;
         }
         let value = item.value | (u64::from(to_alternate) * ALTERNATE);
-        *slot = self.level.codec().at_position(value, position);
+        *slot = self.level.codec.at_position(value, position);
         true
     }
 
@@ -94,7 +94,7 @@ impl Halves {
     /// its own.
     #[inline(always)]
     fn first_slot(&self, bucket: u64) -> usize {
-        (bucket + u64::from(bucket >= self.level.buckets())) as usize
+        (bucket + u64::from(bucket >= self.level.buckets)) as usize
     }
 
     #[inline(always)]
@@ -134,6 +134,6 @@ impl Task for Write<'_, '_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) {
-        levels.of_encoding(self.level).codec().pack(self.segment, self.values);
+        levels.uniform_or(|| self.level).codec.pack(self.segment, self.values);
     }
 }

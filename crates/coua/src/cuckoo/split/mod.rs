@@ -19,7 +19,7 @@ impl CuckooFilter {
         self.add_level_below(self.table.segment(index).level() + 1)?;
         let parent = self.parent(index).expect("a segment of the last level does not split");
         let (prefix, level) = (parent.segment.prefix(), parent.segment.level());
-        let (depth, child) = (parent.level.depth(), parent.child);
+        let (depth, child) = (parent.level.depth, parent.child);
         let upper = prefix | (1 << (63 - depth));
         let bytes = child.bytes(self.geometry.segment_slots());
         // All memory is taken first: where there is none, each insert that needs it tries again.
@@ -61,7 +61,7 @@ impl CuckooFilter {
     fn add_level_below(&mut self, level: u8) -> Result<(), OutOfMemory> {
         let last = self.levels.len() - 1;
         if last == usize::from(level)
-            && let Some(next) = self.geometry.level(self.levels[last].depth() + 1)
+            && let Some(next) = self.geometry.level(self.levels[last].depth + 1)
         {
             reserve(&mut self.levels, 1)?;
             self.levels.push(next);
@@ -113,13 +113,13 @@ mod tests {
 
     /// The slots of the halves by the rules that `Halves` follow, and the items that find no slot there.
     fn plainly_halved(parent: &Parent) -> (Vec<u64>, Vec<MovedItem>) {
-        let (buckets, codec) = (parent.child.buckets(), parent.child.codec());
+        let (buckets, codec) = (parent.child.buckets, &parent.child.codec);
         let mut slots = vec![0; 2 * parent.child.slots() as usize];
-        let stride = if codec.overlap() { 1 } else { codec.slots() as usize };
+        let stride = if codec.overlap() { 1 } else { codec.slots as usize };
         let slots_of = |bucket: u64| {
             let last_window = usize::from(codec.overlap() && bucket >= buckets);
             let first = bucket as usize * stride + last_window;
-            first..first + codec.slots() as usize
+            first..first + codec.slots as usize
         };
         let mut waiting = Vec::new();
         let mut put = |slots: &mut [u64], bucket, value, item| match (0..)
@@ -192,11 +192,11 @@ mod tests {
             for (index, slots) in halves.into_iter().zip(slots.chunks(child.slots() as usize)) {
                 let half = &mut filter.table.segment_mut(index);
                 half.clear();
-                let runs = child.codec().runs(0..child.slots());
+                let runs = child.codec.runs(0..child.slots());
                 let all = runs.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
                 for ((number, position), &value) in all.zip(slots).filter(|(_, it)| **it != 0) {
-                    let bucket = child.codec().read(half, number);
-                    child.codec().fill(half, &bucket, position, value);
+                    let bucket = child.codec.read(half, number);
+                    child.codec.fill(half, &bucket, position, value);
                     half.count_filled();
                     filled += 1;
                 }

@@ -105,10 +105,10 @@ mod tests {
         let places = (0..filter.segments() as u32).flat_map(|segment| {
             let (level, place) = (filter.level_of(segment), filter.segment(segment));
             let is_full = move |bucket: &u64| {
-                let read = level.codec().read(place, *bucket);
-                !level.codec().free_slots(place, &read).any()
+                let read = level.codec.read(place, *bucket);
+                !level.codec.free_slots(place, &read).any()
             };
-            (0..level.buckets()).filter(is_full).map(move |primary| (segment, primary))
+            (0..level.buckets).filter(is_full).map(move |primary| (segment, primary))
         });
         let probes = places.zip(0..).map(|((segment, primary), number)| {
             let value = number << filter.level_of(segment).codec.tag_bits;
@@ -147,7 +147,7 @@ mod tests {
                     }
                     test_moves(table, &mut moves);
                     for (number, chain) in group.iter().enumerate() {
-                        let codec = filter.level_of(chain.segment()).codec();
+                        let codec = &filter.level_of(chain.segment()).codec;
                         let candidate = moves.next(codec, number, chain.victim(codec.slots));
                         assert_eq!(candidate, filter.next_move(AnyLevel, chain), "{filter:?}");
                         *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;

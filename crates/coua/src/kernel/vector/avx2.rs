@@ -3,16 +3,16 @@
 #![expect(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::{
-    __m256i, _mm_cvtsi64_si128, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
+    __m128i, __m256i, _mm_cvtsi64_si128, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
     _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64,
     _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_or_si256,
     _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64,
-    _mm256_slli_epi64, _mm256_sllv_epi64, _mm256_srl_epi64, _mm256_srli_epi64, _mm256_srlv_epi64,
-    _mm256_storeu_si256, _mm256_sub_epi64, _mm256_xor_si256,
+    _mm256_sllv_epi64, _mm256_srl_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64,
+    _mm256_xor_si256,
 };
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-use super::{Isa, Kernel, Vector};
+use super::{Isa, Kernel, Vector, wide_products};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy)]
@@ -48,31 +48,20 @@ impl Isa for Avx2 {
         // SAFETY: four values are there, and the processor has the instructions.
         Four(unsafe { _mm256_loadu_si256(values.cast()) })
     }
-
-    #[inline(always)]
-    fn collect(self, number: impl FnMut(usize) -> u64) -> Four {
-        let numbers: [u64; Four::LANES] = std::array::from_fn(number);
-        self.load(&numbers)
-    }
 }
 
-operator!(Four, Add, add, Self, |left, other| instruction!(_mm256_add_epi64(left.0, other.0)));
-operator!(Four, Sub, sub, Self, |left, other| instruction!(_mm256_sub_epi64(left.0, other.0)));
-operator!(Four, BitAnd, bitand, Self, |left, other| instruction!(_mm256_and_si256(
-    left.0, other.0
-)));
-operator!(Four, BitOr, bitor, Self, |left, other| instruction!(_mm256_or_si256(left.0, other.0)));
-operator!(Four, BitXor, bitxor, Self, |left, other| instruction!(_mm256_xor_si256(
-    left.0, other.0
-)));
-operator!(Four, Shl, shl, u32, |left, bits| instruction!(_mm256_sll_epi64(
-    left.0,
-    _mm_cvtsi64_si128(bits.into())
-)));
-operator!(Four, Shr, shr, u32, |left, bits| instruction!(_mm256_srl_epi64(
-    left.0,
-    _mm_cvtsi64_si128(bits.into())
-)));
+operator!(Four, Add, add, Self, |a, b| instruction!(_mm256_add_epi64(a.0, b.0)));
+operator!(Four, Sub, sub, Self, |a, b| instruction!(_mm256_sub_epi64(a.0, b.0)));
+operator!(Four, BitAnd, bitand, Self, |a, b| instruction!(_mm256_and_si256(a.0, b.0)));
+operator!(Four, BitOr, bitor, Self, |a, b| instruction!(_mm256_or_si256(a.0, b.0)));
+operator!(Four, BitXor, bitxor, Self, |a, b| instruction!(_mm256_xor_si256(a.0, b.0)));
+operator!(Four, Shl, shl, u32, |a, bits| instruction!(_mm256_sll_epi64(a.0, amount(bits))));
+operator!(Four, Shr, shr, u32, |a, bits| instruction!(_mm256_srl_epi64(a.0, amount(bits))));
+/// How far all numbers are shifted.
+#[inline(always)]
+fn amount(bits: u32) -> __m128i {
+    instruction!(_mm_cvtsi64_si128(bits.into()))
+}
 
 impl Vector for Four {
     const LANES: usize = 4;
@@ -107,33 +96,24 @@ impl Vector for Four {
 
     #[inline(always)]
     fn multiply(self, other: Self) -> Self {
-        let upper = Self(instruction!(_mm256_srli_epi64::<32>(self.0)));
-        let other_upper = Self(instruction!(_mm256_srli_epi64::<32>(other.0)));
-        let crossed = upper.multiply_halves(other) + self.multiply_halves(other_upper);
-        self.multiply_halves(other) + Self(instruction!(_mm256_slli_epi64::<32>(crossed.0)))
+        let crossed = (self >> 32).multiply_halves(other) + self.multiply_halves(other >> 32);
+        self.multiply_halves(other) + (crossed << 32)
     }
 
     #[inline(always)]
     fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
-        let factor = Avx2(()).splat(factor);
-        let shifted = self << shift;
-        let low = shifted.multiply_halves(factor);
-        let high = Self(instruction!(_mm256_srli_epi64::<32>(shifted.0))).multiply_halves(factor);
-        let middle = high + Self(instruction!(_mm256_srli_epi64::<32>(low.0)));
-        let below = Self(instruction!(_mm256_slli_epi64::<32>(middle.0)));
-        let below = below | (low & Avx2(()).splat(0xffff_ffff));
-        (Self(instruction!(_mm256_srli_epi64::<32>(middle.0))), below)
+        wide_products(self << shift, Avx2(()).splat(factor))
     }
 
     #[inline(always)]
     fn wrapped(self, modulus: Self) -> Self {
         let less = self - modulus;
-        select_negative(less, self, less)
+        Self::select(less, self, less)
     }
 
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        select_negative(self - other, self, other)
+        Self::select(self - other, self, other)
     }
 
     #[inline(always)]
@@ -153,7 +133,10 @@ impl Vector for Four {
 
     #[inline(always)]
     fn select(mask: Self, yes: Self, no: Self) -> Self {
-        select_negative(mask, yes, no)
+        // Of a mask, the highest bits alone count: so a number is one too, which is set where it is negative.
+        let mask = instruction!(_mm256_castsi256_pd(mask.0));
+        let (yes, no) = instruction!((_mm256_castsi256_pd(yes.0), _mm256_castsi256_pd(no.0)));
+        Self(instruction!(_mm256_castpd_si256(_mm256_blendv_pd(no, yes, mask))))
     }
 
     #[inline(always)]
@@ -171,14 +154,6 @@ impl Vector for Four {
         let order = Avx2(()).load(&COMPRESSED[usize::from(Self::bits(mask))]);
         Self(instruction!(_mm256_permutevar8x32_epi32(self.0, order.0)))
     }
-}
-
-/// `yes` where the number of `sign` is negative, else `no`.
-#[inline(always)]
-fn select_negative(sign: Four, yes: Four, no: Four) -> Four {
-    let sign = instruction!(_mm256_castsi256_pd(sign.0));
-    let (yes, no) = instruction!((_mm256_castsi256_pd(yes.0), _mm256_castsi256_pd(no.0)));
-    Four(instruction!(_mm256_castpd_si256(_mm256_blendv_pd(no, yes, sign))))
 }
 
 /// For each mask, the order in which [`Four::compress`] takes the numbers, as two halves each.

@@ -3,16 +3,16 @@
 #![expect(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::{
-    __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64,
+    __m128i, __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_and_epi64, _mm512_andnot_epi64,
     _mm512_cmpeq_epi64_mask, _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_mask_blend_epi64,
     _mm512_mask_compress_epi64, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi64,
-    _mm512_or_epi64, _mm512_set1_epi64, _mm512_sll_epi64, _mm512_slli_epi64, _mm512_sllv_epi64,
-    _mm512_srl_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
-    _mm512_testn_epi64_mask, _mm512_xor_epi64,
+    _mm512_or_epi64, _mm512_set1_epi64, _mm512_sll_epi64, _mm512_sllv_epi64, _mm512_srl_epi64,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_testn_epi64_mask,
+    _mm512_xor_epi64,
 };
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-use super::{Isa, Kernel, Vector};
+use super::{Isa, Kernel, Vector, wide_products};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy)]
@@ -48,31 +48,20 @@ impl Isa for Avx512 {
         // SAFETY: eight values are there, and the processor has the instructions.
         Eight(unsafe { _mm512_loadu_si512(values.cast()) })
     }
-
-    #[inline(always)]
-    fn collect(self, number: impl FnMut(usize) -> u64) -> Eight {
-        let numbers: [u64; Eight::LANES] = std::array::from_fn(number);
-        self.load(&numbers)
-    }
 }
 
-operator!(Eight, Add, add, Self, |left, other| instruction!(_mm512_add_epi64(left.0, other.0)));
-operator!(Eight, Sub, sub, Self, |left, other| instruction!(_mm512_sub_epi64(left.0, other.0)));
-operator!(Eight, BitAnd, bitand, Self, |left, other| instruction!(_mm512_and_epi64(
-    left.0, other.0
-)));
-operator!(Eight, BitOr, bitor, Self, |left, other| instruction!(_mm512_or_epi64(left.0, other.0)));
-operator!(Eight, BitXor, bitxor, Self, |left, other| instruction!(_mm512_xor_epi64(
-    left.0, other.0
-)));
-operator!(Eight, Shl, shl, u32, |left, bits| instruction!(_mm512_sll_epi64(
-    left.0,
-    _mm_cvtsi64_si128(bits.into())
-)));
-operator!(Eight, Shr, shr, u32, |left, bits| instruction!(_mm512_srl_epi64(
-    left.0,
-    _mm_cvtsi64_si128(bits.into())
-)));
+operator!(Eight, Add, add, Self, |a, b| instruction!(_mm512_add_epi64(a.0, b.0)));
+operator!(Eight, Sub, sub, Self, |a, b| instruction!(_mm512_sub_epi64(a.0, b.0)));
+operator!(Eight, BitAnd, bitand, Self, |a, b| instruction!(_mm512_and_epi64(a.0, b.0)));
+operator!(Eight, BitOr, bitor, Self, |a, b| instruction!(_mm512_or_epi64(a.0, b.0)));
+operator!(Eight, BitXor, bitxor, Self, |a, b| instruction!(_mm512_xor_epi64(a.0, b.0)));
+operator!(Eight, Shl, shl, u32, |a, bits| instruction!(_mm512_sll_epi64(a.0, amount(bits))));
+operator!(Eight, Shr, shr, u32, |a, bits| instruction!(_mm512_srl_epi64(a.0, amount(bits))));
+/// How far all numbers are shifted.
+#[inline(always)]
+fn amount(bits: u32) -> __m128i {
+    instruction!(_mm_cvtsi64_si128(bits.into()))
+}
 
 impl Vector for Eight {
     const LANES: usize = 8;
@@ -112,14 +101,7 @@ impl Vector for Eight {
 
     #[inline(always)]
     fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
-        let factor = Avx512(()).splat(factor);
-        let shifted = self << shift;
-        let low = shifted.multiply_halves(factor);
-        let high = Self(instruction!(_mm512_srli_epi64::<32>(shifted.0))).multiply_halves(factor);
-        let middle = high + Self(instruction!(_mm512_srli_epi64::<32>(low.0)));
-        let below = Self(instruction!(_mm512_slli_epi64::<32>(middle.0)));
-        let below = below | (low & Avx512(()).splat(0xffff_ffff));
-        (Self(instruction!(_mm512_srli_epi64::<32>(middle.0))), below)
+        wide_products(self << shift, Avx512(()).splat(factor))
     }
 
     #[inline(always)]

@@ -62,7 +62,12 @@ pub(super) trait Isa: Copy {
     fn load(self, values: &[u64]) -> Self::Vector;
 
     /// What a function returns for each lane.
-    fn collect(self, number: impl FnMut(usize) -> u64) -> Self::Vector;
+    #[inline(always)]
+    fn collect(self, mut number: impl FnMut(usize) -> u64) -> Self::Vector {
+        let mut numbers = [0; MOST_LANES];
+        (0..Self::LANES).for_each(|lane| numbers[lane] = number(lane));
+        self.load(&numbers)
+    }
 
     /// Eight bytes at each of the first addresses of a slice, as little-endian numbers. One load each: no slower
     /// than the instruction that gathers, and on some processors faster.
@@ -167,4 +172,13 @@ pub(super) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
         InstructionSet::Portable => {}
     }
     kernel.run(word::Words)
+}
+
+/// The products of 64-bit numbers with factors of 32 bits, in two words, by those of halves.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn wide_products<V: Vector>(numbers: V, factor: V) -> (V, V) {
+    let low = numbers.multiply_halves(factor);
+    let middle = (numbers >> 32).multiply_halves(factor) + (low >> 32);
+    (middle >> 32, (middle << 32) | ((low << 32) >> 32))
 }
