@@ -81,21 +81,18 @@ impl CuckooFilterBuilder {
 
     /// Items that there is room for without growing. Default: 15,000, or the number of keys in
     /// [`build_from`](Self::build_from) and `build_unique_from`.
-    pub fn capacity(mut self, items: u64) -> Self {
-        self.capacity = Some(items);
-        self
+    pub fn capacity(self, items: u64) -> Self {
+        Self { capacity: Some(items), ..self }
     }
 
     /// Items up to which the rate holds. Default: the capacity if a rate is given, else no limit.
-    pub fn max_items(mut self, items: u64) -> Self {
-        self.max_items = Some(items);
-        self
+    pub fn max_items(self, items: u64) -> Self {
+        Self { max_items: Some(items), ..self }
     }
 
     /// False-positive rate with `max_items` items, between 0 and 1 (both excluded).
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
-        self
+    pub fn rate(self, rate: f64) -> Self {
+        Self { rate: Some(rate), ..self }
     }
 
     /// Bits of every key's hash to remember, 8..=64, instead of a rate.
@@ -104,46 +101,39 @@ impl CuckooFilterBuilder {
     /// rebuilding the whole table, O(slots); a [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and
     /// is full. This happens from about 2^(`hash_bits` - 6) items on, with four slots in a bucket from
     /// 2^(`hash_bits` - 4). For more items, give more bits or the `capacity`.
-    pub fn hash_bits(mut self, bits: u32) -> Self {
-        self.hash_bits = Some(bits);
-        self
+    pub fn hash_bits(self, bits: u32) -> Self {
+        Self { hash_bits: Some(bits), ..self }
     }
 
     /// Slots of a bucket: 1, 2, 4 (default) or 8. More slots allow a higher load at more bits.
-    pub fn slots_per_bucket(mut self, slots: u32) -> Self {
-        self.slots_per_bucket = Some(slots);
-        self
+    pub fn slots_per_bucket(self, slots: u32) -> Self {
+        Self { slots_per_bucket: Some(slots), ..self }
     }
 
     /// Disjoint buckets (default) or overlapping buckets.
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.layout = Some(layout);
-        self
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout: Some(layout), ..self }
     }
 
     /// Steps after which an eviction chain gives up ("kicks"), at most 10,000. Default: 500.
-    pub fn max_evictions(mut self, steps: u32) -> Self {
-        self.max_evictions = Some(steps);
-        self
+    pub fn max_evictions(self, steps: u32) -> Self {
+        Self { max_evictions: Some(steps), ..self }
     }
 
     /// Hash algorithm and seed. Default: XXH3 with seed 0.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
+    pub fn hasher(self, hasher: KeyHasher) -> Self {
+        Self { hasher, ..self }
     }
 
     /// What to do when there is no slot for an item. Default: [`WhenFull::Grow`].
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.when_full = when_full;
-        self
+    pub fn when_full(self, when_full: WhenFull) -> Self {
+        Self { when_full, ..self }
     }
 
     /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: as many as
     /// the machine has processors. Default: 1. The filter does not depend on it.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: Some(threads), ..self }
     }
 
     /// Builds the filter. Takes the memory for `capacity` items, and time in proportion to its segments.

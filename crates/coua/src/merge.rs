@@ -1,6 +1,6 @@
 //! Union of filters, and filters from iterators.
 
-use crate::cuckoo::{CuckooFilter, WhenFull};
+use crate::cuckoo::CuckooFilter;
 use crate::error::{FullReason, MergeError};
 use crate::hash::Key;
 use crate::kernel::IfPresent;
@@ -59,11 +59,7 @@ impl CuckooFilter {
             IfPresent::AddCopy => self.stored().saturating_add(other.stored()),
             IfPresent::Skip => self.stored().max(other.stored()),
         };
-        let most = match self.policy().when_full {
-            WhenFull::ExceedRate => u64::MAX,
-            _ => self.policy().max_items,
-        };
-        let more = expected.min(most).saturating_sub(self.stored());
+        let more = expected.min(self.policy().limit()).saturating_sub(self.stored());
         match union.reserve(more) {
             // The limit must not change the bytes, so it is checked afterwards.
             Err(full) if full.reason == FullReason::MemoryLimit => return Err(full.into()),

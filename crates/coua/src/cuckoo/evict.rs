@@ -112,7 +112,7 @@ impl CuckooFilter {
         // becomes a copy of the item that its hash leads to.
         let prefix = self.table.segment(segment).prefix();
         let hash = self.level_of(segment).representative(prefix, bucket, value);
-        self.note_overflow(hash, OverflowEntry { extra: 0, overflowed: 1 });
+        self.note_overflow(hash, OverflowEntry::ONE_OVERFLOWED);
     }
 
     /// Adds copies of a key to the overflow table.

@@ -18,16 +18,12 @@ pub(crate) struct OverflowEntry {
 }
 
 impl OverflowEntry {
+    pub(crate) const ONE_EXTRA: Self = Self { extra: 1, overflowed: 0 };
+    pub(crate) const ONE_OVERFLOWED: Self = Self { extra: 0, overflowed: 1 };
+
     pub(crate) fn copies(self) -> u64 {
         self.extra.saturating_add(self.overflowed)
     }
-}
-
-/// Which kind of copy was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Extra,
-    Overflowed,
 }
 
 /// Copies by representative hash. A tree: its order groups a segment's entries and makes snapshots
@@ -71,33 +67,23 @@ impl OverflowTable {
         self.peak = self.peak.max(self.overflowed);
     }
 
-    /// Takes one copy away, overflowed ones last; `None` if there is none.
-    pub(crate) fn take(&mut self, representative: KeyHash) -> Option<Taken> {
-        let entry = self.entries.get(&representative.to_u64())?;
-        let taken = if entry.extra > 0 { Taken::Extra } else { Taken::Overflowed };
-        self.take_one(representative, taken);
-        Some(taken)
-    }
-
-    /// Takes away one copy of this kind, which must exist.
-    pub(crate) fn take_one(&mut self, representative: KeyHash, kind: Taken) {
+    /// Takes so many copies away, if there are as many; whether there were.
+    pub(crate) fn take(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
         let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) else {
-            return;
+            return false;
         };
-        let copies = entry.get_mut();
-        match kind {
-            Taken::Extra => {
-                copies.extra -= 1;
-                self.extra -= 1;
-            }
-            Taken::Overflowed => {
-                copies.overflowed -= 1;
-                self.overflowed -= 1;
-            }
+        let held = entry.get_mut();
+        if held.extra < copies.extra || held.overflowed < copies.overflowed {
+            return false;
         }
-        if *copies == OverflowEntry::default() {
+        held.extra -= copies.extra;
+        self.extra -= u128::from(copies.extra);
+        held.overflowed -= copies.overflowed;
+        self.overflowed -= copies.overflowed;
+        if *held == OverflowEntry::default() {
             entry.remove();
         }
+        true
     }
 
     /// Copies beyond a bucket's worth, over all keys.
@@ -136,7 +122,7 @@ impl OverflowTable {
         prefix: u64,
         depth: u32,
     ) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
-        let last = prefix | u64::MAX.checked_shr(depth).unwrap_or(0);
+        let last = prefix | u64::MAX.unbounded_shr(depth);
         self.entries.range(prefix..=last).map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
     }
 
@@ -153,10 +139,12 @@ mod tests {
     fn the_peak_outlasts_what_made_it() {
         let (mut table, hash) = (OverflowTable::default(), KeyHash::from_u64(7));
         table.add(hash, OverflowEntry { extra: 1, overflowed: 3 });
-        table.take_one(hash, Taken::Overflowed);
-        assert_eq!(table.take(hash), Some(Taken::Extra));
-        assert_eq!(table.take(hash), Some(Taken::Overflowed));
-        table.add(hash, OverflowEntry { extra: 0, overflowed: 1 });
+        for copy in [OverflowEntry::ONE_OVERFLOWED, OverflowEntry::ONE_EXTRA] {
+            assert!(table.take(hash, copy));
+        }
+        assert!(!table.take(hash, OverflowEntry::ONE_EXTRA));
+        assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
+        table.add(hash, OverflowEntry::ONE_OVERFLOWED);
         assert_eq!((table.overflowed(), table.peak(), table.copies(hash)), (2, 3, 2));
     }
 }

@@ -24,10 +24,16 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
+    /// The most items that may be stored.
+    #[inline(always)]
+    pub(crate) fn limit(&self) -> u64 {
+        if self.when_full == WhenFull::ExceedRate { u64::MAX } else { self.max_items }
+    }
+
     /// Whether a filter with so many items may take `more`.
     #[inline(always)]
     pub(crate) fn allows(&self, stored: u64, more: u64) -> bool {
-        self.when_full == WhenFull::ExceedRate || stored.saturating_add(more) <= self.max_items
+        stored.saturating_add(more) <= self.limit()
     }
 }
 

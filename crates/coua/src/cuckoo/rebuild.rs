@@ -72,7 +72,7 @@ impl CuckooFilter {
     /// or there is not enough memory.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let items = self.stored.saturating_add(additional);
-        if items > self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate {
+        if items > self.policy.limit() {
             return Err(self.full(FullReason::MaxItems));
         }
         if items <= self.capacity() {
@@ -125,7 +125,7 @@ impl CuckooFilter {
         let mut trial = Self::empty(*geometry, self.policy, self.hasher)?;
         let (mut last, mut tried) = (0, 0);
         for (prefix, index) in self.directory.in_hash_order() {
-            let target = prefix.checked_shr(64 - geometry.base_depth).unwrap_or(0);
+            let target = prefix.unbounded_shr(64 - geometry.base_depth);
             if target != last && tried >= self.stored / 16 {
                 break;
             }
@@ -142,7 +142,7 @@ impl CuckooFilter {
     /// Whether each segment of another geometry has enough slots for the items whose hashes begin with its
     /// prefix.
     fn is_even_in(&self, geometry: &Geometry) -> bool {
-        let target = |prefix: u64| prefix.checked_shr(64 - geometry.base_depth).unwrap_or(0);
+        let target = |prefix: u64| prefix.unbounded_shr(64 - geometry.base_depth);
         let (mut last, mut items) = (0, 0);
         self.directory.in_hash_order().all(|(_, index)| {
             let segment = self.table.segment(index);

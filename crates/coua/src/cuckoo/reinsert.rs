@@ -1,8 +1,7 @@
 //! Putting items back that are counted already: after a split, or when the filter is rebuilt.
 
-use super::overflow::Taken;
 use super::prefetch::Prefetcher;
-use super::{CuckooFilter, EvictionChain};
+use super::{CuckooFilter, EvictionChain, OverflowEntry};
 use crate::hash::KeyHash;
 use crate::kernel::{AnyLevel, Levels, Pair, Probe, Task, dispatch};
 
@@ -54,7 +53,7 @@ impl CuckooFilter {
                     return;
                 }
                 let before = self.overflow.overflowed();
-                self.overflow.take_one(hash, Taken::Overflowed);
+                self.overflow.take(hash, OverflowEntry::ONE_OVERFLOWED);
                 self.reinsert(AnyLevel, &self.locate(hash));
                 unplaced += u32::from(self.overflow.overflowed() == before);
             }

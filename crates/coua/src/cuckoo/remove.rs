@@ -1,7 +1,6 @@
 //! Taking a copy of a key away.
 
-use super::CuckooFilter;
-use super::overflow::Taken;
+use super::{CuckooFilter, OverflowEntry};
 use crate::hash::KeyHash;
 use crate::kernel::{Encoding, LevelGeometry, Levels, Pair, Probe, Probes};
 
@@ -91,19 +90,13 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_beside_overflow(&mut self, probe: Probe) -> bool {
-        if self.take_from_overflow(probe) {
+        let hash = self.representative(&probe);
+        if self.overflow.take(hash, OverflowEntry::ONE_EXTRA) {
             return true;
         }
-        let is_taken = self.remove_any(probe);
+        let is_taken =
+            self.overflow.take(hash, OverflowEntry::ONE_OVERFLOWED) || self.remove_any(probe);
         self.count_removed(u64::from(is_taken));
         is_taken
-    }
-
-    fn take_from_overflow(&mut self, probe: Probe) -> bool {
-        let Some(taken) = self.overflow.take(self.representative(&probe)) else {
-            return false;
-        };
-        self.count_removed(u64::from(taken == Taken::Overflowed));
-        true
     }
 }

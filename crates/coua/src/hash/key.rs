@@ -67,33 +67,24 @@ impl Key for KeyHash {
     }
 }
 
-/// Types that are bytes.
-macro_rules! byte_keys {
-    ($([$($generics:tt)*] $type:ty),*) => {$(
+/// How keys of these types are hashed.
+macro_rules! keys {
+    (|$key:ident, $hasher:ident| $hash:expr => $([$($generics:tt)*] $type:ty),*) => {$(
         impl<$($generics)*> Key for $type {
             #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                hasher.hash_bytes(self.as_ref())
+            fn hash_with(&self, $hasher: KeyHasher) -> KeyHash {
+                let $key = self;
+                $hash
             }
         }
     )*};
 }
 
-byte_keys!([] [u8], [] str, [const N: usize] [u8; N]);
+// As their bytes.
+keys!(|key, hasher| hasher.hash_bytes(key.as_ref()) => [] [u8], [] str, [const N: usize] [u8; N]);
 
-/// Types that stand for another key.
-macro_rules! borrowed_keys {
-    ($([$($generics:tt)*] $type:ty),*) => {$(
-        impl<$($generics)*> Key for $type {
-            #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                (**self).hash_with(hasher)
-            }
-        }
-    )*};
-}
-
-borrowed_keys!(
+// As the key that they stand for.
+keys!(|key, hasher| (**key).hash_with(hasher) =>
     [] String,
     [] Vec<u8>,
     [K: Key + ?Sized] &K,
@@ -104,20 +95,12 @@ borrowed_keys!(
     [K: Key + ToOwned + ?Sized] Cow<'_, K>
 );
 
-macro_rules! integer_keys {
-    ($($type:ty => $wide:ty),*) => {$(
-        impl Key for $type {
-            #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
-            }
-        }
-    )*};
-}
-
-integer_keys!(
-    u8 => u64, u16 => u64, u32 => u64, u64 => u64, usize => u64,
-    i8 => i64, i16 => i64, i32 => i64, i64 => i64, isize => i64
+// As numbers of 64 bits.
+keys!(|key, hasher| hasher.hash_bytes(&(*key as u64).to_le_bytes()) =>
+    [] u8, [] u16, [] u32, [] u64, [] usize
+);
+keys!(|key, hasher| hasher.hash_bytes(&(*key as i64).to_le_bytes()) =>
+    [] i8, [] i16, [] i32, [] i64, [] isize
 );
 
 impl KeyHasher {

@@ -50,9 +50,7 @@ impl SharedCuckooFilter {
         let parts = plan.split(filter)?;
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
-        let unlimited = plan.policy.when_full == WhenFull::ExceedRate;
-        let max_items = if unlimited { u64::MAX } else { plan.policy.max_items };
-        let allowance = Allowance::new(max_items, stored);
+        let allowance = Allowance::new(plan.policy.limit(), stored);
         let shards = parts.into_iter().map(|part| Shard(RwLock::new(part))).collect();
         Ok(Self { shards, plan, allowance, segments, spare_overflow: 0 })
     }

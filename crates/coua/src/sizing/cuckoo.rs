@@ -81,23 +81,11 @@ fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32,
     let depth = (slots / most_slots as f64).max(1.0).log2().ceil() as u32;
     let depth = depth.clamp(*depths.start(), *depths.end());
     let segment = (slots / f64::from(depth).exp2()).ceil() as u64;
-    (depth, buckets_of(segment, layout, slots_per_bucket))
-}
-
-fn buckets_of(slots: u64, layout: Layout, slots_per_bucket: u32) -> u64 {
-    match layout {
-        Layout::Buckets => slots.div_ceil(u64::from(slots_per_bucket)),
-        Layout::Overlapping => (slots - 1).max(1),
-    }
-}
-
-fn without_size(
-    layout: Layout,
-    slots_per_bucket: u32,
-    low_bits: u32,
-    resolution: Resolution,
-) -> Geometry {
-    Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution }
+    let buckets = match layout {
+        Layout::Buckets => segment.div_ceil(u64::from(slots_per_bucket)),
+        Layout::Overlapping => (segment - 1).max(1),
+    };
+    (depth, buckets)
 }
 
 /// The geometries that fit `items` items to the bit, from the coarsest rate to the finest that 64
@@ -106,7 +94,8 @@ fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Ite
     let rung = move |fingerprint_bits: u32| {
         let low_bits = fingerprint_bits.min(LOW_BITS);
         let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
-        let like = without_size(layout, slots_per_bucket, low_bits, resolution);
+        let like =
+            Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
         let (base_depth, buckets) = dimensions(&like, items, 0..=u32::MAX);
         Geometry { buckets, base_depth, ..like }
     };
@@ -158,8 +147,10 @@ pub(crate) fn prefix(
     slots_per_bucket: u32,
 ) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
-    let resolution = Resolution::Prefix { bits };
-    let geometry = fitted(without_size(layout, slots_per_bucket, LOW_BITS, resolution), items);
+    let (low_bits, resolution) = (LOW_BITS, Resolution::Prefix { bits });
+    let like =
+        Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
+    let geometry = fitted(like, items);
     if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
         Ok(geometry)
     } else {

@@ -50,15 +50,13 @@ impl Load {
     }
 
     /// The secret SipHash key of the filter, if it has one.
-    pub fn key(mut self, key: impl Into<Option<[u8; 16]>>) -> Self {
-        self.key = key.into();
-        self
+    pub fn key(self, key: impl Into<Option<[u8; 16]>>) -> Self {
+        Self { key: key.into(), ..self }
     }
 
     /// The snapshot is only the first `bytes` bytes of the file, because something else follows it.
-    pub fn length(mut self, bytes: u64) -> Self {
-        self.length = Some(bytes);
-        self
+    pub fn length(self, bytes: u64) -> Self {
+        Self { length: Some(bytes), ..self }
     }
 
     /// Reads a snapshot from memory. O(bytes).

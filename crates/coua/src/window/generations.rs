@@ -1,7 +1,7 @@
 //! The fields of a filter that forgets.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{CuckooFilter, WhenFull};
+use crate::cuckoo::CuckooFilter;
 use crate::error::{BuildError, Full, FullReason};
 use crate::window::{Clock, Window};
 
@@ -158,14 +158,6 @@ impl Generations {
             (Err(_), None) => 0,
         };
         Ok(&mut self.live[place].filter)
-    }
-
-    /// Items that may be in all generations together.
-    pub(super) fn limit(&self) -> u64 {
-        match self.template().when_full() {
-            WhenFull::ExceedRate => u64::MAX,
-            _ => self.max_items(),
-        }
     }
 
     /// The refusal of one more item.

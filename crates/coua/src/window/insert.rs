@@ -181,7 +181,7 @@ impl Generations {
 
     /// Items that may be inserted before the clock must be checked again.
     pub(super) fn room(&self) -> usize {
-        let left = self.limit().saturating_sub(self.len());
+        let left = self.template().policy().limit().saturating_sub(self.len());
         let left = match &self.aging {
             Some(aging) if aging.window.clock() == Clock::Count => {
                 left.min(aging.window.step() - aging.clock % aging.window.step())

@@ -73,7 +73,7 @@ impl Generations {
                 merged.generation(*number)?.merge(filter)?;
             }
         }
-        if merged.len() > merged.limit() {
+        if merged.len() > merged.template().policy().limit() {
             return Err(merged.full().into());
         }
         *self = merged;
