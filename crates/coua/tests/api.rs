@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 const LISTING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/api.txt");
 
 /// Macros that implement traits of public types; their calls are listed.
-const MACROS: [&str; 5] =
-    ["as_snapshot!(", "borrowed_keys!(", "byte_keys!(", "integer_keys!(", "summary!("];
+const MACROS: [&str; 4] = ["as_snapshot!(", "integer_keys!(", "keys!(", "summary!("];
 
 fn files_under(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {

@@ -51,8 +51,8 @@ impl Chains {
         for place in 0..GROUP {
             // Places without a chain repeat the first one's.
             let (chain, _) = &group.chains[if place < count { place } else { 0 }];
-            group.moves.segment[place] = chain.segment().into();
-            group.moves.from[place] = chain.bucket();
+            group.moves.segment[place] = chain.segment.into();
+            group.moves.from[place] = chain.bucket;
         }
         Some(group)
     }

@@ -102,7 +102,7 @@ impl InsertBatch<'_> {
                     return Some(self.filter.start_chain(&probe));
                 }
                 _ => {
-                    self.deferred.mark_stuck();
+                    self.deferred.is_stuck = true;
                     return None;
                 }
             }
@@ -123,7 +123,7 @@ impl InsertBatch<'_> {
         let mut free = 0;
         if let Some(table) = self.filter.uniform_table().filter(|_| group.are_moves_found) {
             uniform::test_moves(table, &mut group.moves);
-            free = group.moves.free() & all;
+            free = group.moves.free & all;
         }
         let mut prefetched = 0;
         // Those with a free slot first: which they are is unpredictable.
@@ -154,7 +154,7 @@ impl InsertBatch<'_> {
     ) -> Option<Active> {
         let (mut chain, run) = group.chains[place];
         let candidate = if group.are_moves_found {
-            let level = self.filter.level_in(levels, chain.segment());
+            let level = self.filter.level_in(levels, chain.segment);
             let codec = &level.codec;
             group.moves.next(codec, place, chain.victim(codec.slots))
         } else {
@@ -177,7 +177,7 @@ impl InsertBatch<'_> {
             self.filter.prefetch_step(levels, chain);
             return;
         }
-        let level = self.filter.level_in(levels, chain.segment());
-        group.moves.prefetch(&level.codec, self.filter.segment(chain.segment()), place);
+        let level = self.filter.level_in(levels, chain.segment);
+        group.moves.prefetch(&level.codec, self.filter.segment(chain.segment), place);
     }
 }

@@ -29,10 +29,12 @@ pub(super) struct Deferred {
     runs: Vec<Run>,
     /// For each segment, the number of its run and 1, or 0 if it is not blocked.
     run_of: Vec<u16>,
-    blocked: usize,
+    /// Blocked segments.
+    pub(super) blocked: usize,
     /// Keys that are still to be inserted.
-    waiting: usize,
-    is_stuck: bool,
+    pub(super) waiting: usize,
+    /// A run needs its segment to split.
+    pub(super) is_stuck: bool,
 }
 
 impl Deferred {
@@ -72,28 +74,9 @@ impl Deferred {
         }
     }
 
-    /// Keys that are still to be inserted.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Blocked segments.
-    pub(super) fn blocked(&self) -> usize {
-        self.blocked
-    }
-
     /// Runs so far.
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
-    }
-
-    /// A run needs its segment to split.
-    pub(super) fn mark_stuck(&mut self) {
-        self.is_stuck = true;
-    }
-
-    pub(super) fn is_stuck(&self) -> bool {
-        self.is_stuck
     }
 
     /// Ends a run whose keys are all in: its segment is no longer blocked.

@@ -43,38 +43,31 @@ pub(super) struct InsertBatch<'a> {
     present: Vec<bool>,
 }
 
-impl<'a> InsertBatch<'a> {
-    #[inline(always)]
-    pub(super) fn new(
-        filter: &'a mut CuckooFilter,
-        hashes: &'a [KeyHash],
+impl CuckooFilter {
+    /// Inserts keys and notes which of them were inserted, unless `outcomes` is empty.
+    pub(crate) fn insert_all(
+        &mut self,
+        hashes: &[KeyHash],
         if_present: IfPresent,
-        outcomes: &'a mut [Insertion],
-    ) -> Self {
-        Self {
-            filter,
-            hashes,
-            done: 0,
-            if_present,
-            outcomes,
-            deferred: Deferred::default(),
-            chains: Chains::default(),
-            present: Vec::new(),
-        }
-    }
-
-    pub(super) fn insert_all(mut self) -> Result<(), BatchFull> {
-        while self.done < self.hashes.len() {
-            let left = self.hashes.len() - self.done;
+        outcomes: &mut [Insertion],
+    ) -> Result<(), BatchFull> {
+        let (deferred, chains, present) = (Deferred::default(), Chains::default(), Vec::new());
+        let (filter, done) = (self, 0);
+        let mut batch =
+            InsertBatch { filter, hashes, done, if_present, outcomes, deferred, chains, present };
+        while batch.done < hashes.len() {
+            let left = hashes.len() - batch.done;
             let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
-            match chunks.find(|&keys| self.filter.is_far_from_limits(keys)) {
-                Some(keys) => self.insert_in_passes(self.done + keys),
-                None => self.insert_in_order(left.min(SHORT_CHUNK))?,
+            match chunks.find(|&keys| batch.filter.is_far_from_limits(keys)) {
+                Some(keys) => batch.insert_in_passes(batch.done + keys),
+                None => batch.insert_in_order(left.min(SHORT_CHUNK))?,
             }
         }
         Ok(())
     }
+}
 
+impl InsertBatch<'_> {
     /// Inserts so many keys, one after the other, of which each may be refused.
     fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
         // Inserts take no key away. Keys that are to be added are looked up all the same: that fetches their
@@ -122,7 +115,7 @@ impl<'a> InsertBatch<'a> {
             probes.forget();
         }
         // Inserts take no key away: those are still there.
-        let held = if self.if_present == IfPresent::Skip { probes.held() } else { 0 };
+        let held = if self.if_present == IfPresent::Skip { probes.held } else { 0 };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
@@ -190,15 +183,15 @@ impl Task for Passes<'_, '_> {
         let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
         let mut is_ending = false;
         while !is_ending {
-            let mut has_enough = batch.deferred.is_stuck();
+            let mut has_enough = batch.deferred.is_stuck;
             while batch.done < end && !has_enough {
                 batch.place_group(levels, &prefetcher, &mut probes);
                 prefetcher.next_group(batch.filter, levels);
                 has_enough =
-                    batch.deferred.blocked() >= most_runs && batch.deferred.waiting() >= least_keys;
+                    batch.deferred.blocked >= most_runs && batch.deferred.waiting >= least_keys;
             }
-            is_ending = batch.done == end || batch.deferred.is_stuck();
-            let few = batch.deferred.blocked().min(MOST_CHAINS) / FEW;
+            is_ending = batch.done == end || batch.deferred.is_stuck;
+            let few = batch.deferred.blocked.min(MOST_CHAINS) / FEW;
             batch.insert_runs(levels, if is_ending { 0 } else { few });
         }
         batch.chains.begun = 0;

@@ -2,21 +2,18 @@
 //!
 //! Two means. Keys are located, and their buckets prefetched, long before they are served
 //! ([`Prefetcher`]). And inserts take two passes, so that eviction chains run interleaved: while one waits for
-//! its next bucket, others step ([`InsertBatch`]).
+//! its next bucket, others step ([`insert`]).
 
 mod active;
 mod chains;
 mod deferred;
 mod insert;
-mod lookup;
 mod remove;
 
 use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, IfPresent, dispatch};
-use insert::InsertBatch;
-use lookup::Lookup;
+use crate::kernel::{AnyLevel, IfPresent, Levels, Task, dispatch};
 use remove::Remove;
 
 impl CuckooFilter {
@@ -49,7 +46,7 @@ impl CuckooFilter {
         counts.clear();
         counts.reserve(hashes.len());
         let mut prefetcher = Prefetcher::new(self, AnyLevel, hashes, 0);
-        while let Some((_, probe)) = prefetcher.next(self, AnyLevel) {
+        while let Some(probe) = prefetcher.next(self, AnyLevel) {
             counts.push(self.count_at(&probe));
         }
     }
@@ -108,16 +105,6 @@ impl CuckooFilter {
         result
     }
 
-    /// Inserts keys and notes which of them were inserted, unless `outcomes` is empty.
-    pub(crate) fn insert_all(
-        &mut self,
-        hashes: &[KeyHash],
-        if_present: IfPresent,
-        outcomes: &mut [Insertion],
-    ) -> Result<(), BatchFull> {
-        InsertBatch::new(self, hashes, if_present, outcomes).insert_all()
-    }
-
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut removed = Vec::new();
@@ -133,5 +120,25 @@ impl CuckooFilter {
         removed.reserve(hashes.len());
         let uniform = self.uniform();
         dispatch(Remove { filter: self, hashes, removed }, uniform);
+    }
+}
+
+/// A batch of keys to be looked up, in segments of several levels or slot by slot.
+struct Lookup<'a> {
+    filter: &'a CuckooFilter,
+    hashes: &'a [KeyHash],
+    present: &'a mut [bool],
+}
+
+impl Task for Lookup<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) {
+        let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
+        for present in self.present {
+            let Some(probe) = prefetcher.next(self.filter, levels) else { break };
+            *present = self.filter.contains_at(levels, &probe);
+        }
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::cuckoo::{ByShard, CuckooFilter, ShardLimits, ShardPlan, WhenFull, deepest};
+use crate::cuckoo::{ByShard, CuckooFilter, ShardPlan, WhenFull, deepest};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{IfPresent, Resolution};
-use crate::table::Segment;
 
 /// Fewer keys than these are not worth sorting.
 pub(super) const FEWEST: usize = 1 << 14;
@@ -70,10 +69,7 @@ impl Shards {
         let mut all = plan.split(whole)?;
         for shard in &mut all {
             let other_segments = segments - shard.segments();
-            let spare_overflow = overflow_limit + SPARE_OVERFLOW;
-            let shard_bits = bits;
-            let limits =
-                ShardLimits { shard_bits, other_segments, spare_overflow, levels_above: 0 };
+            let limits = plan.limits(other_segments, overflow_limit + SPARE_OVERFLOW);
             shard.set_limits(limits, u64::MAX);
         }
         Ok(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity })
@@ -131,8 +127,7 @@ impl Shards {
         let overflowed: u64 = self.all.iter().map(|shard| shard.overflow().peak()).sum();
         // Every segment that split was allowed to, and none had to that was not allowed.
         let deepest_of = |shard: &CuckooFilter| {
-            let level = shard.table().iter().map(Segment::level).max();
-            self.plan.geometry.base_depth + u32::from(level.unwrap_or(0))
+            self.plan.geometry.base_depth + u32::from(shard.table().deepest_level())
         };
         let depth = self.all.iter().filter(|shard| shard.splits() > 0).map(deepest_of).max();
         // A segment whose fingerprints have no bit left to give makes a whole filter grow, not a shard.

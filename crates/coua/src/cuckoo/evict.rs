@@ -16,9 +16,10 @@ use crate::kernel::{CandidateMove, Levels, Probe, Task, dispatch};
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EvictionChain {
-    segment: u32,
+    pub(crate) segment: u32,
     steps: u32,
-    bucket: u64,
+    /// The full bucket that it is at.
+    pub(crate) bucket: u64,
     value: u64,
 }
 
@@ -26,17 +27,6 @@ impl EvictionChain {
     /// A chain for an item both of whose buckets are full.
     pub(crate) fn new(probe: &Probe) -> Self {
         Self { segment: probe.segment, steps: 0, bucket: probe.primary, value: probe.value }
-    }
-
-    #[inline(always)]
-    pub(crate) fn segment(&self) -> u32 {
-        self.segment
-    }
-
-    /// The full bucket that it is at.
-    #[inline(always)]
-    pub(crate) fn bucket(&self) -> u64 {
-        self.bucket
     }
 
     /// The position of the item that is evicted where none can move, in a bucket of so many slots: a mix of

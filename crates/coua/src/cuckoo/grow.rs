@@ -184,12 +184,8 @@ impl CuckooFilter {
         self.memory_limit = limit.unwrap_or(u64::MAX);
     }
 
-    pub(crate) fn has_no_memory_limit(&self) -> bool {
-        self.memory_limit == u64::MAX
-    }
-
-    /// Bytes that the filter may still take.
-    pub(super) fn memory_left(&self) -> u64 {
+    /// Bytes that the filter may still take; `u64::MAX` without a limit.
+    pub(crate) fn memory_left(&self) -> u64 {
         match self.memory_limit {
             // Not less: what is asked for may be as much, where it has no number.
             u64::MAX => u64::MAX,

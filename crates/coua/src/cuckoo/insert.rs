@@ -1,7 +1,7 @@
 //! Inserting one key.
 
 use super::grow::WhenBlocked;
-use super::{CuckooFilter, EvictionChain, OverflowEntry};
+use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
@@ -150,7 +150,7 @@ impl CuckooFilter {
     /// Whether one more item would exceed the stated rate, and may not.
     #[inline(always)]
     fn is_at_max_items(&self) -> bool {
-        !self.policy.allows(self.stored, 1)
+        self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
     }
 
     /// Adds copies of a key that take no slots. The first of them is a new entry, which takes memory.

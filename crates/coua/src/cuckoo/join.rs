@@ -66,7 +66,7 @@ impl CuckooFilter {
     fn siblings(&self, index: u32) -> Option<[u32; 2]> {
         let (segment, depth) = (self.table.segment(index), self.level_of(index).depth);
         let bit = 1_u64.checked_shl(64_u32.checked_sub(depth)?)?;
-        let other = self.directory.segment_with_prefix(segment.prefix() ^ bit);
+        let other = self.directory.segment_of(KeyHash::from_u64(segment.prefix() ^ bit));
         let pair = if segment.prefix() & bit == 0 { [index, other] } else { [other, index] };
         (self.table.segment(other).level() == segment.level()).then_some(pair)
     }
@@ -124,7 +124,7 @@ impl CuckooFilter {
         self.levels.shrink_to_fit();
         self.uniform = self.find_uniform();
         self.splits += 1;
-        let joined = self.directory.segment_with_prefix(prefix);
+        let joined = self.directory.segment_of(KeyHash::from_u64(prefix));
         if self.overflow.under(prefix, parent.depth).next().is_some() {
             self.table.segment_mut(joined).mark_overflow();
         }

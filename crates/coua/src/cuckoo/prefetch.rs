@@ -51,7 +51,7 @@ impl<'a> Prefetcher<'a> {
     #[inline(always)]
     fn prefetch_last(&mut self, filter: &CuckooFilter, levels: impl Levels) {
         if let Some(keys) = self.due() {
-            filter.prefetch_from(levels, keys, 0);
+            (0..WIDTH).for_each(|number| filter.prefetch_key(levels, keys, number));
             self.is_last_due = false;
         }
     }
@@ -73,14 +73,10 @@ impl<'a> Prefetcher<'a> {
         self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
     }
 
-    /// The next key's hash and place.
+    /// The next key's place.
     #[inline(always)]
-    pub(crate) fn next(
-        &mut self,
-        filter: &CuckooFilter,
-        levels: impl Levels,
-    ) -> Option<(KeyHash, Probe)> {
-        let &hash = self.hashes.get(self.taken)?;
+    pub(crate) fn next(&mut self, filter: &CuckooFilter, levels: impl Levels) -> Option<Probe> {
+        self.hashes.get(self.taken)?;
         let number = self.taken % WIDTH;
         let group = self.taken / WIDTH;
         let probe = self.ring[group % PREFETCH_DISTANCE].probe(number);
@@ -89,7 +85,7 @@ impl<'a> Prefetcher<'a> {
             self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
             self.prefetch_last(filter, levels);
         }
-        Some((hash, probe))
+        Some(probe)
     }
 
     #[inline(always)]
@@ -122,7 +118,9 @@ impl CuckooFilter {
     pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Probe {
         let probe = self.locate_by(levels, hash);
         let level = self.level_in(levels, probe.segment);
-        level.codec.prefetch_pair(self.table.segment(probe.segment), &probe);
+        let segment = self.table.segment(probe.segment);
+        level.codec.prefetch(segment, probe.primary);
+        level.codec.prefetch(segment, probe.alternate);
         probe
     }
 
@@ -130,13 +128,5 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
         keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
-    }
-
-    /// Prefetches the buckets of all keys of a group from one on.
-    #[inline(always)]
-    pub(crate) fn prefetch_from(&self, levels: impl Levels, keys: &KeyGroup, first: usize) {
-        for number in first..WIDTH {
-            self.prefetch_key(levels, keys, number);
-        }
     }
 }

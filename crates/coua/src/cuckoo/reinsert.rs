@@ -73,7 +73,7 @@ impl Task for Reinsert<'_> {
     #[inline(always)]
     fn run(self, levels: impl Levels) {
         let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
-        while let Some((_, probe)) = prefetcher.next(self.filter, levels) {
+        while let Some(probe) = prefetcher.next(self.filter, levels) {
             self.filter.reinsert(levels, &probe);
         }
     }

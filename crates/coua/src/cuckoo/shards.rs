@@ -107,13 +107,24 @@ impl ShardPlan {
         Ok(shards)
     }
 
-    /// A shard with these segments, which are in hash order and have the prefixes that the shard sees.
+    /// A shard with these segments, which are in hash order and have the prefixes that the shard sees: its geometry
+    /// is that of the whole, `bits` bits less deep.
     fn shard(&self, table: Table) -> Result<CuckooFilter, OutOfMemory> {
-        let geometry = self.shard_geometry();
-        let (shard_bits, levels_above) = (self.bits, self.levels_above());
-        let limits = ShardLimits { shard_bits, levels_above, ..ShardLimits::default() };
+        let resolution = match self.geometry.resolution {
+            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
+            cells @ Resolution::Cells { .. } => cells,
+        };
+        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
+        let geometry = Geometry { base_depth, resolution, ..self.geometry };
+        let limits = self.limits(0, 0);
         let shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
         Ok(CuckooFilter { limits, ..shard })
+    }
+
+    /// What a shard must know, with so many segments in the others.
+    pub(crate) fn limits(&self, other_segments: usize, spare_overflow: u64) -> ShardLimits {
+        let (shard_bits, levels_above) = (self.bits, self.levels_above());
+        ShardLimits { shard_bits, other_segments, spare_overflow, levels_above }
     }
 
     /// Whether each segment of a filter lies in one shard.
@@ -124,18 +135,8 @@ impl ShardPlan {
     }
 
     /// Levels of the filter whose segments are not as deep as a shard.
-    pub(crate) fn levels_above(&self) -> u8 {
+    fn levels_above(&self) -> u8 {
         self.bits.saturating_sub(self.geometry.base_depth) as u8
-    }
-
-    /// The geometry of a shard: the same segments, `bits` bits less deep.
-    fn shard_geometry(&self) -> Geometry {
-        let resolution = match self.geometry.resolution {
-            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
-            cells @ Resolution::Cells { .. } => cells,
-        };
-        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
-        Geometry { base_depth, resolution, ..self.geometry }
     }
 
     /// The filter of all shards, in their order.

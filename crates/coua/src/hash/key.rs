@@ -95,12 +95,20 @@ keys!(|key, hasher| (**key).hash_with(hasher) =>
     [K: Key + ToOwned + ?Sized] Cow<'_, K>
 );
 
-// As numbers of 64 bits.
-keys!(|key, hasher| hasher.hash_bytes(&(*key as u64).to_le_bytes()) =>
-    [] u8, [] u16, [] u32, [] u64, [] usize
-);
-keys!(|key, hasher| hasher.hash_bytes(&(*key as i64).to_le_bytes()) =>
-    [] i8, [] i16, [] i32, [] i64, [] isize
+macro_rules! integer_keys {
+    ($($type:ty => $wide:ty),*) => {$(
+        impl Key for $type {
+            #[inline]
+            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
+                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
+            }
+        }
+    )*};
+}
+
+integer_keys!(
+    u8 => u64, u16 => u64, u32 => u64, u64 => u64, usize => u64,
+    i8 => i64, i16 => i64, i32 => i64, i64 => i64, isize => i64
 );
 
 impl KeyHasher {

@@ -22,13 +22,6 @@ impl Marks {
     pub(crate) fn any(self) -> bool {
         self.0 != 0
     }
-
-    /// All bits of the lowest marked lane, of which the mark is the highest; not without a mark.
-    #[inline(always)]
-    pub(super) fn lowest_lane(self, lane_bits: u32) -> u64 {
-        let highest = self.0 & self.0.wrapping_neg();
-        (highest << 1).wrapping_sub(highest >> (lane_bits - 1))
-    }
 }
 
 impl SlotCodec {
@@ -54,7 +47,7 @@ impl SlotCodec {
                 self.stored(segment, bucket, position) == self.at_position(value, position)
             });
         }
-        self.lanes_like(bucket, self.repeated(value))
+        Marks(self.zero_lanes(bucket.lanes() ^ self.repeated(value)))
     }
 
     /// [`candidates`](Self::candidates) in both buckets of a key, of which only the lowest of each bucket is
@@ -161,16 +154,12 @@ impl SlotCodec {
         (self.below_zero_lanes(here) | self.below_zero_lanes(there)) & self.high != 0
     }
 
-    /// The positions whose lanes are those of `wanted`.
-    #[inline(always)]
-    fn lanes_like(&self, bucket: &Bucket, wanted: u64) -> Marks {
-        Marks(self.zero_lanes(bucket.lanes() ^ wanted))
-    }
-
-    /// Frees the lowest marked slot of a narrow bucket that was just read.
+    /// Frees the lowest marked slot of a narrow bucket that was just read; not without a mark.
     #[inline(always)]
     pub(super) fn clear_first(&self, segment: &mut SegmentMut<'_>, bucket: &Bucket, marks: Marks) {
-        let lane = marks.lowest_lane(self.lane_bits);
+        // All bits of the lane, of which the mark is the highest.
+        let highest = marks.0 & marks.0.wrapping_neg();
+        let lane = (highest << 1).wrapping_sub(highest >> (self.lane_bits - 1));
         segment.set_word(bucket.bit, bucket.word & !(lane << (bucket.bit & 7)));
     }
 

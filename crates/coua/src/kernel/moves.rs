@@ -34,16 +34,10 @@ pub(crate) struct GroupMoves {
     /// The first move of each chain to a free slot, if it has one.
     pub(super) first: [u64; GROUP],
     /// A bit for each chain that has one.
-    pub(super) free: u8,
+    pub(crate) free: u8,
 }
 
 impl GroupMoves {
-    /// A bit for each chain that has a move to a free slot.
-    #[inline(always)]
-    pub(crate) fn free(&self) -> u8 {
-        self.free
-    }
-
     /// The next move of one chain of the group, which evicts the item at `victim` if none can move.
     #[inline(always)]
     pub(crate) fn next(&self, codec: &SlotCodec, number: usize, victim: u32) -> CandidateMove {

@@ -140,7 +140,7 @@ pub(crate) struct Probes {
     /// The slot that is wanted.
     pub(super) slot: SlotChanges,
     /// The key is in a slot.
-    pub(super) held: u16,
+    pub(crate) held: u16,
     /// The key is in no slot.
     pub(super) absent: u16,
     /// The key is in no slot, and both its buckets are full.
@@ -154,12 +154,6 @@ impl Probes {
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
-    }
-
-    /// The keys that are in slots.
-    #[inline(always)]
-    pub(crate) fn held(&self) -> u32 {
-        self.held.into()
     }
 
     #[inline(always)]

@@ -1,7 +1,6 @@
 //! Reading and writing the slots of a bucket.
 
 use super::codec::{Encoding, SlotCodec, WORD_BITS};
-use super::probe::Probe;
 use crate::table::{Segment, SegmentMut};
 
 /// A bucket as it was read; stale once anything is written to it or to an overlapping one.
@@ -105,13 +104,6 @@ impl SlotCodec {
         value: u64,
     ) {
         self.replace(segment, bucket, position, (0, self.at_position(value, position)));
-    }
-
-    /// Prefetches both buckets of a key.
-    #[inline(always)]
-    pub(crate) fn prefetch_pair(&self, segment: &Segment, probe: &Probe) {
-        self.prefetch(segment, probe.primary);
-        self.prefetch(segment, probe.alternate);
     }
 
     /// Prefetches a bucket.

@@ -24,7 +24,7 @@ use allowance::Allowance;
 pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{CuckooFilter, ShardLimits, ShardPlan, shard_of, within_shard};
+use crate::cuckoo::{CuckooFilter, ShardPlan, shard_of, within_shard};
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::hash::{Key, KeyHash};
 
@@ -280,9 +280,7 @@ impl SharedCuckooFilter {
         let (stored, segments) = (shard.stored(), shard.segments());
         // Relaxed: others may have split since; then this shard is only held to a stricter limit.
         let other_segments = self.segments.load(Ordering::Relaxed) - segments;
-        let (shard_bits, spare_overflow) = (self.plan.bits, self.spare_overflow);
-        let levels_above = self.plan.levels_above();
-        let limits = ShardLimits { shard_bits, other_segments, spare_overflow, levels_above };
+        let limits = self.plan.limits(other_segments, self.spare_overflow);
         shard.set_limits(limits, stored.saturating_add(permit.items()));
         let done = insert(shard);
         permit.spend(shard.stored() - stored);

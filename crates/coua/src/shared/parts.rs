@@ -68,7 +68,7 @@ impl SharedCuckooFilter {
     /// If there is no memory for directories: 4 bytes a segment.
     pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
         let spare_overflow = filter.overflow_limit();
-        if !(filter.has_no_memory_limit() && ShardPlan::of(&filter, bits).fits(&filter)) {
+        if !(filter.memory_left() == u64::MAX && ShardPlan::of(&filter, bits).fits(&filter)) {
             return Err(Box::new(filter));
         }
         let divided = Self::in_shards(filter, bits).expect("a directory takes little memory");

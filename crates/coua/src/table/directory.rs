@@ -101,11 +101,6 @@ impl Directory {
         self.entries[first..first + (1 << (self.bits - depth))].fill(segment);
     }
 
-    /// The segment of the smallest hash with this prefix.
-    pub(crate) fn segment_with_prefix(&self, prefix: u64) -> u32 {
-        self.entries[self.index(prefix)]
-    }
-
     /// Drops the bits that tell no segments apart.
     pub(crate) fn shrink(&mut self) {
         while self.bits > 0 && self.entries.chunks_exact(2).all(|pair| pair[0] == pair[1]) {

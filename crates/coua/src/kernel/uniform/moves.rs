@@ -138,8 +138,8 @@ mod tests {
                 let table = filter.uniform_table().unwrap();
                 for group in chains(&filter).as_chunks::<GROUP>().0 {
                     let mut moves = GroupMoves {
-                        segment: group.map(|it| it.segment().into()),
-                        from: group.map(|it| it.bucket()),
+                        segment: group.map(|it| it.segment.into()),
+                        from: group.map(|it| it.bucket),
                         ..GroupMoves::default()
                     };
                     if !find_moves(table, &mut moves) {
@@ -147,7 +147,7 @@ mod tests {
                     }
                     test_moves(table, &mut moves);
                     for (number, chain) in group.iter().enumerate() {
-                        let codec = &filter.level_of(chain.segment()).codec;
+                        let codec = &filter.level_of(chain.segment).codec;
                         let candidate = moves.next(codec, number, chain.victim(codec.slots));
                         assert_eq!(candidate, filter.next_move(AnyLevel, chain), "{filter:?}");
                         *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
