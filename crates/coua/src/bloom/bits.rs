@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, OutOfMemory};
 
 /// Words that are written together.
@@ -146,11 +146,7 @@ impl BitRow {
     }
 
     fn check_bits(&self, other: &Self) -> Result<(), BloomMergeError> {
-        if self.bits == other.bits {
-            Ok(())
-        } else {
-            Err(BloomMergeError::Bits { left: self.bits, right: other.bits })
-        }
+        check_equal(self.bits, other.bits, |left, right| BloomMergeError::Bits { left, right })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_BYTES, Block};
 use super::burst;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, repeated, with_room};
 use crate::hash::{Key, KeyHasher};
 use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
@@ -170,14 +170,9 @@ impl BlockedBloomFilter {
     }
 
     fn check_equal_size(&self, other: &Self) -> Result<(), BloomMergeError> {
-        if self.hasher != other.hasher {
-            return Err(BloomMergeError::Hash);
-        }
-        if self.blocks.len() != other.blocks.len() {
-            let (left, right) = (self.blocks() * 256, other.blocks() * 256);
-            return Err(BloomMergeError::Bits { left, right });
-        }
-        Ok(())
+        check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
+        let [left, right] = [self, other].map(|filter| filter.blocks() * 256);
+        check_equal(left, right, |left, right| BloomMergeError::Bits { left, right })
     }
 }
 

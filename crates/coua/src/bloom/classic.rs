@@ -2,7 +2,7 @@
 
 use super::BloomFilter;
 use super::bits::BitRow;
-use super::error::{BloomBuildError, BloomMergeError};
+use super::error::{BloomBuildError, BloomMergeError, check_equal};
 use super::hash_function::HashFunction;
 use crate::error::Insertion;
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
@@ -123,16 +123,11 @@ impl ClassicBloomFilter {
     }
 
     fn check_same_functions(&self, other: &Self) -> Result<(), BloomMergeError> {
-        let (left, right) = (self.probes(), other.probes());
-        if left != right {
-            return Err(BloomMergeError::Probes { left, right });
-        }
+        let error = |left, right| BloomMergeError::Probes { left, right };
+        check_equal(self.probes(), other.probes(), error)?;
         let mut pairs = self.functions.iter().zip(&other.functions);
-        if pairs.all(|(ours, theirs)| ours.seems_equal(theirs)) {
-            Ok(())
-        } else {
-            Err(BloomMergeError::Hash)
-        }
+        let seem_equal = pairs.all(|(ours, theirs)| ours.seems_equal(theirs));
+        if seem_equal { Ok(()) } else { Err(BloomMergeError::Hash) }
     }
 }
 

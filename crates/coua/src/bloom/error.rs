@@ -99,6 +99,15 @@ pub enum BloomMergeError {
     Hash,
 }
 
+/// The error of two filters that do not agree about something.
+pub(super) fn check_equal<T: PartialEq>(
+    left: T,
+    right: T,
+    error: impl FnOnce(T, T) -> BloomMergeError,
+) -> Result<(), BloomMergeError> {
+    if left == right { Ok(()) } else { Err(error(left, right)) }
+}
+
 /// Why bytes are not the bits of a Bloom filter.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]

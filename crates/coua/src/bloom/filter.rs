@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::bits::BitRow;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError};
+use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
 use super::probe::Probes;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
@@ -189,13 +189,9 @@ impl BloomFilter {
     }
 
     fn check_same_probes(&self, other: &Self) -> Result<(), BloomMergeError> {
-        if self.hasher != other.hasher {
-            return Err(BloomMergeError::Hash);
-        }
-        if self.probes != other.probes {
-            return Err(BloomMergeError::Probes { left: self.probes, right: other.probes });
-        }
-        Ok(())
+        check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
+        let error = |left, right| BloomMergeError::Probes { left, right };
+        check_equal(self.probes, other.probes, error)
     }
 }
 

@@ -172,3 +172,30 @@ fn side_by_side<T: Send>(
         work_through();
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuckoo::filter_and_crowd;
+
+    impl Keys for Vec<KeyHash> {
+        fn len(&self) -> usize {
+            self.len()
+        }
+
+        fn hashes<'a>(&'a self, range: Range<usize>, _: &'a mut Vec<KeyHash>) -> &'a [KeyHash] {
+            &self[range]
+        }
+    }
+
+    /// A shard knows how many segments the others have.
+    #[test]
+    fn segments_of_shards_may_lie_as_deep_as_those_of_the_whole() {
+        let (empty, crowd) = filter_and_crowd();
+        let mut shards = Shards::of(empty).unwrap();
+        // One split into the greatest depth is taken for a limit that was met.
+        shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).unwrap_err();
+        let deepest = shards.all.iter().map(|shard| shard.table().deepest_level()).max();
+        assert_eq!(deepest, Some(4));
+    }
+}

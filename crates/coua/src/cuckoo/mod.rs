@@ -34,6 +34,8 @@ pub(crate) use overflow::{OverflowEntry, OverflowTable};
 pub use policy::WhenFull;
 pub(crate) use policy::{MAX_DEPTH, Policy, ShardLimits, deepest};
 pub(crate) use prefetch::Prefetcher;
+#[cfg(test)]
+pub(crate) use shards::filter_and_crowd;
 pub(crate) use shards::{ByShard, ShardPlan, shard_of, within_shard};
 
 /// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.

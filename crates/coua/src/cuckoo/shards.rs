@@ -169,3 +169,23 @@ impl CuckooFilter {
         self.stored += entry.overflowed;
     }
 }
+
+/// An empty filter of 2^13 segments, whose limit of depth is above that of few segments; and keys, all of one segment,
+/// that make it split down to that limit.
+#[cfg(test)]
+pub(crate) fn filter_and_crowd() -> (CuckooFilter, Vec<KeyHash>) {
+    let geometry = Geometry {
+        layout: crate::Layout::Buckets,
+        slots_per_bucket: 4,
+        buckets: 4,
+        base_depth: 13,
+        low_bits: crate::kernel::LOW_BITS,
+        resolution: Resolution::Prefix { bits: 64 },
+    };
+    let policy = *CuckooFilter::new().policy();
+    let filter = CuckooFilter::empty(geometry, policy, KeyHasher::default()).unwrap();
+    // More than a segment has slots for, and fewer than a shard leaves in its overflow table.
+    let crowd =
+        (0..40).map(|n: u64| KeyHash::from_u64(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20));
+    (filter, crowd.collect())
+}

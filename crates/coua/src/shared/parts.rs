@@ -114,6 +114,7 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
 mod tests {
     use super::*;
     use crate::KeyHash;
+    use crate::cuckoo::filter_and_crowd;
     use crate::error::Insertion;
 
     fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
@@ -141,6 +142,18 @@ mod tests {
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }
         }
+    }
+
+    /// A shard knows how many segments the others have.
+    #[test]
+    fn segments_of_shards_may_lie_as_deep_as_those_of_the_whole() {
+        let (empty, crowd) = filter_and_crowd();
+        let mut alone = empty.try_clone().unwrap();
+        alone.insert_batch(&crowd).unwrap();
+        assert_eq!(alone.table().deepest_level(), 4);
+        let shared = SharedCuckooFilter::split(empty, MOST_BITS).unwrap();
+        shared.insert_batch(&crowd).unwrap();
+        assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone));
     }
 
     /// Whatever it held before, and however often it is divided.

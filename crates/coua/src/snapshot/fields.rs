@@ -20,6 +20,11 @@ pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, L
     Err(LoadError::Field { name, found: found.into() })
 }
 
+/// The error of a part whose bytes are not those that were written.
+pub(crate) fn intact(is_intact: bool, part: Part) -> Result<(), LoadError> {
+    if is_intact { Ok(()) } else { Err(LoadError::Checksum { part }) }
+}
+
 pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
 }
@@ -62,11 +67,7 @@ pub(crate) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>,
 
 /// Passes over bytes between the parts, which are zero.
 pub(crate) fn read_padding(input: &mut impl Read, bytes: u64) -> Result<(), LoadError> {
-    if read_exactly(input, bytes)?.iter().all(|&byte| byte == 0) {
-        Ok(())
-    } else {
-        Err(LoadError::Checksum { part: Part::Padding })
-    }
+    intact(read_exactly(input, bytes)?.iter().all(|&byte| byte == 0), Part::Padding)
 }
 
 /// Fields in reading order.
@@ -76,9 +77,7 @@ impl<'a> Reader<'a> {
     /// The fields of a whole header, if it is sound and of this kind: those after its length.
     pub(crate) fn of_header(bytes: &'a [u8], kind: u16) -> Result<Self, LoadError> {
         let (fields, sum) = bytes.split_at(bytes.len() - 8);
-        if Self(sum).u64() != checksum_of(fields) {
-            return Err(LoadError::Checksum { part: Part::Header });
-        }
+        intact(Self(sum).u64() == checksum_of(fields), Part::Header)?;
         // After the mark and the version.
         let mut fields = Self(&fields[10..]);
         expect("kind", u64::from(kind), fields.u16())?;
@@ -154,11 +153,7 @@ impl<R: Read> Summed<R> {
 
     /// Whether all of it was read, and this is its checksum.
     pub(crate) fn check(self, checksum: u64, part: Part) -> Result<(), LoadError> {
-        if self.input.limit() == 0 && self.sum.digest() == checksum {
-            Ok(())
-        } else {
-            Err(LoadError::Checksum { part })
-        }
+        intact(self.input.limit() == 0 && self.sum.digest() == checksum, part)
     }
 }
 

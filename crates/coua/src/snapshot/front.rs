@@ -7,7 +7,7 @@ use crate::hash::KeyHash;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{
-    MAGIC, Reader, checksum_of, expect, read_exactly, read_padding, wrong,
+    MAGIC, Reader, checksum_of, expect, intact, read_exactly, read_padding, wrong,
 };
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, ROW_BYTES, TRAILER_BYTES, trailer,
@@ -48,10 +48,59 @@ impl Front {
             return Err(LoadError::Length { expected: header.end(), found: length });
         }
         let levels = header.geometry.levels();
-        let (rows_bytes, rows) = rows_of(input, &header, &levels)?;
-        let padding = header.first_segment() - (head_bytes.len() + rows_bytes.len()) as u64;
-        read_padding(input, padding)?;
-        Ok(Self { header, levels, rows, head_bytes, rows_bytes })
+        let mut front = Self { header, levels, rows: vec![], head_bytes, rows_bytes: vec![] };
+        front.read_rows(input)?;
+        let read = front.head_bytes.len() + front.rows_bytes.len();
+        read_padding(input, header.first_segment() - read as u64)?;
+        Ok(front)
+    }
+
+    /// Reads the segment table. Each row is checked as it comes, so that a file which is long but holds nothing
+    /// (a sparse one) ends here.
+    fn read_rows(&mut self, input: &mut impl Read) -> Result<(), LoadError> {
+        let header = self.header;
+        let mut next = (header.first_segment(), 0);
+        while (self.rows.len() as u64) < header.segments {
+            let some = (header.segments - self.rows.len() as u64).min(ROWS_AT_A_TIME);
+            let bytes = read_exactly(input, some * ROW_BYTES)?;
+            for row in bytes.chunks_exact(ROW_BYTES as usize) {
+                let row = self.row_of(row, next)?;
+                let covers_block = row.prefix.unbounded_shl(row.depth) == 0;
+                if !covers_block || (row.prefix == 0) != self.rows.is_empty() {
+                    return wrong("segment depths", header.segments);
+                }
+                let end = row.offset.checked_add(row.bytes);
+                let end =
+                    end.ok_or(LoadError::Field { name: "segment offset", found: row.offset })?;
+                // After the last one it is zero again.
+                let width = 1u64.unbounded_shl(64 - row.depth);
+                next = (end, row.prefix.wrapping_add(width));
+                self.rows.push(row);
+            }
+            self.rows_bytes.extend_from_slice(&bytes);
+        }
+        if next.1 != 0 {
+            return wrong("segment depths", header.segments);
+        }
+        expect("overflow table offset", next.0, header.overflow)
+    }
+
+    fn row_of(&self, bytes: &[u8], (offset, prefix): (u64, u64)) -> Result<Row, LoadError> {
+        let (header, mut fields) = (&self.header, Reader(bytes));
+        let depth = fields.u32();
+        let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
+        let (found, checksum) = (fields.u64(), fields.u64());
+        let number = depth.checked_sub(header.geometry.base_depth);
+        let level = number.and_then(|number| self.levels.get(number as usize));
+        let Some(level) = level.filter(|_| depth <= header.deepest()) else {
+            return wrong("segment depth", depth);
+        };
+        if found != offset || flags > 1 || reserved != 0 {
+            return wrong("segment offset", found);
+        }
+        let bytes = level.bytes(header.geometry.segment_slots());
+        let level = (depth - header.geometry.base_depth) as u8;
+        Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
     }
 
     /// The level of the segment that this row describes.
@@ -64,11 +113,8 @@ impl Front {
         let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
         let overflow_sum = checksum_of(&overflow_bytes);
-        if found == trailer(&self.head_bytes, &self.rows_bytes, overflow_sum) {
-            Ok(overflow_bytes)
-        } else {
-            Err(LoadError::Checksum { part: Part::Trailer })
-        }
+        let expected = trailer(&self.head_bytes, &self.rows_bytes, overflow_sum);
+        intact(found == expected, Part::Trailer).map(|()| overflow_bytes)
     }
 }
 
@@ -100,63 +146,6 @@ pub(crate) fn entries(table: &[u8]) -> impl ExactSizeIterator<Item = (KeyHash, O
     })
 }
 
-/// The segment table, and the same as rows. Each is checked as it comes, so that a file which is long
-/// but holds nothing (a sparse one) ends here.
-fn rows_of(
-    input: &mut impl Read,
-    header: &Header,
-    levels: &[LevelGeometry],
-) -> Result<(Vec<u8>, Vec<Row>), LoadError> {
-    let (mut all, mut rows) = (Vec::new(), Vec::new());
-    let mut next = (header.first_segment(), 0);
-    while (rows.len() as u64) < header.segments {
-        let some = (header.segments - rows.len() as u64).min(ROWS_AT_A_TIME);
-        let bytes = read_exactly(input, some * ROW_BYTES)?;
-        for row in bytes.chunks_exact(ROW_BYTES as usize) {
-            let row = row_of(row, next, header, levels)?;
-            let covers_block = row.prefix.unbounded_shl(row.depth) == 0;
-            if !covers_block || (row.prefix == 0) != rows.is_empty() {
-                return wrong("segment depths", header.segments);
-            }
-            let end = row.offset.checked_add(row.bytes);
-            let end = end.ok_or(LoadError::Field { name: "segment offset", found: row.offset })?;
-            // After the last one it is zero again.
-            let width = 1u64.checked_shl(64 - row.depth).unwrap_or(0);
-            next = (end, row.prefix.wrapping_add(width));
-            rows.push(row);
-        }
-        all.extend_from_slice(&bytes);
-    }
-    if next.1 != 0 {
-        return wrong("segment depths", header.segments);
-    }
-    expect("overflow table offset", next.0, header.overflow)?;
-    Ok((all, rows))
-}
-
-fn row_of(
-    bytes: &[u8],
-    (offset, prefix): (u64, u64),
-    header: &Header,
-    levels: &[LevelGeometry],
-) -> Result<Row, LoadError> {
-    let mut fields = Reader(bytes);
-    let depth = fields.u32();
-    let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
-    let (found, checksum) = (fields.u64(), fields.u64());
-    let number = depth.checked_sub(header.geometry.base_depth);
-    let level = number.and_then(|number| levels.get(number as usize));
-    let Some(level) = level.filter(|_| depth <= header.deepest()) else {
-        return wrong("segment depth", depth);
-    };
-    if found != offset || flags > 1 || reserved != 0 {
-        return wrong("segment offset", found);
-    }
-    let bytes = level.bytes(header.geometry.segment_slots());
-    let level = (depth - header.geometry.base_depth) as u8;
-    Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,7 +166,10 @@ mod tests {
                 offset += levels[depth as usize].bytes(header.geometry.segment_slots());
             }
             header.overflow = offset;
-            rows_of(&mut &bytes[..], &header, &levels).map(|(_, rows)| rows.len())
+            let levels = levels.clone();
+            let mut front =
+                Front { header, levels, rows: vec![], head_bytes: vec![], rows_bytes: vec![] };
+            front.read_rows(&mut &bytes[..]).map(|()| front.rows.len())
         };
         for right in [&[0][..], &[1, 1], &[1, 3, 3, 2], &[2, 2, 1]] {
             assert_eq!(rows_with(right).unwrap(), right.len());

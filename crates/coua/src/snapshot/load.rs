@@ -8,7 +8,7 @@ use std::io::{Read, Seek};
 
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::snapshot::error::{LoadError, Part};
-use crate::snapshot::fields::{checksum_of, wrong};
+use crate::snapshot::fields::{checksum_of, intact, wrong};
 use crate::snapshot::front::{Front, Row, entries, read_header};
 use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
@@ -88,9 +88,8 @@ impl Front {
         let row = &self.rows[number];
         let bytes = row.bytes as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
-        if checksum_of(segment.bytes(bytes)) != row.checksum {
-            return Err(LoadError::Checksum { part: Part::Segment(number as u64) });
-        }
+        let is_intact = checksum_of(segment.bytes(bytes)) == row.checksum;
+        intact(is_intact, Part::Segment(number as u64))?;
         let used = slots::in_use(self.level_of(row), segment);
         if used == Some(u64::from(row.occupied)) { Ok(()) } else { wrong_occupied(row) }
     }
