@@ -47,7 +47,6 @@ impl Deferred {
     }
 
     /// Whether a segment has deferred keys: those after them must be deferred too.
-    #[inline(always)]
     pub(super) fn is_blocked(&self, segment: u32) -> bool {
         self.run_of[segment as usize] != 0
     }

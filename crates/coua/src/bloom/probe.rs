@@ -25,7 +25,6 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    #[inline]
     pub(super) fn new(hash: u64, probes: u32, bits: u64) -> Self {
         Self { state: hash, left: probes, bits }
     }
@@ -44,7 +43,6 @@ impl Iterator for Probes {
 }
 
 /// `hash / 2^64 * bits`, rounded down: uniform below `bits` if the hash is uniform.
-#[inline]
 fn scale(hash: u64, bits: u64) -> u64 {
     ((u128::from(hash) * u128::from(bits)) >> 64) as u64
 }

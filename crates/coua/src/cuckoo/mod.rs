@@ -219,7 +219,6 @@ impl CuckooFilter {
     }
 
     /// The level of all segments, while they have the same.
-    #[inline(always)]
     pub(crate) fn uniform(&self) -> Option<LevelGeometry> {
         self.uniform
     }
@@ -242,13 +241,11 @@ impl CuckooFilter {
     }
 
     /// Items that take a slot, and overflowed ones.
-    #[inline(always)]
     pub(crate) fn stored(&self) -> u64 {
         self.stored
     }
 
     /// Splits so far: a [`Probe`] is stale once this has changed.
-    #[inline(always)]
     pub(crate) fn splits(&self) -> u64 {
         self.splits
     }

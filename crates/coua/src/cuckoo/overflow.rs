@@ -92,13 +92,11 @@ impl OverflowTable {
     }
 
     /// Copies whose eviction failed, over all keys.
-    #[inline(always)]
     pub(crate) fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
     /// Whether a key may be here that is in no slot. Extra copies always have a copy in a slot.
-    #[inline(always)]
     pub(crate) fn has_overflowed(&self) -> bool {
         self.overflowed > 0
     }

@@ -66,7 +66,6 @@ pub(crate) struct ShardLimits {
 }
 
 impl ShardLimits {
-    #[inline(always)]
     pub(crate) fn is_shard(&self) -> bool {
         self.shard_bits > 0
     }

@@ -165,7 +165,6 @@ impl SlotCodec {
     }
 
     /// Whether items of another bucket may lie in a bucket's slots.
-    #[inline(always)]
     pub(crate) fn overlap(&self) -> bool {
         self.tag_bits == 2
     }

@@ -13,12 +13,10 @@ use crate::table::{Segment, SegmentMut};
 pub(crate) struct Marks(u64);
 
 impl Marks {
-    #[inline(always)]
     pub(crate) fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    #[inline(always)]
     pub(crate) fn any(self) -> bool {
         self.0 != 0
     }

@@ -14,7 +14,6 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    #[inline(always)]
     pub(crate) fn alternate_value(&self) -> u64 {
         self.value | ALTERNATE
     }

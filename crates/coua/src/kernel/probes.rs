@@ -22,7 +22,6 @@ pub(crate) struct UniformTable<'a> {
 
 impl UniformTable<'_> {
     /// Whether all slots of a bucket are compared at once, in the lanes of a word.
-    #[inline(always)]
     pub(super) fn has_lanes(&self) -> bool {
         self.level.codec.encoding != Encoding::WideOverlapping
     }
@@ -61,7 +60,6 @@ pub(crate) struct KeyGroup {
 }
 
 impl KeyGroup {
-    #[inline(always)]
     pub(crate) fn segment(&self, number: usize) -> u32 {
         self.segment[number] as u32
     }
@@ -151,22 +149,18 @@ pub(crate) struct Probes {
 
 impl Probes {
     /// Nothing is known any more.
-    #[inline(always)]
     pub(crate) fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
     }
 
-    #[inline(always)]
     pub(crate) fn is_absent(&self, number: usize) -> bool {
         self.absent >> number & 1 == 1
     }
 
-    #[inline(always)]
     pub(crate) fn is_full(&self, number: usize) -> bool {
         self.full >> number & 1 == 1
     }
 
-    #[inline(always)]
     pub(crate) fn is_placeable(&self, number: usize) -> bool {
         self.placeable >> number & 1 == 1
     }

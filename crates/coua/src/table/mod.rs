@@ -79,7 +79,6 @@ impl Table {
     }
 
     /// Segments so far.
-    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
@@ -191,13 +190,11 @@ impl Table {
     }
 
     /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added.
-    #[inline(always)]
     pub(crate) fn spacing(&self) -> Option<Spacing> {
         self.spacing
     }
 
     /// Bytes that every segment has.
-    #[inline(always)]
     pub(crate) fn least_bytes(&self) -> u64 {
         self.least_bytes as u64
     }

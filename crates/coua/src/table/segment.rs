@@ -35,7 +35,6 @@ impl Segment {
     }
 
     /// Where its memory begins.
-    #[inline(always)]
     pub(crate) fn address(&self) -> *const u8 {
         self.base.as_ptr().cast_const()
     }
@@ -51,19 +50,16 @@ impl Segment {
     }
 
     /// Slots in use.
-    #[inline(always)]
     pub(crate) fn occupied(&self) -> u32 {
         self.occupied
     }
 
     /// How often it was split: its depth below the base depth.
-    #[inline(always)]
     pub(crate) fn level(&self) -> u8 {
         self.level
     }
 
     /// Whether some key of this segment has copies in the overflow table.
-    #[inline(always)]
     pub(crate) fn has_overflow(&self) -> bool {
         self.has_overflow
     }
@@ -118,7 +114,6 @@ pub(crate) struct SegmentMut<'a>(pub(super) &'a mut Segment);
 impl Deref for SegmentMut<'_> {
     type Target = Segment;
 
-    #[inline(always)]
     fn deref(&self) -> &Segment {
         self.0
     }
@@ -149,13 +144,11 @@ impl SegmentMut<'_> {
     }
 
     /// One more slot is in use.
-    #[inline(always)]
     pub(crate) fn count_filled(&mut self) {
         self.0.occupied += 1;
     }
 
     /// One slot less is in use. A mapped file may have said that fewer were.
-    #[inline(always)]
     pub(crate) fn count_cleared(&mut self) {
         self.0.occupied = self.0.occupied.saturating_sub(1);
     }

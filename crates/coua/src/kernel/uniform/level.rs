@@ -71,7 +71,6 @@ impl<I: Isa> LevelVectors<I> {
         Self { level: self.level.with_encoding(encoding), ..self }
     }
 
-    #[inline(always)]
     pub(super) fn codec(&self) -> &SlotCodec {
         &self.level.codec
     }

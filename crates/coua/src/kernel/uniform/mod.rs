@@ -55,7 +55,6 @@ struct Uniform<'a, I> {
 impl<I> Deref for Uniform<'_, I> {
     type Target = LevelVectors<I>;
 
-    #[inline(always)]
     fn deref(&self) -> &LevelVectors<I> {
         &self.vectors
     }
