@@ -51,7 +51,9 @@ impl<'a> Prefetcher<'a> {
     #[inline(always)]
     fn prefetch_last(&mut self, filter: &CuckooFilter, levels: impl Levels) {
         if let Some(keys) = self.due() {
-            (0..WIDTH).for_each(|number| filter.prefetch_key(levels, keys, number));
+            for number in 0..WIDTH {
+                filter.prefetch_key(levels, keys, number);
+            }
             self.is_last_due = false;
         }
     }
