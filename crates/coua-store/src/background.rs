@@ -50,13 +50,6 @@ pub(crate) struct Made {
     pub(crate) copied: Mark,
 }
 
-impl Background {
-    /// Reports a commit.
-    pub(crate) fn tell(&self, committed: Mark) {
-        self.signals.committed.store(committed.at, Ordering::Relaxed);
-    }
-}
-
 /// The task of the thread.
 pub(crate) struct Task {
     pub(crate) options: Options,

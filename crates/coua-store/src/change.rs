@@ -17,8 +17,7 @@ impl Store {
     ///
     /// [`Full`] if there is no room: nothing has changed then.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
-        let hash = self.filter.hasher().hash(key);
-        self.insert_batch(&[hash]).map_err(|stopped| stopped.full)
+        self.insert_batch(&[key]).map_err(|stopped| stopped.full)
     }
 
     /// Adds the key if it is absent, and says which.
@@ -27,15 +26,12 @@ impl Store {
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
-        let hash = self.filter.hasher().hash(key);
-        self.insert_unique_batch(&[hash]).map(|done| done[0]).map_err(|stopped| stopped.full)
+        self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
     /// Takes one copy of the key away; false if there is none.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
-        let hash = self.filter.hasher().hash(key);
-        let removed = self.remove_batch(&[hash]);
-        removed[0]
+        self.remove_batch(&[key])[0]
     }
 
     /// [`insert`](Self::insert) for many keys.

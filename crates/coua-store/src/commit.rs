@@ -1,6 +1,7 @@
 //! Committing: a transaction in the log, or a new snapshot.
 
 use std::mem;
+use std::sync::atomic::Ordering;
 
 use coua::window::Generations;
 
@@ -198,7 +199,7 @@ impl Store {
         let committed = self.log.committed();
         self.committed_runs = self.runs.clone();
         if let Some(background) = &self.background {
-            background.tell(committed);
+            background.signals.committed.store(committed.at, Ordering::Relaxed);
         }
         // What was written to a file without a name is lost.
         self.lock.check_held().inspect_err(|_| self.need = Need::Reopening)

@@ -81,43 +81,37 @@ impl Options {
     }
 
     /// The filter's secret SipHash key.
-    pub fn key(mut self, key: [u8; 16]) -> Self {
-        self.key = Some(key);
-        self
+    pub fn key(self, key: [u8; 16]) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     /// Whether to wait for another writer. Default: until it has finished.
-    pub fn wait(mut self, wait: Wait) -> Self {
-        self.wait = wait;
-        self
+    pub fn wait(self, wait: Wait) -> Self {
+        Self { wait, ..self }
     }
 
     /// Whether to map the snapshot or to read it. Default: by the size of the work.
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+    pub fn access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// The number of changes or lookups to come, if it is known. Then the choice between mapping and reading is
     /// made at once, and no space is reserved for a snapshot that will not be written.
-    pub fn expecting(mut self, changes: u64) -> Self {
-        self.expected = Some(changes);
-        self
+    pub fn expecting(self, changes: u64) -> Self {
+        Self { expected: Some(changes), ..self }
     }
 
     /// Bytes of log beyond which a commit starts a new snapshot. Default: a quarter of the snapshot, and at least
     /// 1 MiB. While the snapshot is made, the log may grow to the size of the filter and at least 256 MiB; then
     /// commits wait.
-    pub fn max_log(mut self, bytes: u64) -> Self {
-        self.max_log = Some(bytes);
-        self
+    pub fn max_log(self, bytes: u64) -> Self {
+        Self { max_log: Some(bytes), ..self }
     }
 
     /// Bytes of a filter from which on a new snapshot is made by a thread in the background, if
     /// there is memory for a second filter. Default: 16 MiB.
-    pub fn background_from(mut self, bytes: u64) -> Self {
-        self.background_from = bytes;
-        self
+    pub fn background_from(self, bytes: u64) -> Self {
+        Self { background_from: bytes, ..self }
     }
 
     /// The same, but for work of which nothing is known.

@@ -62,29 +62,14 @@ impl Difference {
 impl Requirements {
     /// For a new filter.
     pub fn builder(&self) -> CuckooFilterBuilder {
-        let mut builder = CuckooFilter::builder().hasher(self.hasher.unwrap_or_default());
-        if let Some(items) = self.capacity {
-            builder = builder.capacity(items);
-        }
-        if let Some(rate) = self.rate {
-            builder = builder.rate(rate);
-        }
-        if let Some(items) = self.max_items {
-            builder = builder.max_items(items);
-        }
-        if let Some(bits) = self.hash_bits {
-            builder = builder.hash_bits(bits);
-        }
-        if let Some(slots) = self.slots_per_bucket {
-            builder = builder.slots_per_bucket(slots);
-        }
-        if let Some(layout) = self.layout {
-            builder = builder.layout(layout);
-        }
-        if let Some(when_full) = self.when_full {
-            builder = builder.when_full(when_full);
-        }
-        builder
+        let builder = CuckooFilter::builder().hasher(self.hasher.unwrap_or_default());
+        let builder = with(builder, self.capacity, CuckooFilterBuilder::capacity);
+        let builder = with(builder, self.rate, CuckooFilterBuilder::rate);
+        let builder = with(builder, self.max_items, CuckooFilterBuilder::max_items);
+        let builder = with(builder, self.hash_bits, CuckooFilterBuilder::hash_bits);
+        let builder = with(builder, self.slots_per_bucket, CuckooFilterBuilder::slots_per_bucket);
+        let builder = with(builder, self.layout, CuckooFilterBuilder::layout);
+        with(builder, self.when_full, CuckooFilterBuilder::when_full)
     }
 
     /// The first thing in which a filter that exists differs.
@@ -101,6 +86,15 @@ impl Requirements {
         ];
         all.into_iter().flatten().next()
     }
+}
+
+/// A description with what is asked for, if anything is.
+fn with<T>(
+    builder: CuckooFilterBuilder,
+    wanted: Option<T>,
+    set: impl FnOnce(CuckooFilterBuilder, T) -> CuckooFilterBuilder,
+) -> CuckooFilterBuilder {
+    if let Some(wanted) = wanted { set(builder, wanted) } else { builder }
 }
 
 fn bits_differ(wanted: u32, found: f64) -> Option<Difference> {

@@ -13,41 +13,30 @@ pub(crate) const END_BYTES: u64 = 8;
 /// Writers divide their changes into much smaller pieces.
 pub(crate) const MOST_PAYLOAD: u64 = 64 << 20;
 
-/// What a frame is for.
+/// What a frame is for, with its number in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Changes of the filter, valid once they are committed.
-    Changes,
+    Changes = 1,
     /// Commits the frames before it.
-    Commit,
+    Commit = 2,
     /// Only in journals of the two-file form: a commit if the snapshot that it names has replaced the journal's.
-    Checkpoint,
+    Checkpoint = 3,
     /// Changes of the runs that the filter remembers, valid once they are committed.
-    Runs,
+    Runs = 4,
     /// Names the journal of the two-file form that this log has taken over.
-    TakeOver,
+    TakeOver = 5,
 }
 
 impl Kind {
-    const ALL: [(u32, Self); 5] = [
-        (1, Self::Changes),
-        (2, Self::Commit),
-        (3, Self::Checkpoint),
-        (4, Self::Runs),
-        (5, Self::TakeOver),
-    ];
-
     /// Whether it ends a transaction.
     pub(super) fn commits(self) -> bool {
         matches!(self, Self::Commit | Self::Checkpoint)
     }
 
-    fn number(self) -> u32 {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or(0, |(number, _)| *number)
-    }
-
     fn of(number: u32) -> Option<Self> {
-        Self::ALL.iter().find(|(found, _)| *found == number).map(|(_, kind)| *kind)
+        let all = [Self::Changes, Self::Commit, Self::Checkpoint, Self::Runs, Self::TakeOver];
+        all.into_iter().find(|kind| *kind as u32 == number)
     }
 }
 
@@ -80,7 +69,7 @@ impl Head {
     ) -> u64 {
         let begin = out.len();
         out.extend_from_slice(&MAGIC);
-        put_u32(out, kind.number());
+        put_u32(out, kind as u32);
         for number in [sequence, snapshot, payload.len() as u64, xxh3_64(payload)] {
             put_u64(out, number);
         }

@@ -20,9 +20,9 @@ pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, L
     Err(LoadError::Field { name, found: found.into() })
 }
 
-/// The error of a part whose bytes are not those that were written.
-pub(crate) fn intact(is_intact: bool, part: Part) -> Result<(), LoadError> {
-    if is_intact { Ok(()) } else { Err(LoadError::Checksum { part }) }
+/// Whether what was found of a part is what was written.
+pub(crate) fn intact<T: PartialEq>(found: &T, written: &T, part: Part) -> Result<(), LoadError> {
+    if found == written { Ok(()) } else { Err(LoadError::Checksum { part }) }
 }
 
 pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
@@ -67,7 +67,8 @@ pub(crate) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>,
 
 /// Passes over bytes between the parts, which are zero.
 pub(crate) fn read_padding(input: &mut impl Read, bytes: u64) -> Result<(), LoadError> {
-    intact(read_exactly(input, bytes)?.iter().all(|&byte| byte == 0), Part::Padding)
+    let set = read_exactly(input, bytes)?.iter().filter(|&&byte| byte != 0).count();
+    intact(&set, &0, Part::Padding)
 }
 
 /// Fields in reading order.
@@ -77,7 +78,7 @@ impl<'a> Reader<'a> {
     /// The fields of a whole header, if it is sound and of this kind: those after its length.
     pub(crate) fn of_header(bytes: &'a [u8], kind: u16) -> Result<Self, LoadError> {
         let (fields, sum) = bytes.split_at(bytes.len() - 8);
-        intact(Self(sum).u64() == checksum_of(fields), Part::Header)?;
+        intact(&Self(sum).u64(), &checksum_of(fields), Part::Header)?;
         // After the mark and the version.
         let mut fields = Self(&fields[10..]);
         expect("kind", u64::from(kind), fields.u16())?;
@@ -153,7 +154,7 @@ impl<R: Read> Summed<R> {
 
     /// Whether all of it was read, and this is its checksum.
     pub(crate) fn check(self, checksum: u64, part: Part) -> Result<(), LoadError> {
-        intact(self.input.limit() == 0 && self.sum.digest() == checksum, part)
+        intact(&(self.input.limit(), self.sum.digest()), &(0, checksum), part)
     }
 }
 

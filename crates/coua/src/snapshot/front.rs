@@ -114,7 +114,7 @@ impl Front {
         let found = read_exactly(input, TRAILER_BYTES)?;
         let overflow_sum = checksum_of(&overflow_bytes);
         let expected = trailer(&self.head_bytes, &self.rows_bytes, overflow_sum);
-        intact(found == expected, Part::Trailer).map(|()| overflow_bytes)
+        intact(&found, &expected, Part::Trailer).map(|()| overflow_bytes)
     }
 }
 

@@ -88,8 +88,8 @@ impl Front {
         let row = &self.rows[number];
         let bytes = row.bytes as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
-        let is_intact = checksum_of(segment.bytes(bytes)) == row.checksum;
-        intact(is_intact, Part::Segment(number as u64))?;
+        let found = checksum_of(segment.bytes(bytes));
+        intact(&found, &row.checksum, Part::Segment(number as u64))?;
         let used = slots::in_use(self.level_of(row), segment);
         if used == Some(u64::from(row.occupied)) { Ok(()) } else { wrong_occupied(row) }
     }
