@@ -13,7 +13,7 @@ use super::deferred::Deferred;
 use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
-use crate::kernel::{IfPresent, KeyGroup, Levels, Probes, Task, WIDTH, Wanted, dispatch, uniform};
+use crate::kernel::{IfPresent, Levels, Probe, Probes, Task, WIDTH, Wanted, dispatch, uniform};
 
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
@@ -131,22 +131,15 @@ impl InsertBatch<'_> {
             } else if self.filter.insert_probed(levels, keys, number, probes) {
                 self.note(first + number, Insertion::Inserted);
             } else {
-                self.place_or_defer(levels, keys, number, first + number);
+                self.place_or_defer(levels, &keys.probe(number), first + number);
             }
         }
     }
 
-    /// Inserts one key of a group, or defers it, whatever its probe was.
+    /// Inserts one key, or defers it.
     #[inline(always)]
-    fn place_or_defer(
-        &mut self,
-        levels: impl Levels,
-        keys: &KeyGroup,
-        in_group: usize,
-        number: usize,
-    ) {
-        let probe = keys.probe(in_group);
-        match self.filter.try_place(levels, &probe, self.if_present) {
+    fn place_or_defer(&mut self, levels: impl Levels, probe: &Probe, number: usize) {
+        match self.filter.try_place(levels, probe, self.if_present) {
             Ok(Placement::Done(insertion)) => self.note(number, insertion),
             _ => self.deferred.push(number, probe.segment),
         }

@@ -95,31 +95,6 @@ impl KeyGroup {
     }
 }
 
-/// A slot of each key that is to be filled or cleared, field by field as vectors write them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SlotChanges {
-    /// Where the slot's bucket begins.
-    pub(super) bit: [u64; WIDTH],
-    /// The bucket's word as it was probed (for removals), and after the change.
-    pub(super) before: [u64; WIDTH],
-    pub(super) word: [u64; WIDTH],
-    /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
-    pub(super) rest_word: [u64; WIDTH],
-    pub(super) rest_change: [u64; WIDTH],
-}
-
-impl SlotChanges {
-    /// Fills a key's slot that is free, or clears one that is not.
-    #[inline(always)]
-    fn apply(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        if codec.encoding == Encoding::Wide {
-            let word = self.rest_word[number];
-            segment.set_word(word, segment.word(word) ^ self.rest_change[number]);
-        }
-        segment.set_word(self.bit[number], self.word[number]);
-    }
-}
-
 /// Which slot of a key's buckets its probe is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -129,14 +104,20 @@ pub(crate) enum Wanted {
     Key,
 }
 
-/// Probes of a group of keys; in the masks, each bit is a key's.
+/// Probes of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probes {
     /// The words of both buckets; set where a free slot is wanted.
     pub(super) primary_word: [u64; WIDTH],
     pub(super) alternate_word: [u64; WIDTH],
-    /// The slot that is wanted.
-    pub(super) slot: SlotChanges,
+    /// Where the bucket of the slot that is wanted begins.
+    pub(super) bit: [u64; WIDTH],
+    /// The bucket's word as it was probed (for removals), and after the change.
+    pub(super) before: [u64; WIDTH],
+    pub(super) word: [u64; WIDTH],
+    /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
+    pub(super) rest_word: [u64; WIDTH],
+    pub(super) rest_change: [u64; WIDTH],
     /// The key is in a slot.
     pub(crate) held: u16,
     /// The key is in no slot.
@@ -176,21 +157,30 @@ impl Probes {
     /// Whether a key was found in a bucket that has not changed since.
     #[inline(always)]
     pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
-        let SlotChanges { bit, before, .. } = &self.slot;
-        self.held >> number & 1 == 1 && segment.word(bit[number]) == before[number]
+        self.held >> number & 1 == 1 && segment.word(self.bit[number]) == self.before[number]
+    }
+
+    /// Fills a key's slot that is free, or clears one that is not.
+    #[inline(always)]
+    fn change(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+        if codec.encoding == Encoding::Wide {
+            let word = self.rest_word[number];
+            segment.set_word(word, segment.word(word) ^ self.rest_change[number]);
+        }
+        segment.set_word(self.bit[number], self.word[number]);
     }
 
     /// Puts a key into its free slot.
     #[inline(always)]
     pub(crate) fn insert(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        self.slot.apply(number, codec, segment);
+        self.change(number, codec, segment);
         segment.count_filled();
     }
 
     /// Takes a key out of its slot.
     #[inline(always)]
     pub(crate) fn remove(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        self.slot.apply(number, codec, segment);
+        self.change(number, codec, segment);
         segment.count_cleared();
     }
 }

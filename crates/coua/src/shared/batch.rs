@@ -61,8 +61,8 @@ impl Block {
 impl Group<'_> {
     /// Puts answers, from the group's key number `from` on, where the keys stand in the batch.
     fn scatter<T: Copy>(&self, from: usize, answers: &[T], out: &mut [T]) {
-        for (&origin, &answer) in self.origins[from..].iter().zip(answers) {
-            out[self.start + origin as usize] = answer;
+        for (index, &answer) in (from..).zip(answers) {
+            out[self.position(index)] = answer;
         }
     }
 

@@ -4,7 +4,7 @@ use super::compare::LookupResult;
 use super::{Buckets, Uniform};
 use crate::kernel::codec::{Encoding, SlotCodec};
 use crate::kernel::probe::ALTERNATE;
-use crate::kernel::probes::{KeyGroup, Probes, SlotChanges, UniformTable, WIDTH, Wanted};
+use crate::kernel::probes::{KeyGroup, Probes, UniformTable, WIDTH, Wanted};
 use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
 
 /// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
@@ -79,15 +79,15 @@ impl<I: Isa> Uniform<'_, I> {
         if !FREE {
             probes.absent |= bits(absent);
             let word = I::Vector::select(in_alternate, alternate.word, primary.word);
-            word.store(&mut probes.slot.before[first..]);
-            return self.note(&mut probes.slot, first, &pairs, (in_alternate, marks));
+            word.store(&mut probes.before[first..]);
+            return self.note(probes, first, &pairs, (in_alternate, marks));
         }
         primary.word.store(&mut probes.primary_word[first..]);
         alternate.word.store(&mut probes.alternate_word[first..]);
         let (here, there) = (self.free_slots(primary), self.free_slots(alternate));
         let in_alternate = self.have_more(there, here);
         let free_slots = I::Vector::select(in_alternate, there, here);
-        self.note(&mut probes.slot, first, &pairs, (in_alternate, free_slots));
+        self.note(probes, first, &pairs, (in_alternate, free_slots));
         let is_full = I::Vector::bits(free_slots.is_zero());
         probes.full |= bits(absent & is_full);
         probes.placeable |= bits(absent & !is_full);
@@ -97,7 +97,7 @@ impl<I: Isa> Uniform<'_, I> {
     #[inline(always)]
     fn note(
         &self,
-        slots: &mut SlotChanges,
+        probes: &mut Probes,
         first: usize,
         pairs: &Pairs<I::Vector>,
         (in_alternate, marks): (<I::Vector as Vector>::Mask, I::Vector),
@@ -120,10 +120,10 @@ impl<I: Isa> Uniform<'_, I> {
             // The two words may share bytes; what is shifted by more than a word is 0.
             let between = rest_word - (bit & self.splat(!7));
             change = change ^ rest.shl_each(between);
-            rest_word.store(&mut slots.rest_word[first..]);
-            rest.store(&mut slots.rest_change[first..]);
+            rest_word.store(&mut probes.rest_word[first..]);
+            rest.store(&mut probes.rest_change[first..]);
         }
-        bit.store(&mut slots.bit[first..]);
-        (bucket.word ^ change).store(&mut slots.word[first..]);
+        bit.store(&mut probes.bit[first..]);
+        (bucket.word ^ change).store(&mut probes.word[first..]);
     }
 }
