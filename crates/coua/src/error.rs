@@ -101,7 +101,8 @@ pub struct BatchFull {
 }
 
 /// There is not enough memory, or not enough address space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("out of memory: {}", asked_for(*bytes))]
 pub struct OutOfMemory {
     /// Bytes asked for (`u64::MAX` if more).
     pub bytes: u64,
@@ -128,16 +129,12 @@ pub(crate) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, OutOf
     Ok(list)
 }
 
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.bytes {
-            u64::MAX => f.write_str("out of memory: more bytes were asked for than there can be"),
-            bytes => write!(f, "out of memory: {bytes} bytes were asked for"),
-        }
+fn asked_for(bytes: u64) -> String {
+    match bytes {
+        u64::MAX => "more bytes were asked for than there can be".to_owned(),
+        bytes => format!("{bytes} bytes were asked for"),
     }
 }
-
-impl std::error::Error for OutOfMemory {}
 
 /// A filter cannot be built as described.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]

@@ -77,12 +77,6 @@ pub struct SharedCuckooFilter {
 #[repr(align(128))]
 struct Shard(RwLock<CuckooFilter>);
 
-impl Shard {
-    fn into_filter(self) -> CuckooFilter {
-        self.0.into_inner().expect(UNPOISONED)
-    }
-}
-
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Busy {
@@ -216,7 +210,8 @@ impl SharedCuckooFilter {
     /// If there is no memory for a directory: 4 bytes a segment.
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
-        let joined = self.plan.join(shards.into_iter().map(Shard::into_filter).collect());
+        let filter = |shard: Shard| shard.0.into_inner().expect(UNPOISONED);
+        let joined = self.plan.join(shards.into_iter().map(filter).collect());
         joined.expect("a directory takes little memory")
     }
 }

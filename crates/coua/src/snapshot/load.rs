@@ -9,7 +9,7 @@ use std::io::{Read, Seek};
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{checksum_of, intact, wrong};
-use crate::snapshot::front::{Front, Row, entries, read_header};
+use crate::snapshot::front::{Front, entries, read_header};
 use crate::snapshot::open::{SecretKey, sealed};
 use crate::snapshot::slots;
 use crate::table::{SegmentMut, Table};
@@ -91,7 +91,11 @@ impl Front {
         let found = checksum_of(segment.bytes(bytes));
         intact(&found, &row.checksum, Part::Segment(number as u64))?;
         let used = slots::in_use(self.level_of(row), segment);
-        if used == Some(u64::from(row.occupied)) { Ok(()) } else { wrong_occupied(row) }
+        if used == Some(u64::from(row.occupied)) {
+            Ok(())
+        } else {
+            wrong("slots in use", row.occupied)
+        }
     }
 
     /// Reads the parts after the segments, puts the filter together, and checks the parts against each other.
@@ -125,8 +129,4 @@ impl Front {
             && filter.len() == header.len;
         if counted { Ok(filter) } else { wrong("number of items", header.len) }
     }
-}
-
-pub(super) fn wrong_occupied(row: &Row) -> Result<(), LoadError> {
-    wrong("slots in use", row.occupied)
 }

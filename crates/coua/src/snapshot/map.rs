@@ -14,8 +14,9 @@ use std::ops::Range;
 use crate::cuckoo::CuckooFilter;
 use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
+use crate::snapshot::fields::wrong;
 use crate::snapshot::front::Front;
-use crate::snapshot::load::{load, wrong_occupied};
+use crate::snapshot::load::load;
 use crate::snapshot::open::SecretKey;
 use crate::table::Table;
 
@@ -55,7 +56,7 @@ fn mapped(file: &File, begin: u64, front: &Front) -> Result<Option<Table>, LoadE
     };
     front.add_segments(&mut table, |number, _| {
         let row = &front.rows[number];
-        if u64::from(row.occupied) <= slots { Ok(()) } else { wrong_occupied(row) }
+        if u64::from(row.occupied) <= slots { Ok(()) } else { wrong("slots in use", row.occupied) }
     })?;
     Ok(Some(table))
 }

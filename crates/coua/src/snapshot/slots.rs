@@ -20,22 +20,25 @@ impl Task for Check<'_> {
     #[inline(always)]
     fn run(self, levels: impl Levels) -> Option<u64> {
         let level = levels.uniform_or(|| *self.level);
-        if level.codec.overlap() { by_slot(&level, self.segment) } else { self.in_buckets(&level) }
+        if level.codec.overlap() {
+            by_slot(&level, self.segment)
+        } else {
+            by_bucket(&level, self.segment)
+        }
     }
 }
 
-impl Check<'_> {
-    #[inline(always)]
-    fn in_buckets(&self, level: &LevelGeometry) -> Option<u64> {
-        let (codec, low_part) = (&level.codec, level.low_part());
-        let (mut used, mut sound) = (0, true);
-        for bucket in 0..level.buckets {
-            let bucket = codec.read(self.segment, bucket);
-            used += u64::from(codec.slots - codec.free_slots(self.segment, &bucket).count());
-            sound &= codec.is_sound(self.segment, &bucket, low_part);
-        }
-        sound.then_some(used)
+/// All slots of a bucket at once.
+#[inline(always)]
+fn by_bucket(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
+    let (codec, low_part) = (&level.codec, level.low_part());
+    let (mut used, mut sound) = (0, true);
+    for bucket in 0..level.buckets {
+        let bucket = codec.read(segment, bucket);
+        used += u64::from(codec.slots - codec.free_slots(segment, &bucket).count());
+        sound &= codec.is_sound(segment, &bucket, low_part);
     }
+    sound.then_some(used)
 }
 
 /// Slot by slot, as overlapping buckets need it.

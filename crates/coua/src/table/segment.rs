@@ -138,11 +138,6 @@ impl SegmentMut<'_> {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
-    /// All of its bytes, to be filled.
-    fn all_bytes_mut(&mut self) -> &mut [u8] {
-        self.bytes_mut(self.len())
-    }
-
     /// One more slot is in use.
     pub(crate) fn count_filled(&mut self) {
         self.0.occupied += 1;
@@ -171,7 +166,7 @@ impl SegmentMut<'_> {
 
     /// Empties the segment; prefix and level stay.
     pub(crate) fn clear(&mut self) {
-        self.all_bytes_mut().fill(0);
+        self.bytes_mut(self.len()).fill(0);
         self.0.occupied = 0;
         self.0.has_overflow = false;
         self.0.is_overfull = false;
@@ -187,7 +182,7 @@ impl SegmentMut<'_> {
     pub(super) fn copy_from(&mut self, source: &Segment) {
         if source.occupied > 0 {
             let bytes = self.len();
-            self.all_bytes_mut().copy_from_slice(source.bytes(bytes));
+            self.bytes_mut(self.len()).copy_from_slice(source.bytes(bytes));
         }
         self.0.occupied = source.occupied;
         self.0.has_overflow = source.has_overflow;
