@@ -146,6 +146,7 @@ mod tests {
 
     /// A shard knows how many segments the others have.
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn segments_of_shards_may_lie_as_deep_as_those_of_the_whole() {
         let (empty, crowd) = filter_and_crowd();
         let mut alone = empty.try_clone().unwrap();
