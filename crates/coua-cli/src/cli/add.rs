@@ -18,7 +18,7 @@ use crate::terminal::message::Failure;
 /// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
 /// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
 /// exit code 2 it is as it was before, or at the last checkpoint; at exit code 4 all is recorded, but fsync failed,
-/// and a power cut may undo it. On SIGINT or SIGTERM the program finishes the present block, saves, and ends by
+/// and a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and ends by
 /// the signal.
 ///
 /// A run whose inputs are files can be interrupted at any moment, also by a crash, and resumed by the same

@@ -20,14 +20,15 @@ use std::path::PathBuf;
 ///
 /// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's hash
 /// unless told otherwise, so the expected number of records wrongly taken for repeats stays far below
-/// one (0.03 for a billion records; --stats prints it). If there is no filter file and all inputs are files,
+/// one (0.03 for a billion records; --stats prints it). If a filter takes more than 2 % of the new records for
+/// repeats, a warning says so at the end. If there is no filter file and all inputs are files,
 /// their sizes and first records tell how much room to make. Records are printed as they came; a newline is
 /// added only between two files of which the first lacks its last one.
 ///
 /// With --filter, records of earlier runs count as seen. The filter file is brought up to date
 /// at the end, after the output is complete (and on disk, if it is a file). At exit code 2, and when the reader of the output goes away (| head), it is as it was
 /// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but fsync
-/// failed, and a power cut may undo it. On SIGINT or SIGTERM the program finishes the present block, saves, and
+/// failed, and a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and
 /// ends by the signal.
 ///
 /// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a crash, and

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// removed instead. The file is brought up to date at the end, after the report is complete (and on disk, if
 /// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
 /// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but fsync failed, and a power cut may
-/// undo it. On SIGINT or SIGTERM the program finishes the present block, saves, and ends by the signal.
+/// undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and ends by the signal.
 ///
 /// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
 /// a crash, and resumed by the same command with --resume: of every record one copy is then taken, and the

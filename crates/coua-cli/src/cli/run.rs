@@ -20,9 +20,9 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(super) struct RunArgs {
     /// Threads to use [default: one for each processor, at most 16]
     ///
-    /// Each does what is next: reading, hashing keys, asking the filter, writing. `dedup` without a filter file and
-    /// without options about the filter's size divides its filter into parts that are asked side by side; a filter
-    /// in a file is changed by one thread. Output and filter never depend on this number.
+    /// Each does what is next: reading, hashing keys, asking the filter, writing. Where records are inserted into a
+    /// filter in memory or in a file, and nothing limits or windows it, all of them insert at once. Output and filter
+    /// never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 

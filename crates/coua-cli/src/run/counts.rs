@@ -4,8 +4,11 @@ use crate::key::answers::{Answers, Found};
 use crate::target::Op;
 use crate::target::collisions::{Answered, Expected};
 use crate::terminal::report::Report;
-use crate::terminal::text::significant;
+use crate::terminal::text::{counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
+
+/// From this share of the new records on it is worth a warning that they were taken for repeats.
+const HIGH_RATE: f64 = 0.02;
 
 /// What a run has counted; each command has its own. The names are part of the file format: a run that is resumed
 /// continues them.
@@ -73,18 +76,42 @@ impl Counts {
         Answered { new: self.unique, repeats: self.repeats }
     }
 
+    /// How many of the repeats were probably new records, if that is known.
+    fn wrongly_dropped(&self, expected: Expected) -> Option<f64> {
+        let expected = match expected {
+            Expected::Counted => Some(self.expected_wrongly_dropped),
+            Expected::AtEnd(expected) => expected,
+        };
+        // Chance may expect more than the repeats that there were.
+        expected.map(|expected| expected.min(self.repeats as f64))
+    }
+
+    /// What to say if a filter of so many hash bits took more new records for repeats than the `rate` that was
+    /// asked for.
+    pub(super) fn warning(
+        &self,
+        expected: Expected,
+        (rate, hash_bits): (Option<f64>, Option<f64>),
+    ) -> Option<String> {
+        let dropped = self.wrongly_dropped(expected).filter(|dropped| *dropped >= 1.0)?;
+        let share = dropped / (self.unique as f64 + dropped);
+        (share > rate.unwrap_or(0.0).max(HIGH_RATE)).then(|| {
+            let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
+            let bits = known(hash_bits, |bits| format!("{bits:.0}"));
+            format!(
+                "of {repeats}, some {dropped} were probably new records: the filter remembers only {bits} bits of \
+                 every hash; use a filter with a lower --rate or with more --hash-bits"
+            )
+        })
+    }
+
     /// Adds the figures of a command.
     pub(super) fn tell(&self, op: Op, expected: Expected, report: &mut Report) {
         match op {
             Op::Dedup => {
                 report.number("unique", "unique", self.unique);
                 report.number("repeats", "repeats", self.repeats);
-                let expected = match expected {
-                    Expected::Counted => Some(self.expected_wrongly_dropped),
-                    Expected::AtEnd(expected) => expected,
-                };
-                // Chance may expect more than the repeats that there were.
-                if let Some(expected) = expected.map(|it| it.min(self.repeats as f64)) {
+                if let Some(expected) = self.wrongly_dropped(expected) {
                     let name = "expected wrongly dropped";
                     report.measure("expected_wrongly_dropped", name, expected, significant);
                 }

@@ -91,7 +91,7 @@ impl Run {
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
         let Self { work, settled } = self;
-        let Work { op, mut target, session, recorder, counts, ending, .. } = work;
+        let Work { op, mut target, session, recorder, counts, ending, rate, .. } = work;
         target.take_back_after_full()?;
         let name = target.name();
         if let Ending::GaveUp(left) = &ending {
@@ -116,6 +116,13 @@ impl Run {
             counts.tell(op, expected, report);
             Ok(filter)
         });
+        if op == Op::Dedup
+            && !session.prints_figures()
+            && let Ok((filter, expected)) = target.describe(counts.answered())
+            && let Some(warning) = counts.warning(expected, (rate, filter.hash_bits))
+        {
+            session.notes().say(format_args!("{name}: {warning}"));
+        }
         match refusal {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| session.exit(otherwise)),

@@ -186,6 +186,10 @@ impl Session {
         }
     }
 
+    pub(super) fn prints_figures(&self) -> bool {
+        self.manner.figures.is_some()
+    }
+
     /// Prints the figures on standard error, if they are wanted; only then `describe` is asked for those of the
     /// answers, and of the filter.
     pub(super) fn print_figures(

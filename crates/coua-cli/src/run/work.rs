@@ -31,6 +31,8 @@ pub(super) struct Work {
     /// The answers of the records for each output.
     wanted: [Option<Found>; 2],
     until: Until,
+    /// The false-positive rate that was asked for, if any was.
+    pub(super) rate: Option<f64>,
 }
 
 impl Work {
@@ -52,6 +54,7 @@ impl Work {
             now,
             wanted: [job.printed, tee],
             until: job.until,
+            rate: job.filter.wanted.rate,
         }
     }
 

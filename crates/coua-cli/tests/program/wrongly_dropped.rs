@@ -1,6 +1,7 @@
 //! `expected_wrongly_dropped` against the records that are really dropped.
 
-use crate::support::{json, run, run_with};
+use crate::support::{Folder, json, run, run_with};
+use std::fs;
 
 const RECORDS: u64 = 1_000_000;
 
@@ -30,4 +31,36 @@ fn no_more_are_expected_than_were_dropped() {
     let figures = json(&dedup.stderr);
     assert_eq!(figures["repeats"].as_u64(), Some(0));
     assert_eq!(figures["expected_wrongly_dropped"].as_f64(), Some(0.0));
+}
+
+/// A filter that was made for less records than it is given takes nearly all of them for repeats.
+#[test]
+fn many_wrong_repeats_are_told_without_being_asked() {
+    let folder = Folder::new();
+    let filter = folder.join("coarse.coua");
+    run_with(b"x\n", ["add", "--hash-bits", "8", &filter]).good();
+    let lines = different(10_000);
+    let dedup = |args: &[&str]| run_with(&lines, [&["dedup", "--filter", &filter], args].concat());
+    let first = dedup(&[]);
+    let path = fs::canonicalize(&filter).unwrap();
+    let message = format!(
+        "coua: {}: of 9,745 repeats, some 9,745 were probably new records: the filter remembers only 8 bits of every \
+         hash; use a filter with a lower --rate or with more --hash-bits\n",
+        path.display()
+    );
+    assert_eq!((first.code, first.stderr), (Some(0), message));
+    assert_eq!(dedup(&["-q"]).stderr, "");
+    let exact = run_with(&lines, ["dedup", "--filter", &folder.join("exact.coua")]);
+    assert_eq!(exact.stderr, "");
+}
+
+/// Whoever asks for a rate knows it.
+#[test]
+fn a_rate_that_was_asked_for_is_no_surprise() {
+    let lines = different(10_000);
+    let asked = ["dedup", "--rate", "0.2", "--capacity", "10k"];
+    let dedup = run_with(&lines, asked);
+    assert!(dedup.good().len() < lines.len());
+    let beyond = run_with(&different(500_000), [&asked[..], &["--when-full", "exceed"]].concat());
+    assert!(beyond.stderr.contains("were probably new records"), "{}", beyond.stderr);
 }

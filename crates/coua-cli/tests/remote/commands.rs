@@ -9,6 +9,7 @@ on_both!(
     all_commands_work_on_one_filter,
     keys_and_outputs_are_those_of_files,
     a_filter_is_created_as_the_options_say,
+    many_wrong_repeats_are_told_without_being_asked,
 );
 
 fn dedup_prints_first_occurrences_and_remembers(kind: Kind) {
@@ -110,5 +111,19 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
             "coua: {at}: the filter exists, and its --hash-bits is 64.00, not 20: \
         leave --hash-bits out, or name another filter\n"
         ),
+    );
+}
+
+/// A filter that was made for less records than it is given takes nearly all of them for repeats.
+fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
+    let server = Server::start(kind);
+    server.client().run("CF.RESERVE coarse 1024 HASHBITS 8");
+    let text: Vec<u8> = (0..10_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+    let run = run_with(&text, ["dedup", "--filter", &address(&server, "coarse")]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("were probably new records: the filter remembers only 8 bits"),
+        "{}",
+        run.stderr
     );
 }
