@@ -203,7 +203,7 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
     let run = run_with(b"a\n", ["add", "--rate", "0.1", &filter]);
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the filter exists, and its --rate is unknown without a limit of items, not \
+        "coua: {}: the filter exists, and its --rate is unbounded (nothing limits its items), not \
          0.1: leave --rate out, or name another filter\n",
         path.display()
     );
