@@ -117,6 +117,8 @@ impl Store {
             if is_renewed && self.take_space().is_ok() || self.is_at_limit(self.changes.bytes()) {
                 self.outgrow();
             }
+            // Nothing follows: no space is needed for a snapshot after this one.
+            self.options.expected = Some(0);
             self.commit()?;
         }
         Ok(mem::take(&mut self.filter))

@@ -20,14 +20,16 @@ fn end_twice(disk: Arc<dyn Disk>, path: &Path) -> Result<(), (usize, StoreError)
     change(&mut store, 2);
     store.commit().map_err(at(2))?;
     change(&mut store, 3);
-    store.finish().map(drop).map_err(at(3))
+    store.commit().map_err(at(3))?;
+    change(&mut store, 4);
+    store.finish().map(drop).map_err(at(4))
 }
 
 #[test]
 fn every_step_of_an_end_fails_once_in_every_way() {
     let mut filter = Generations::from(empty());
     let mut states = vec![None];
-    for round in 1..=3 {
+    for round in 1..=4 {
         change_in_memory(&mut filter, round);
         states.push(Some(bytes_of(&filter)));
     }
@@ -41,7 +43,7 @@ fn every_step_of_an_end_fails_once_in_every_way() {
                 let found = Options::new().read(&path).ok().map(|view| bytes_of(&view.filter));
                 let what = format!("{fails_at}: {fault:?}, {then:?}");
                 let expected = match &ended {
-                    Ok(()) => 3,
+                    Ok(()) => 4,
                     Err((round, StoreError { reason: Reason::Unsynced(_), .. })) => *round,
                     Err((round, _)) => round - 1,
                 };
@@ -60,4 +62,14 @@ fn every_step_of_an_end_fails_once_in_every_way() {
             }
         }
     }
+}
+
+#[test]
+fn an_end_takes_no_space_for_a_snapshot_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
+    let mut store = options(disk.clone()).create(folder.path().join("seen.coua"), empty).unwrap();
+    change(&mut store, 1);
+    store.finish().unwrap();
+    assert_eq!(disk.steps.lock().unwrap().last(), Some(&"sync folder"));
 }
