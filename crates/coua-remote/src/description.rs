@@ -28,7 +28,7 @@ pub struct Description {
     pub fewest_items: u64,
     /// Items of the fullest shard.
     pub most_items: u64,
-    /// Of each shard, if it forgets.
+    /// Of each shard, if they forget; they all have the same.
     pub window: Option<Window>,
 }
 
@@ -51,13 +51,13 @@ impl Description {
             all.is_fixed |= number("Expansion rate")? == 0;
             all.fewest_items = all.fewest_items.min(items);
             all.most_items = all.most_items.max(items);
-            all.window = window(number);
             used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);
             rates = rates.zip(real("Error rate")).map(|(rates, rate)| rates + rate);
             if let Some(bits) = real("Hash bits") {
                 all.hash_bits = Some(all.hash_bits.map_or(bits, |fewest: f64| fewest.min(bits)));
             }
         }
+        all.window = shards.first().and_then(window);
         all.load = used.map(|used| used / all.slots.max(1) as f64);
         // A key that was never added is asked of one shard only.
         all.false_positive_rate = rates.map(|rates| rates / shards.len().max(1) as f64);
@@ -75,8 +75,9 @@ impl Description {
     }
 }
 
-/// The window that these numbers describe.
-fn window(number: impl Fn(&'static str) -> Option<u64>) -> Option<Window> {
+/// The window of a shard, if it forgets.
+pub(crate) fn window(shard: &Value) -> Option<Window> {
+    let number = |name| field(shard, name).and_then(whole);
     let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
     let (clock, length) =
         timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;

@@ -1,7 +1,7 @@
 //! A filter on a server: opened or created, asked about keys, described.
 
 use crate::address::Address;
-use crate::description::Description;
+use crate::description::{Description, window};
 use crate::error::{Error, Tell};
 use crate::exchange::Exchange;
 use crate::order::Order;
@@ -130,6 +130,14 @@ impl Filter {
             return Err(self.failure(&reason));
         }
         let found: Vec<Value> = found.into_iter().flatten().collect();
+        if let Some(other) = found.iter().position(|shard| window(shard) != window(&found[0])) {
+            let [first, other] = [0, other].map(|shard| &self.shards.keys()[shard]);
+            let reason = format!(
+                "{other} has another window than {first} (CF.INFO key FULL tells): all shards of a filter need the same; \
+                 rename or delete what does not belong to it"
+            );
+            return Err(self.failure(&reason));
+        }
         let described = Description::of(&found);
         described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
     }

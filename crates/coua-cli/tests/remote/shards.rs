@@ -2,9 +2,13 @@
 
 use crate::address;
 use crate::server::{Kind, Server};
-use crate::support::{run, run_with};
+use crate::support::{Folder, run, run_with};
 
-on_both!(a_name_is_one_key_or_its_shards, what_else_has_the_name_is_not_in_the_way);
+on_both!(
+    a_name_is_one_key_or_its_shards,
+    what_else_has_the_name_is_not_in_the_way,
+    shards_that_forget_otherwise_are_refused,
+);
 
 fn a_name_is_one_key_or_its_shards(kind: Kind) {
     let server = Server::start(kind);
@@ -53,4 +57,30 @@ fn what_else_has_the_name_is_not_in_the_way(kind: Kind) {
         run(["info", &at]).good();
         client.good("SET seen text");
     }
+}
+
+fn shards_that_forget_otherwise_are_refused(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for (shard, window) in [" WINDOW 7d", " WINDOW 7d", "", " WINDOW 7d"].iter().enumerate() {
+        client.good(&format!("CF.RESERVE {{mixed:{shard}}} 1024{window}"));
+    }
+    let at = address(&server, "mixed?shards=4");
+    let folder = Folder::new();
+    let message = format!(
+        "coua: {at}: {{mixed:2}} has another window than {{mixed:0}} (CF.INFO key FULL tells): all shards of a filter \
+         need the same; rename or delete what does not belong to it\n"
+    );
+    for command in [
+        &["dedup", "--filter", &at][..],
+        &["dedup", "--filter", &at, "--window", "7d"],
+        &["info", &at],
+        &["pull", &at, &folder.join("mixed.coua")],
+    ] {
+        run(command).failed(2, &message);
+    }
+    assert!(!folder.has("mixed.coua"));
+    client.good("DEL {mixed:2}");
+    client.good("CF.RESERVE {mixed:2} 1024 WINDOW 7d");
+    run(["info", &at]).good();
 }
