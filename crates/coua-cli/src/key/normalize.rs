@@ -41,9 +41,12 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
         append_normal_escapes(given.as_bytes(), &mut host);
         host.make_ascii_lowercase();
         let host = host.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(&host);
-        // All of it is ASCII, and what cannot be a host stays as it was.
-        let host = String::from_utf8_lossy(host).into_owned();
-        url.set_host(Some(&host)).ok();
+        // To set it takes as long as to parse it all, and it rarely changes.
+        if host != given.as_bytes() {
+            // All of it is ASCII, and what cannot be a host stays as it was.
+            let host = String::from_utf8_lossy(host).into_owned();
+            url.set_host(Some(&host)).ok();
+        }
     }
     Some(url)
 }
@@ -51,20 +54,25 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
 /// Appends a URL with its percent-escapes as RFC 3986 (6.2.2.1 and 6.2.2.2) has them: hexadecimal digits in
 /// upper case, and none for what needs none.
 fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
-    let mut rest = url;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let digits = if byte == b'%' { after.first_chunk::<2>() } else { None };
-        match digits.and_then(|digits| escaped(*digits)) {
-            Some(code) => {
-                rest = &after[2..];
+    let mut parts = url.split(|byte| *byte == b'%');
+    to.extend_from_slice(parts.next().unwrap_or_default());
+    for part in parts {
+        match part
+            .split_first_chunk::<2>()
+            .and_then(|(digits, rest)| Some((escaped(*digits)?, rest)))
+        {
+            Some((code, rest)) => {
                 if code.is_ascii_alphanumeric() || b"-._~".contains(&code) {
                     to.push(code);
                 } else {
                     to.extend(format!("%{code:02X}").into_bytes());
                 }
+                to.extend_from_slice(rest);
             }
-            None => to.push(byte),
+            None => {
+                to.push(b'%');
+                to.extend_from_slice(part);
+            }
         }
     }
 }

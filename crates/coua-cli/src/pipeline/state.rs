@@ -182,11 +182,13 @@ impl<'o> State<'o> {
         if self.threads == 1 { 1 } else { 2 * self.threads + 2 }
     }
 
-    /// Something to do, the nearest to the output first. But threads that cannot read are not to wait for blocks.
+    /// Something to do, the nearest to the output first. But a thread that cannot read is not to wait for blocks to
+    /// hash.
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
+        let is_read = |block: &&Progress| matches!(block, Progress::Read(_));
         if is_other
-            && self.blocks.len() < self.threads
+            && self.blocks.iter().filter(is_read).count() < self.threads
             && let Some(task) = self.read_task()
         {
             return Some(task);
