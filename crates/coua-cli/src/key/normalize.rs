@@ -57,23 +57,13 @@ fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
     let mut parts = url.split(|byte| *byte == b'%');
     to.extend_from_slice(parts.next().unwrap_or_default());
     for part in parts {
-        match part
-            .split_first_chunk::<2>()
-            .and_then(|(digits, rest)| Some((escaped(*digits)?, rest)))
-        {
-            Some((code, rest)) => {
-                if code.is_ascii_alphanumeric() || b"-._~".contains(&code) {
-                    to.push(code);
-                } else {
-                    to.extend(format!("%{code:02X}").into_bytes());
-                }
-                to.extend_from_slice(rest);
-            }
-            None => {
-                to.push(b'%');
-                to.extend_from_slice(part);
-            }
+        let code = part.first_chunk().and_then(|digits| escaped(*digits));
+        match code {
+            Some(code) if code.is_ascii_alphanumeric() || b"-._~".contains(&code) => to.push(code),
+            Some(code) => to.extend(format!("%{code:02X}").into_bytes()),
+            None => to.push(b'%'),
         }
+        to.extend_from_slice(if code.is_some() { &part[2..] } else { part });
     }
 }
 
