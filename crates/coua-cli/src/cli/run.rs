@@ -20,9 +20,8 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(super) struct RunArgs {
     /// Threads to use [default: one for each processor, at most 16]
     ///
-    /// Each does what is next: reading, hashing keys, asking the filter, writing. Where records are inserted into a
-    /// filter in memory or in a file, and nothing limits or windows it, all of them insert at once. Output and filter
-    /// never depend on this number.
+    /// Each does what is next: reading, hashing keys, asking the filter, writing. Filters with a window or a limit of
+    /// items may be changed by one thread only. Output and filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 

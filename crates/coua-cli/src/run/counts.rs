@@ -99,7 +99,7 @@ impl Counts {
             let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
             let bits = known(hash_bits, |bits| format!("{bits:.0}"));
             format!(
-                "of {repeats}, some {dropped} were probably new records: the filter remembers only {bits} bits of \
+                "of {repeats}, about {dropped} were probably new records: the filter remembers only {bits} bits of \
                  every hash; use a filter with a lower --rate or with more --hash-bits"
             )
         })

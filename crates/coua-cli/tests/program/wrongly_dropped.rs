@@ -44,7 +44,7 @@ fn many_wrong_repeats_are_told_without_being_asked() {
     let first = dedup(&[]);
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: of 9,745 repeats, some 9,745 were probably new records: the filter remembers only 8 bits of every \
+        "coua: {}: of 9,745 repeats, about 9,745 were probably new records: the filter remembers only 8 bits of every \
          hash; use a filter with a lower --rate or with more --hash-bits\n",
         path.display()
     );
