@@ -130,16 +130,21 @@ impl Filter {
             return Err(self.failure(&reason));
         }
         let found: Vec<Value> = found.into_iter().flatten().collect();
-        if let Some(other) = found.iter().position(|shard| window(shard) != window(&found[0])) {
-            let [first, other] = [0, other].map(|shard| &self.shards.keys()[shard]);
-            let reason = format!(
-                "{other} has another window than {first} (CF.INFO key FULL tells): all shards of a filter need the same; \
-                 rename or delete what does not belong to it"
-            );
-            return Err(self.failure(&reason));
-        }
+        self.refuse_other_windows(&found)?;
         let described = Description::of(&found);
         described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
+    }
+
+    /// Complains if the shards do not all forget alike.
+    fn refuse_other_windows(&self, found: &[Value]) -> Result<(), Error> {
+        let differs = |shard: &Value| window(shard) != window(&found[0]);
+        let Some(other) = found.iter().position(differs) else { return Ok(()) };
+        let [first, other] = [0, other].map(|shard| &self.shards.keys()[shard]);
+        let reason = format!(
+            "{other} has another window than {first} (CF.INFO key FULL tells): all shards of a filter need the same; \
+             rename or delete what does not belong to it"
+        );
+        Err(self.failure(&reason))
     }
 
     /// What CF.INFO answers for each shard, for the key that there would be if there were more of them, and,

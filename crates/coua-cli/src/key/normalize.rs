@@ -41,7 +41,7 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
         append_normal_escapes(given.as_bytes(), &mut host);
         host.make_ascii_lowercase();
         let host = host.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(&host);
-        // To set it takes as long as to parse it all, and it rarely changes.
+        // Setting a host takes as long as parsing the URL, and it rarely changes.
         if host != given.as_bytes() {
             // All of it is ASCII, and what cannot be a host stays as it was.
             let host = String::from_utf8_lossy(host).into_owned();

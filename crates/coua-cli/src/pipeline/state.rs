@@ -61,6 +61,12 @@ enum Progress {
     Ready(Batch),
 }
 
+impl Progress {
+    fn is_unhashed(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+}
+
 /// A step of a block.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 pub(super) enum Task<'o> {
@@ -186,9 +192,9 @@ impl<'o> State<'o> {
     /// hash.
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
-        let is_read = |block: &&Progress| matches!(block, Progress::Read(_));
+        let unhashed = self.blocks.iter().filter(|block| block.is_unhashed()).count();
         if is_other
-            && self.blocks.iter().filter(is_read).count() < self.threads
+            && unhashed < self.threads
             && let Some(task) = self.read_task()
         {
             return Some(task);
@@ -225,8 +231,7 @@ impl<'o> State<'o> {
     }
 
     pub(super) fn hash_task(&mut self) -> Option<Task<'o>> {
-        let is_read = |block: &Progress| matches!(block, Progress::Read(_));
-        let place = self.blocks.iter().position(is_read)?;
+        let place = self.blocks.iter().position(Progress::is_unhashed)?;
         let hashing = self.hashing.pop()?;
         match mem::replace(&mut self.blocks[place], Progress::Busy) {
             Progress::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),

@@ -90,8 +90,8 @@ impl Counts {
     /// asked for.
     pub(super) fn warning(
         &self,
-        expected: Expected,
-        (rate, hash_bits): (Option<f64>, Option<f64>),
+        (expected, hash_bits): (Expected, Option<f64>),
+        rate: Option<f64>,
     ) -> Option<String> {
         let dropped = self.wrongly_dropped(expected).filter(|dropped| *dropped >= 1.0)?;
         let share = dropped / (self.unique as f64 + dropped);

@@ -116,13 +116,7 @@ impl Run {
             counts.tell(op, expected, report);
             Ok(filter)
         });
-        if op == Op::Dedup
-            && !session.prints_figures()
-            && let Ok((filter, expected)) = target.describe(counts.answered())
-            && let Some(warning) = counts.warning(expected, (rate, filter.hash_bits))
-        {
-            session.notes().say(format_args!("{name}: {warning}"));
-        }
+        session.warn(&name, counts.warning(target.expected(counts.answered()), rate));
         match refusal {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| session.exit(otherwise)),

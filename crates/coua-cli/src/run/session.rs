@@ -186,8 +186,11 @@ impl Session {
         }
     }
 
-    pub(super) fn prints_figures(&self) -> bool {
-        self.manner.figures.is_some()
+    /// Tells what is odd about the answers of the filter of that name, unless figures do.
+    pub(super) fn warn(&self, name: &str, warning: Option<String>) {
+        if let (None, Some(warning)) = (self.manner.figures, warning) {
+            self.notes().say(format_args!("{name}: {warning}"));
+        }
     }
 
     /// Prints the figures on standard error, if they are wanted; only then `describe` is asked for those of the

@@ -271,6 +271,15 @@ impl Target {
         }
     }
 
+    /// How many of the repeats are expected to be new records, as far as that is known without asking a server,
+    /// and how many bits of each hash are remembered.
+    pub(crate) fn expected(&self, answered: Answered) -> (Expected, Option<f64>) {
+        match self {
+            Self::Server(server) => server.expected(answered),
+            _ => (Expected::Counted, self.with_filter(Generations::hash_bits)),
+        }
+    }
+
     /// What there is to say of it at the end, and how many of the repeats are expected to be new records.
     pub(crate) fn describe(
         &mut self,
@@ -280,7 +289,7 @@ impl Target {
             Self::Parts(parts) => Ok((parts.figures(), Expected::Counted)),
             Self::Server(server) => {
                 let (found, expected) = server.describe(answered)?;
-                Ok((server_report::figures(&found), Expected::AtEnd(expected)))
+                Ok((server_report::figures(&found), expected))
             }
             _ => Ok((
                 self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),

@@ -8,7 +8,7 @@
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::target::change_log::{ChangeLog, keys};
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions::{self, Answered, Expected};
 use crate::target::op::Op;
 use crate::target::request::{Precision, Request};
 use crate::target::spec::{FilterSpec, rate_without_items};
@@ -36,6 +36,7 @@ pub(crate) struct Server {
     op: Op,
     notes: Notes,
     items_before: u64,
+    hash_bits: Option<f64>,
     /// The questions that are open, in their order.
     asked: VecDeque<Asked>,
     /// Whether there was no room for a record, or the server has left some open: whatever comes first.
@@ -78,6 +79,7 @@ impl Server {
             op,
             notes,
             items_before: found.items,
+            hash_bits: found.hash_bits,
             asked: VecDeque::new(),
             ended: None,
             after_full: ChangeLog::default(),
@@ -246,18 +248,27 @@ impl Server {
         if self.filter.in_doubt() > 0 { ", but for some whose answer was lost" } else { "" }
     }
 
+    /// How many of the repeats are expected to be new records, if nobody else inserts, and the bits of a hash.
+    pub(super) fn expected(&self, answered: Answered) -> (Expected, Option<f64>) {
+        (self.expected_with(self.items_before + answered.new, answered), self.hash_bits)
+    }
+
+    fn expected_with(&self, items_now: u64, answered: Answered) -> Expected {
+        Expected::AtEnd(self.hash_bits.map(|bits| {
+            // Every new record met the items of its shard alone.
+            let shards = self.filter.shards() as u64;
+            let items = [self.items_before, items_now].map(|items| items / shards);
+            collisions::among_repeats(answered, items, bits)
+        }))
+    }
+
     /// What there is to say of the filter now, and how many of the repeats are expected to be new records.
     pub(super) fn describe(
         &mut self,
         answered: Answered,
-    ) -> Result<(Description, Option<f64>), Failure> {
+    ) -> Result<(Description, Expected), Failure> {
         let now = self.filter.describe()?.unwrap_or_default();
-        let expected = now.hash_bits.map(|bits| {
-            // Every new record met the items of its shard alone.
-            let shards = self.filter.shards() as u64;
-            let items = [self.items_before, now.items].map(|items| items / shards);
-            collisions::among_repeats(answered, items, bits)
-        });
+        let expected = self.expected_with(now.items, answered);
         Ok((now, expected))
     }
 }

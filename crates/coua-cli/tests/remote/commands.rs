@@ -117,13 +117,25 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
 /// A filter that was made for less records than it is given takes nearly all of them for repeats.
 fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
     let server = Server::start(kind);
-    server.client().run("CF.RESERVE coarse 1024 HASHBITS 8");
+    let mut client = server.client();
+    client.good("CF.RESERVE coarse 1024 HASHBITS 8");
     let text: Vec<u8> = (0..10_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
-    let run = run_with(&text, ["dedup", "--filter", &address(&server, "coarse")]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("were probably new records: the filter remembers only 8 bits"),
-        "{}",
-        run.stderr
+    let at = address(&server, "coarse");
+    // Also the number of questions about the filter itself.
+    let mut dedup = |more: &[&str]| {
+        client.good("CONFIG RESETSTAT");
+        let run = run_with(&text, [&["dedup", "--filter", &at], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        (run.stderr, client.info("commandstats", "cmdstat_cf.info").unwrap())
+    };
+    let (told, without) = dedup(&[]);
+    let words = "were probably new records: the filter remembers only 8 bits";
+    assert!(told.contains(words), "{told}");
+    let (_, with) = dedup(&["--stats"]);
+    let [without, with] = [without, with].map(|it| it[..it.find(',').unwrap()].to_owned());
+    assert_eq!(
+        (without.as_str(), with.as_str()),
+        ("calls=2", "calls=4"),
+        "the end waits for no answer"
     );
 }
