@@ -57,10 +57,10 @@ impl Filter {
         tell: Tell,
     ) -> Result<(Self, Description), E> {
         let mut filter = Self::connect(address, tell)?;
-        if filter.describe()?.is_none() {
-            let words = words(filter.shards.len() as u64)?;
-            filter.create(words)?;
+        if let Some(description) = filter.describe()? {
+            return Ok((filter, description));
         }
+        filter.create(words(filter.shards.len() as u64)?)?;
         // Another process may have created it at the same time, and otherwise.
         let description = filter.describe()?;
         let description = description.ok_or_else(|| filter.failure(GONE))?;

@@ -92,7 +92,7 @@ impl CuckooFilter {
     /// Copies of a key that are in no slot.
     pub(crate) fn overflow_copies(&self, probe: &Probe) -> u64 {
         if self.table.segment(probe.segment).has_overflow() {
-            self.overflow.copies(self.representative(probe))
+            self.overflow.of(self.representative(probe)).copies()
         } else {
             0
         }

@@ -53,8 +53,9 @@ impl OverflowTable {
         Ok(self.clone())
     }
 
-    pub(crate) fn copies(&self, representative: KeyHash) -> u64 {
-        self.entries.get(&representative.to_u64()).map_or(0, |entry| entry.copies())
+    /// The copies of a key.
+    pub(crate) fn of(&self, representative: KeyHash) -> OverflowEntry {
+        self.entries.get(&representative.to_u64()).copied().unwrap_or_default()
     }
 
     pub(crate) fn add(&mut self, representative: KeyHash, entry: OverflowEntry) {
@@ -143,6 +144,6 @@ mod tests {
         assert!(!table.take(hash, OverflowEntry::ONE_EXTRA));
         assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
         table.add(hash, OverflowEntry::ONE_OVERFLOWED);
-        assert_eq!((table.overflowed(), table.peak(), table.copies(hash)), (2, 3, 2));
+        assert_eq!((table.overflowed(), table.peak(), table.of(hash).copies()), (2, 3, 2));
     }
 }

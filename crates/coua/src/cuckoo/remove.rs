@@ -91,11 +91,16 @@ impl CuckooFilter {
     #[cold]
     fn remove_beside_overflow(&mut self, probe: Probe) -> bool {
         let hash = self.representative(&probe);
-        if self.overflow.take(hash, OverflowEntry::ONE_EXTRA) {
-            return true;
+        // Most keys have no entry: they are looked up once.
+        let held = self.overflow.of(hash);
+        if held.extra > 0 {
+            return self.overflow.take(hash, OverflowEntry::ONE_EXTRA);
         }
-        let is_taken =
-            self.overflow.take(hash, OverflowEntry::ONE_OVERFLOWED) || self.remove_any(probe);
+        let is_taken = if held.overflowed > 0 {
+            self.overflow.take(hash, OverflowEntry::ONE_OVERFLOWED)
+        } else {
+            self.remove_any(probe)
+        };
         self.count_removed(u64::from(is_taken));
         is_taken
     }

@@ -67,8 +67,8 @@ pub(crate) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>,
 
 /// Passes over bytes between the parts, which are zero.
 pub(crate) fn read_padding(input: &mut impl Read, bytes: u64) -> Result<(), LoadError> {
-    let set = read_exactly(input, bytes)?.iter().filter(|&&byte| byte != 0).count();
-    intact(&set, &0, Part::Padding)
+    let is_zero = read_exactly(input, bytes)?.iter().all(|&byte| byte == 0);
+    intact(&is_zero, &true, Part::Padding)
 }
 
 /// Fields in reading order.
