@@ -250,7 +250,10 @@ impl Server {
 
     /// How many of the repeats are expected to be new records, if nobody else inserts, and the bits of a hash.
     pub(super) fn expected(&self, answered: Answered) -> (Expected, Option<f64>) {
-        (self.expected_with(self.items_before + answered.new, answered), self.hash_bits)
+        (
+            self.expected_with(self.items_before.saturating_add(answered.new), answered),
+            self.hash_bits,
+        )
     }
 
     fn expected_with(&self, items_now: u64, answered: Answered) -> Expected {

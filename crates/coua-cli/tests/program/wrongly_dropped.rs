@@ -33,7 +33,7 @@ fn no_more_are_expected_than_were_dropped() {
     assert_eq!(figures["expected_wrongly_dropped"].as_f64(), Some(0.0));
 }
 
-/// A filter that was made for less records than it is given takes nearly all of them for repeats.
+/// A filter that was made for fewer records than it is given takes nearly all of them for repeats.
 #[test]
 fn many_wrong_repeats_are_told_without_being_asked() {
     let folder = Folder::new();

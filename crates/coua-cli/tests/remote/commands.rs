@@ -114,7 +114,7 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     );
 }
 
-/// A filter that was made for less records than it is given takes nearly all of them for repeats.
+/// A filter that was made for fewer records than it is given takes nearly all of them for repeats.
 fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
