@@ -13,10 +13,8 @@ const [folder, coua] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const address = pathToFileURL(join(folder, "page.html")).href;
 const PARTS = ["why", "two", "evict", "fp", "del", "grow", "size", "look"];
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
-
 /** A page on which nothing may go wrong, and which may ask nothing of anybody but `allowed`. */
-async function opened(url, options = {}, allowed = "file:") {
+async function opened(browser, url, options = {}, allowed = "file:") {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
   page.setDefaultTimeout(60_000);
   page.faults = [];
@@ -43,14 +41,16 @@ const click = (page, part, name) => page.locator(`#${part}`).getByRole("button",
 
 /** The long work of a part begins when it comes near. */
 async function throughout(page) {
-  for (const part of PARTS) await page.locator(`#${part}`).scrollIntoViewIfNeeded();
+  const comeTo = (part) => page.locator(`#${part}`).evaluate((element) => element.scrollIntoView());
+  await comeTo("evict");
   await page.waitForFunction(() => document.querySelectorAll("#evict circle").length > 400);
+  await comeTo("grow");
   await page.waitForFunction(() => /(at most|最多) 0\.10 %/.test(document.querySelector("#grow").textContent) && document.querySelectorAll("#grow circle").length === 2);
 }
 
 /** One page, whose width, language and colors change: what it measures is measured once. */
-async function everyLook() {
-  const page = await opened(address, { locale: "en-US", reducedMotion: "reduce" });
+async function everyLook(browser) {
+  const page = await opened(browser, address, { locale: "en-US", reducedMotion: "reduce" });
   await throughout(page);
   await page.locator("#look .drop button").first().click();
   await page.evaluate(axe);
@@ -81,8 +81,8 @@ async function inspected(page, name) {
   console.log(`${name}: fine`);
 }
 
-async function everyPart() {
-  const page = await opened(address, { locale: "en-US" });
+async function everyPart(browser) {
+  const page = await opened(browser, address, { locale: "en-US" });
   // 1. A removed word is gone from the cuckoo filter, and not from the Bloom filter.
   await click(page, "why", "Remove");
   await click(page, "why", "Ask");
@@ -152,8 +152,8 @@ async function everyPart() {
 const shows = (page, text) => page.waitForFunction((wanted) => document.querySelector("#look").textContent.includes(wanted), text);
 
 /** What the real program's files show, chosen by hand. */
-async function files() {
-  const page = await opened(address, { locale: "en-US" });
+async function files(browser) {
+  const page = await opened(browser, address, { locale: "en-US" });
   const choose = (name) => page.setInputFiles("#look input[type=file]", join(folder, name));
   const lookUp = async (key) => {
     await page.locator("#look input[type=text]").fill(key);
@@ -190,11 +190,11 @@ async function files() {
   console.log(line);
 }
 
-async function served() {
+async function served(browser) {
   const program = spawn(coua, ["explore", "--no-open", join(folder, "log.coua")]);
   try {
     const url = String(await new Promise((done) => program.stdout.once("data", done))).trim();
-    const page = await opened(url, { locale: "en-US" }, url);
+    const page = await opened(browser, url, { locale: "en-US" }, url);
     await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits"));
     assert.equal((await fetch(`${url}filter`)).status, 416);
     assert.equal((await fetch(`${url}filter`, { headers: { Range: "bytes=1-4" } }).then((answer) => answer.text())), "COUA");
@@ -207,7 +207,7 @@ async function served() {
 }
 
 /** The npm package in the browser, from a server that knows nothing of it. */
-async function packageInBrowser() {
+async function packageInBrowser(browser) {
   const types = { js: "text/javascript", wasm: "application/wasm", html: "text/html" };
   const server = createServer((request, answer) => {
     const path = request.url === "/" ? null : join(folder, "package", request.url.slice(1));
@@ -218,19 +218,21 @@ async function packageInBrowser() {
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   const url = `http://127.0.0.1:${server.address().port}/`;
-  const page = await opened(url, {}, url);
+  const page = await opened(browser, url, {}, url);
   assert.equal(await page.getAttribute("body", "data-ready"), "true false 1");
   assert.deepEqual(page.faults, []);
   server.close();
   console.log("the package works in the browser");
 }
 
+/** Tests in a browser of their own: what is drawn in one page does not wait for another. */
 async function inTurn(...tests) {
-  for (const test of tests) await test();
+  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  try {
+    for (const test of tests) await test(browser);
+  } finally {
+    await browser.close();
+  }
 }
 
-try {
-  await Promise.all([inTurn(everyPart, files, served, packageInBrowser), everyLook()]);
-} finally {
-  await browser.close();
-}
+await Promise.all([inTurn(everyPart, files, served, packageInBrowser), inTurn(everyLook)]);
