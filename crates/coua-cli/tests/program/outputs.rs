@@ -1,9 +1,11 @@
 //! Outputs: files, pipes that close, devices that are full.
 
 use crate::support::{
-    Folder, Repeats, coua, expected, json, lines, messages, other, run, run_with, shell, wait,
+    Folder, Repeats, coua, expected, json, lines, messages, other, run, run_with, shell, until,
+    wait,
 };
-use std::io::{BufRead, BufReader, Write};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::Stdio;
 
 #[test]
@@ -65,9 +67,16 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 
 #[test]
 fn a_reader_that_goes_away_while_input_is_awaited() {
-    let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
+    let (reader, writer) = io::pipe().unwrap();
+    let output = writer.try_clone().unwrap();
+    let mut child = coua(["dedup"]).stdin(Stdio::piped()).stdout(output).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    drop(child.stdout.take());
+    drop(reader);
+    // Until they run their programs, the children of other tests have all that this process had open.
+    until(|| {
+        let mut pipe = [PollFd::new(&writer, PollFlags::OUT)];
+        poll(&mut pipe, None).is_ok() && pipe[0].revents().contains(PollFlags::ERR)
+    });
     stdin.write_all(b"a\n").unwrap();
     // The writing thread wakes the waiting one: the input need not go on, nor end.
     assert_eq!(wait(&mut child).code(), Some(0));
