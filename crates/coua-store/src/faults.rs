@@ -13,6 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use tempfile::TempDir;
+
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 
@@ -141,6 +143,11 @@ impl Disk for Faulty {
     fn reserve(&self, file: &File, bytes: u64) -> io::Result<()> {
         self.act("reserve", || FileSystem.reserve(file, bytes))
     }
+}
+
+/// A folder in memory, if the system has a place for it: nothing here needs a disk to be waited for.
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 fn bytes_of(filter: &Generations) -> Vec<u8> {
@@ -349,7 +356,7 @@ fn fail_every_step_once(script: Script, least_steps: usize) {
     };
     let count = |disk: &Faulty| disk.steps.lock().unwrap().len();
     let whole = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = in_memory();
     let path = folder.path().join("seen.coua");
     assert!(play(&path, &whole));
     let steps = count(&whole);
@@ -358,7 +365,7 @@ fn fail_every_step_once(script: Script, least_steps: usize) {
     for fails_at in 0..steps {
         for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
             for then in thens(fault) {
-                let folder = tempfile::tempdir().unwrap();
+                let folder = in_memory();
                 let path = folder.path().join("seen.coua");
                 let disk = Faulty::new(fails_at, fault, then);
                 let ended = play(&path, &disk);
@@ -398,7 +405,7 @@ fn every_step_of_a_background_snapshot_fails_once_in_every_way() {
 fn nothing_is_renamed_before_it_is_synced() {
     let expected = SCRIPT.expected();
     let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = in_memory();
     let path = folder.path().join("seen.coua");
     let mut store = options(disk.clone()).create(&path, empty).unwrap();
     for round in 1..=SCRIPT.rounds {

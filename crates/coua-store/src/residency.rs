@@ -4,6 +4,8 @@ use std::fs::File;
 
 /// Samples of a file. If none is missing, hardly more than one page in a hundred is.
 const SAMPLES: u64 = 256;
+/// Bytes that are in the cache together, at least.
+const PAGE: u64 = 4096;
 
 /// The part of a file that a disk would have to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ impl Missing {
     /// Samples a file of `bytes` bytes. Where the system does not tell, all of it counts as missing. O(1), without
     /// waiting.
     pub(crate) fn of(file: &File, bytes: u64) -> Self {
-        let step = bytes.div_ceil(SAMPLES).max(1);
+        let step = bytes.div_ceil(SAMPLES).max(PAGE);
         let there = (0..bytes).step_by(step as usize).filter(|&at| is_cached(file, at)).count();
         let looked_at = bytes.div_ceil(step).max(1);
         Self { samples: SAMPLES - SAMPLES * there as u64 / looked_at }

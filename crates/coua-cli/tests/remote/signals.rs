@@ -87,24 +87,36 @@ fn signals_that_go_on_cost_nothing(kind: Kind) {
 }
 
 fn a_signal_to_end_is_obeyed_while_the_server_is_silent(kind: Kind) {
-    let server = Server::start(kind);
-    let id = process(&server);
-    let at = address(&server, "seen");
-    for command in [
-        &["add"] as &[&str],
+    let commands: [&[&str]; 5] = [
+        &["add"],
         &["remove", "--report=found"],
         &["check"],
         &["count"],
         &["dedup", "-d", "--filter"],
-    ] {
-        let (mut child, stdin) = waiting(&server, &at, command);
-        send(&child, Signal::TERM);
-        let status = wait(&mut child);
-        let said = messages(&mut child);
-        assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{command:?} {status} {said}");
-        assert!(said.contains("the program was told to stop"), "{command:?} {said}");
-        kill_process(id, Signal::CONT).unwrap();
-        drop(stdin);
-        run_with(b"a\n", ["add", "--unique", &at]).good();
+    ];
+    // Each gives the server some seconds.
+    thread::scope(|scope| {
+        for command in commands {
+            scope.spawn(move || is_obeyed_while_the_server_is_silent(kind, command));
+        }
+    });
+}
+
+fn is_obeyed_while_the_server_is_silent(kind: Kind, command: &[&str]) {
+    let server = Server::start(kind);
+    let id = process(&server);
+    let at = address(&server, "seen");
+    // So that the others print something about it.
+    if command != ["add"] {
+        run_with(b"a\n", ["add", &at]).good();
     }
+    let (mut child, stdin) = waiting(&server, &at, command);
+    send(&child, Signal::TERM);
+    let status = wait(&mut child);
+    let said = messages(&mut child);
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{command:?} {status} {said}");
+    assert!(said.contains("the program was told to stop"), "{command:?} {said}");
+    kill_process(id, Signal::CONT).unwrap();
+    drop(stdin);
+    run_with(b"a\n", ["add", "--unique", &at]).good();
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use coua::CuckooFilter;
 use coua::window::Generations;
 
-use super::{Script, bytes_of, change, commit, hashes, options, round_of};
+use super::{Script, bytes_of, change, commit, hashes, in_memory, options, round_of};
 use crate::disk::FileSystem;
 use crate::{Options, Reason, StoreError};
 
@@ -59,7 +59,7 @@ fn write(path: &Path, last: &AtomicU64) {
 #[test]
 fn a_copy_of_a_filter_at_work_is_a_commit_or_an_error() {
     let expected = SCRIPT.expected();
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let folder = in_memory();
     let (path, to) = (folder.path().join("seen.coua"), folder.path().join("copy"));
     let last = AtomicU64::new(0);
     let (mut whole, mut refused) = (0, 0);

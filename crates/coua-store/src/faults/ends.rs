@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use coua::window::Generations;
 
-use super::{Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, left_in, options};
+use super::{
+    Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, in_memory, left_in, options,
+};
 use crate::disk::Disk;
 use crate::{Options, Reason, StoreError};
 
@@ -36,7 +38,7 @@ fn every_step_of_an_end_fails_once_in_every_way() {
     for fails_at in 0.. {
         for fault in [Fault::Nothing, Fault::Half, Fault::Torn, Fault::Done] {
             for then in [Then::Recovers, Then::Dies(0)] {
-                let folder = tempfile::tempdir().unwrap();
+                let folder = in_memory();
                 let path = folder.path().join("seen.coua");
                 let disk = Faulty::new(fails_at, fault, then);
                 let ended = end_twice(disk.clone(), &path);
@@ -66,7 +68,7 @@ fn every_step_of_an_end_fails_once_in_every_way() {
 
 #[test]
 fn an_end_takes_no_space_for_a_snapshot_after_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = in_memory();
     let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
     let mut store = options(disk.clone()).create(folder.path().join("seen.coua"), empty).unwrap();
     change(&mut store, 1);

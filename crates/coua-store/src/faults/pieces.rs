@@ -1,6 +1,6 @@
 //! Snapshots are written in whole pieces, also where a file has several filters in it.
 
-use super::{Fault, Faulty, Then, bytes_of};
+use super::{Fault, Faulty, Then, bytes_of, in_memory};
 use crate::disk::{Disk, FileSystem};
 use crate::log::Target;
 use crate::write::{PIECE, Pace, write_snapshot};
@@ -12,7 +12,7 @@ fn all_pieces_but_the_last_are_whole() {
     let filter = || CuckooFilter::builder().capacity(20_000).rate(0.001).build().unwrap();
     let window = Window::new(Clock::Arrival, 20_000, 2).unwrap();
     for filter in [filter().into(), Generations::new(window, filter())] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = in_memory();
         let path = folder.path().join("snapshot");
         let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
         std::fs::write(&path, "").unwrap();

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::{AGING, BACKGROUND, SCRIPT, Script, bytes_of, change, commit, options};
+use super::{AGING, BACKGROUND, SCRIPT, Script, bytes_of, change, commit, in_memory, options};
 use crate::background::held::Held;
 use crate::disk::{Disk, FileSystem};
 use crate::folder::Folder;
@@ -73,7 +73,7 @@ impl Volatile {
         let (durable, present) = (self.names.lock().unwrap().clone(), self.present());
         for names in [&durable, &present] {
             for is_written in [false, true] {
-                let after = tempfile::tempdir().unwrap();
+                let after = in_memory();
                 for (path, inode) in names {
                     let content = if is_written && present.get(path) == Some(inode) {
                         fs::read(path).unwrap()
@@ -156,7 +156,7 @@ impl Disk for Volatile {
 
 fn play(script: Script) {
     let expected = script.expected();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = in_memory();
     let path = folder.path().join("seen.coua");
     let disk = Volatile::new(folder.path());
     let may_be = |states: [usize; 2]| disk.may_be(states.map(|round| expected[round].clone()));
@@ -186,7 +186,7 @@ fn play(script: Script) {
 #[test]
 fn the_power_is_cut_after_every_step_of_background_snapshots() {
     let expected = BACKGROUND.expected();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = in_memory();
     let path = folder.path().join("seen.coua");
     let (disk, held) = (Volatile::new(folder.path()), Arc::new(Held::default()));
     let may_be = |states: [usize; 2]| disk.may_be(states.map(|round| expected[round].clone()));

@@ -9,7 +9,7 @@ use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, Load};
 
 use super::power::Volatile;
-use super::{Fault, Faulty, Then, bytes_of, empty, hashes, left_in, options};
+use super::{Fault, Faulty, Then, bytes_of, empty, hashes, in_memory, left_in, options};
 use crate::disk::Disk;
 use crate::{Lock, Options, Reason, Runs, Store, StoreError, Wait};
 
@@ -140,7 +140,7 @@ fn every_step_of_a_takeover_fails_once_in_every_way() {
         let states = pair.states();
         let mut steps = 0..;
         let is_over = |fails_at, fault, then| {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = in_memory();
             let path = pair.put(folder.path());
             assert!(found(&path) == states[0]);
             let disk = Faulty::new(fails_at, fault, then);
@@ -185,7 +185,7 @@ fn every_step_of_a_takeover_fails_once_in_every_way() {
 fn the_power_is_cut_after_every_step_of_a_takeover() {
     for pair in Pair::all() {
         let states = pair.states();
-        let folder = tempfile::tempdir().unwrap();
+        let folder = in_memory();
         let path = pair.put(folder.path());
         let disk = Volatile::new(folder.path());
         disk.all_is_on_the_disk();
@@ -220,7 +220,7 @@ fn every_step_of_a_replacement_fails_once_in_every_way() {
             }
             let old = (!is_ruined).then(|| pair.committed.clone());
             for (fails_at, fault) in steps_and_faults(16) {
-                let folder = tempfile::tempdir().unwrap();
+                let folder = in_memory();
                 let path = pair.put(folder.path());
                 let disk = Faulty::new(fails_at, fault, Then::Dies(0));
                 let replaced = replace(disk, &path);
@@ -261,7 +261,7 @@ fn replace(disk: Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
 fn the_power_is_cut_after_every_step_of_a_replacement() {
     let new = snapshot(with(empty(), &[9]));
     for pair in Pair::all() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = in_memory();
         let path = pair.put(folder.path());
         let disk = Volatile::new(folder.path());
         disk.all_is_on_the_disk();

@@ -11,13 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use coua::bloom::{BloomBuildError, BloomFilter};
 use coua::sizing::bloom::BloomPlan;
 use coua::{Key, KeyHash, KeyHasher};
-use smallvec::SmallVec;
 
 use super::request::Blueprint;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::{Outcome, Outcomes};
+use crate::value::outcome::{Outcome, Outcomes, Told};
 use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
@@ -149,7 +148,7 @@ impl OwnBloom {
         present
     }
 
-    fn hashes(&self, items: &[&[u8]]) -> SmallVec<[KeyHash; 1]> {
+    fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
         let hasher = self.hasher();
         items.iter().map(|item| hasher.hash(item)).collect()
     }
@@ -165,26 +164,39 @@ impl OwnBloom {
         present
     }
 
+    /// Inserts an item that is absent, and tells what became of it.
+    pub(super) fn insert_one(&mut self, item: &[u8], limit: Option<u64>) -> Outcome {
+        let outcome = self.insert_hash(self.hasher().hash(item), limit);
+        self.count_changes(&outcome);
+        outcome
+    }
+
     /// Inserts items that are absent, in order, and tells what became of each.
     pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
         let mut outcomes = Outcomes::with_capacity(items.len());
         for block in items.chunks(BLOCK) {
             let hashes = self.hashes(block);
-            // One item is looked up below, once.
-            let present = if hashes.len() > 1 { self.look(&hashes) } else { Vec::new() };
-            for (number, hash) in hashes.into_iter().enumerate() {
+            for (&hash, is_present) in hashes.iter().zip(self.look(&hashes)) {
                 // An absent item is looked up again: another of this block may have set its bits.
-                let is_present = present.get(number) == Some(&true) || self.contains(hash);
-                outcomes.push(if is_present { Outcome::Present } else { self.add(hash, limit) });
+                let outcome =
+                    if is_present { Outcome::Present } else { self.insert_hash(hash, limit) };
+                outcomes.push(outcome);
             }
         }
-        if outcomes.contains(&Outcome::Inserted) {
-            self.changes = self.changes.wrapping_add(1);
-        }
+        self.count_changes(&outcomes);
         outcomes
     }
 
-    fn add(&mut self, hash: KeyHash, limit: Option<u64>) -> Outcome {
+    fn count_changes(&mut self, told: &impl Told) {
+        if told.inserted() > 0 {
+            self.changes = self.changes.wrapping_add(1);
+        }
+    }
+
+    fn insert_hash(&mut self, hash: KeyHash, limit: Option<u64>) -> Outcome {
+        if self.contains(hash) {
+            return Outcome::Present;
+        }
         let is_full = |link: &Link| link.len >= link.capacity;
         if self.links.last().is_none_or(is_full) {
             if self.blueprint.expansion.is_none() {

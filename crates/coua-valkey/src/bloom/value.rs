@@ -8,7 +8,7 @@ use super::request::Request;
 use crate::parse::{Options, Words};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::outcome::Outcomes;
+use crate::value::outcome::{Outcome, Outcomes};
 use crate::value::{Creates, Defaults, Kind, Value};
 use coua_redisbloom::{Limits, PeerBloom};
 
@@ -79,6 +79,19 @@ impl BloomValue {
         )
     }
 
+    /// Inserts an item that is absent, and tells what became of it.
+    pub(crate) fn insert_one(
+        &mut self,
+        item: &[u8],
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcome, Refusal> {
+        self.change_either(
+            |own| own.insert_one(item, limit),
+            |imported| imported::insert_one(imported, item, &limits()),
+        )
+    }
+
     /// Inserts items that are absent, in order, and tells what became of each.
     pub(crate) fn insert(
         &mut self,
@@ -88,7 +101,11 @@ impl BloomValue {
     ) -> Result<Outcomes, Refusal> {
         self.change_either(
             |own| own.insert(items, limit),
-            |imported| imported::insert(imported, items, &limits()),
+            |imported| {
+                let limits = limits();
+                let one = |item: &&[u8]| imported::insert_one(imported, item, &limits);
+                items.iter().map(one).collect()
+            },
         )
     }
 

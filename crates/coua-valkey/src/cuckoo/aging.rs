@@ -15,12 +15,12 @@ use super::blueprint::Hints;
 use super::compaction::{Compaction, Position, Time, compact};
 use super::figures::Figures;
 use super::forgotten::Background;
-use super::inserts::{Copies, insert_all};
+use super::inserts::{Copies, insert_all, insert_one};
 use super::table::{VALUE_BYTES, allocated_for, refusal_of};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::Charge;
-use crate::value::outcome::Outcomes;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// A filter of the library that forgets.
 pub(super) struct Aging {
@@ -143,6 +143,17 @@ impl Aging {
     ) {
         self.limit_memory(limit);
         insert_all(&mut self.filter, hashes, copies, outcomes, |full| refusal_of(full, limit, 1));
+    }
+
+    /// Inserts an item, and tells what became of it.
+    pub(super) fn insert_one(
+        &mut self,
+        hash: KeyHash,
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
+        self.limit_memory(limit);
+        insert_one(&mut self.filter, hash, copies, |full| refusal_of(full, limit, 1))
     }
 
     /// Takes a copy of each item away, the oldest, and tells of which there was one.

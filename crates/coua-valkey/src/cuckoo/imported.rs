@@ -4,28 +4,25 @@ use super::compaction::{Compaction, Position};
 use super::inserts::Copies;
 use crate::refusal::Refusal;
 use crate::value::give_back;
-use crate::value::outcome::{Outcome, Outcomes};
+use crate::value::outcome::Outcome;
 use coua_redisbloom::{self as peer, Limits, PeerCuckoo};
 
-/// Inserts items in order, and tells what became of each.
-pub(super) fn insert(
+/// Inserts an item, and tells what became of it.
+pub(super) fn insert_one(
     filter: &mut PeerCuckoo,
-    items: &[&[u8]],
+    item: &[u8],
     copies: Copies,
     limits: &Limits,
-) -> Outcomes {
-    let one = |item: &&[u8]| {
-        let inserted = match copies {
-            Copies::Add => filter.insert(item, limits).map(|()| true),
-            Copies::Keep => filter.insert_unique(item, limits),
-        };
-        match inserted {
-            Ok(true) => Outcome::Inserted,
-            Ok(false) => Outcome::Present,
-            Err(error) => Outcome::Refused(Refusal::of_insert(&error)),
-        }
+) -> Outcome {
+    let inserted = match copies {
+        Copies::Add => filter.insert(item, limits).map(|()| true),
+        Copies::Keep => filter.insert_unique(item, limits),
     };
-    items.iter().map(one).collect()
+    match inserted {
+        Ok(true) => Outcome::Inserted,
+        Ok(false) => Outcome::Present,
+        Err(error) => Outcome::Refused(Refusal::of_insert(&error)),
+    }
 }
 
 /// Gives memory back, as much as a command may take the time for.

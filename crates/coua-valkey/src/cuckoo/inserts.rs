@@ -103,10 +103,18 @@ pub(super) fn insert_all(
     }
     // After one that was refused most will be.
     let rest = &hashes[outcomes.len() - before..];
-    outcomes.extend(rest.iter().map(|&hash| {
-        let inserted = filter.insert_one(hash, copies);
-        inserted.map_or_else(|full| Outcome::Refused(refusal_of(full)), outcome_of)
-    }));
+    outcomes.extend(rest.iter().map(|&hash| insert_one(filter, hash, copies, &refusal_of)));
+}
+
+/// Inserts an item, and tells what became of it.
+pub(super) fn insert_one(
+    filter: &mut impl Inserts,
+    hash: KeyHash,
+    copies: Copies,
+    refusal_of: impl Fn(Full) -> Refusal,
+) -> Outcome {
+    let inserted = filter.insert_one(hash, copies);
+    inserted.map_or_else(|full| Outcome::Refused(refusal_of(full)), outcome_of)
 }
 
 fn outcome_of(insertion: Insertion) -> Outcome {

@@ -4,8 +4,7 @@
 use std::mem::size_of;
 
 use coua::window::{Generations, Window};
-use coua::{CuckooFilter, KeyHash};
-use smallvec::SmallVec;
+use coua::{CuckooFilter, KeyHash, KeyHasher};
 
 use super::aging::{Aging, milliseconds};
 use super::blueprint::{Blueprint, Hints};
@@ -17,7 +16,7 @@ use super::table::{Table, VALUE_BYTES};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::{Outcome, Outcomes};
+use crate::value::outcome::{Outcome, Outcomes, Told as _};
 
 /// A filter of this module.
 pub(crate) struct OwnCuckoo {
@@ -152,6 +151,21 @@ impl OwnCuckoo {
         }
     }
 
+    /// Inserts an item.
+    pub(crate) fn insert_one(
+        &mut self,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
+        let hash = self.hasher().hash(item);
+        let outcome = self.insert_hash(hash, copies, limit);
+        if outcome.inserted() > 0 {
+            self.has_changed();
+        }
+        outcome
+    }
+
     /// Inserts items in order, and tells what became of each.
     pub(crate) fn insert(
         &mut self,
@@ -159,25 +173,21 @@ impl OwnCuckoo {
         copies: Copies,
         limit: Option<u64>,
     ) -> Outcomes {
-        let hasher = match &self.form {
-            Form::Few(few) => few.blueprint.hasher(),
-            Form::Table(table) => table.filter.hasher(),
-            Form::Aging(aging) => aging.hasher(),
-        };
-        // One item needs no memory of its own.
-        let items: SmallVec<[KeyHash; 1]> =
-            items.iter().map(|item| hasher.hash(item.as_ref())).collect();
+        let hasher = self.hasher();
+        let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Outcomes::with_capacity(items.len());
-        self.insert_few(&items, copies, limit, &mut outcomes);
-        let rest = items.get(outcomes.len()..).unwrap_or_default();
-        match &mut self.form {
-            Form::Table(table) if !rest.is_empty() => {
-                table.insert(rest, copies, limit, &mut outcomes);
-            }
-            Form::Aging(aging) => aging.insert(rest, copies, limit, &mut outcomes),
-            _ => {}
+        let mut rest = all.iter();
+        while matches!(self.form, Form::Few(_))
+            && let Some(&hash) = rest.next()
+        {
+            outcomes.push(self.insert_hash(hash, copies, limit));
         }
-        if outcomes.contains(&Outcome::Inserted) {
+        match &mut self.form {
+            Form::Few(_) => {}
+            Form::Table(table) => table.insert(rest.as_slice(), copies, limit, &mut outcomes),
+            Form::Aging(aging) => aging.insert(rest.as_slice(), copies, limit, &mut outcomes),
+        }
+        if outcomes.inserted() > 0 {
             self.has_changed();
         }
         outcomes
@@ -185,25 +195,31 @@ impl OwnCuckoo {
 
     /// Inserts into the list as long as there is room, and makes a table of it then. If it cannot, no item
     /// that is absent goes in.
-    fn insert_few(
-        &mut self,
-        hashes: &[KeyHash],
-        copies: Copies,
-        limit: Option<u64>,
-        outcomes: &mut Outcomes,
-    ) {
-        let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
-        for &hash in hashes {
-            let Form::Few(few) = &mut self.form else { return };
+    fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
+        if let Form::Few(few) = &mut self.form {
+            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
             if copies == Copies::Keep && few.count(hash) > 0 {
-                outcomes.push(Outcome::Present);
-            } else if few.push(hash, most) {
-                outcomes.push(Outcome::Inserted);
-            } else if let Err(refusal) = self.become_table(limit) {
-                outcomes.push(Outcome::Refused(refusal));
-            } else {
-                return;
+                return Outcome::Present;
             }
+            if few.push(hash, most) {
+                return Outcome::Inserted;
+            }
+            if let Err(refusal) = self.become_table(limit) {
+                return Outcome::Refused(refusal);
+            }
+        }
+        match &mut self.form {
+            Form::Few(_) => Outcome::Refused(Refusal::Defect),
+            Form::Table(table) => table.insert_one(hash, copies, limit),
+            Form::Aging(aging) => aging.insert_one(hash, copies, limit),
+        }
+    }
+
+    fn hasher(&self) -> KeyHasher {
+        match &self.form {
+            Form::Few(few) => few.blueprint.hasher(),
+            Form::Table(table) => table.filter.hasher(),
+            Form::Aging(aging) => aging.hasher(),
         }
     }
 
@@ -217,31 +233,43 @@ impl OwnCuckoo {
         Ok(())
     }
 
+    /// Takes a copy of an item away, and tells whether there was one.
+    pub(crate) fn remove_one(&mut self, item: &[u8]) -> bool {
+        let removed = match &mut self.form {
+            Form::Few(few) => few.remove(few.hash(item)),
+            Form::Table(table) => table.filter.remove(item),
+            Form::Aging(aging) => aging.remove(&[item]) == [true],
+        };
+        self.has_removed(&[item], &[removed]);
+        removed
+    }
+
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         let removed = match &mut self.form {
             Form::Few(few) => items.iter().map(|item| few.remove(few.hash(item))).collect(),
-            Form::Table(table) => table.remove(items),
+            Form::Table(table) => table.filter.remove_batch(items),
             Form::Aging(aging) => aging.remove(items),
         };
-        let gone = items.iter().zip(&removed).filter(|(_, removed)| **removed);
-        let gone: SmallVec<[&[u8]; 1]> = gone.map(|(item, _)| *item).collect();
-        if !gone.is_empty() {
-            // A dump may state any number.
-            self.deleted = self.deleted.saturating_add(gone.len() as u64);
-            self.give_back(&gone);
-            self.has_changed();
-        }
+        self.has_removed(items, &removed);
         removed
     }
 
-    /// Gives memory back after removals, where that is due.
-    fn give_back(&mut self, removed: &[&[u8]]) {
-        if let Form::Table(table) = &mut self.form
-            && table.compact_after(removed, self.deleted)
-        {
-            self.deleted = 0;
+    /// To be called after removals: gives memory back, where that is due.
+    fn has_removed(&mut self, items: &[&[u8]], removed: &[bool]) {
+        let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        if count == 0 {
+            return;
         }
+        // A dump may state any number.
+        self.deleted = self.deleted.saturating_add(count);
+        if let Form::Table(table) = &mut self.form {
+            let gone = items.iter().zip(removed).filter(|(_, removed)| **removed);
+            if table.compact_after(gone.map(|(item, _)| *item), count, self.deleted) {
+                self.deleted = 0;
+            }
+        }
+        self.has_changed();
     }
 
     /// The window, if it forgets.

@@ -6,11 +6,11 @@ use coua::{CuckooFilter, Full, FullReason, KeyHash, MergeError};
 
 use super::blueprint::Hints;
 use super::compaction::{Compaction, Position, Time, compact, is_quickly_rebuilt};
-use super::inserts::{Copies, insert_all};
+use super::inserts::{Copies, insert_all, insert_one};
 use crate::refusal::Refusal;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::Charge;
-use crate::value::outcome::Outcomes;
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 104;
@@ -77,12 +77,16 @@ impl Table {
         });
     }
 
-    /// Takes a copy of each item away, and tells of which there was one.
-    pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
-        match items {
-            &[item] => vec![self.filter.remove(item)],
-            items => self.filter.remove_batch(items),
-        }
+    /// Inserts an item, and tells what became of it.
+    pub(super) fn insert_one(
+        &mut self,
+        hash: KeyHash,
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
+        self.limit_memory(limit);
+        let expansion = self.hints.expansion;
+        insert_one(&mut self.filter, hash, copies, |full| refusal_of(full, limit, expansion))
     }
 
     /// Adds all items of another filter, within a limit.
@@ -104,10 +108,15 @@ impl Table {
         Compaction { has_changed, next: next.map(|from| Position { part: 0, from }) }
     }
 
-    /// Gives memory back after these items were removed, if they have left little; tells whether all has come back. A
+    /// Gives memory back after these items, so many, were removed, if they have left little; tells whether all has come back. A
     /// filter that was never full keeps the room it was made with. All servers do the same, as it follows from
     /// what is saved and from the command.
-    pub(super) fn compact_after(&mut self, removed: &[&[u8]], deleted: u64) -> bool {
+    pub(super) fn compact_after<'a>(
+        &mut self,
+        removed: impl Iterator<Item = &'a [u8]>,
+        count: u64,
+        deleted: u64,
+    ) -> bool {
         let (slots, items) = (self.filter.slots(), self.filter.len());
         // Copies of few items fill a filter at a quarter of its slots.
         let is_mostly_empty = deleted >= slots / 8 && items <= slots / 4;
@@ -115,10 +124,10 @@ impl Table {
             return false;
         }
         if is_quickly_rebuilt(&self.filter) {
-            return self.has_halved(removed.len() as u64) && self.compact(0).has_changed;
+            return self.has_halved(count) && self.compact(0).has_changed;
         }
         let most = Time::all().joins(&self.filter);
-        removed.iter().filter(|item| self.filter.compact_at(**item)).take(most).for_each(drop);
+        removed.filter(|item| self.filter.compact_at(*item)).take(most).for_each(drop);
         false
     }
 

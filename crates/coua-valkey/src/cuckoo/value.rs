@@ -8,7 +8,7 @@ use super::inserts::Copies;
 use super::own::OwnCuckoo;
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
-use crate::value::outcome::Outcomes;
+use crate::value::outcome::{Outcome, Outcomes};
 use crate::value::{Kind, Value};
 use coua_redisbloom::{Limits, PeerCuckoo};
 
@@ -53,6 +53,20 @@ impl CuckooValue {
         )
     }
 
+    /// Inserts an item, and tells what became of it.
+    pub(crate) fn insert_one(
+        &mut self,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcome, Refusal> {
+        self.change_either(
+            |own| own.insert_one(item, copies, limit),
+            |imported| imported::insert_one(imported, item, copies, &limits()),
+        )
+    }
+
     /// Inserts items in order, and tells what became of each.
     pub(crate) fn insert(
         &mut self,
@@ -63,8 +77,17 @@ impl CuckooValue {
     ) -> Result<Outcomes, Refusal> {
         self.change_either(
             |own| own.insert(items, copies, limit),
-            |imported| imported::insert(imported, items, copies, &limits()),
+            |imported| {
+                let limits = limits();
+                let one = |item: &&[u8]| imported::insert_one(imported, item, copies, &limits);
+                items.iter().map(one).collect()
+            },
         )
+    }
+
+    /// Takes a copy of an item away, and tells whether there was one.
+    pub(crate) fn remove_one(&mut self, item: &[u8]) -> Result<bool, Refusal> {
+        self.change_either(|own| own.remove_one(item), |imported| imported.remove(item))
     }
 
     /// Takes a copy of each item away, and tells of which there was one.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::{raw, server_function};
 use crate::refusal::Refusal;
 
-/// As many words need no memory of their own: those of commands on one item.
+/// As many words need no memory of their own.
 const FEW: usize = 4;
 
 /// And as many words of a command that is sent on: those that create a filter.
@@ -20,7 +20,8 @@ const FEW_SENT: usize = 8;
 pub(crate) struct Call<'a> {
     pub(super) context: *mut raw::RedisModuleCtx,
     strings: &'a [*mut raw::RedisModuleString],
-    words: SmallVec<[&'a [u8]; FEW]>,
+    /// The strings as bytes, once somebody has asked for all.
+    words: OnceCell<SmallVec<[&'a [u8]; FEW]>>,
     /// What [`is_repetition`](Self::is_repetition) has found: the server takes a while to tell.
     is_repetition: OnceCell<bool>,
 }
@@ -45,19 +46,31 @@ impl<'a> Call<'a> {
         let count = usize::try_from(count).unwrap_or(0);
         // SAFETY: as the caller promises; nobody changes the array meanwhile.
         let strings = unsafe { slice::from_raw_parts(words.cast_const(), count) };
-        // SAFETY: each is a string of the server that outlives the call.
-        let words = strings.iter().map(|&string| unsafe { bytes_of(string) }).collect();
-        Self { context, strings, words, is_repetition: OnceCell::new() }
+        Self { context, strings, words: OnceCell::new(), is_repetition: OnceCell::new() }
+    }
+
+    /// How many words there are.
+    pub(crate) fn count(&self) -> usize {
+        self.strings.len()
     }
 
     /// The words, the command's name first.
     pub(crate) fn words(&self) -> &[&'a [u8]] {
-        &self.words
+        // SAFETY: each is a string of the server that outlives the call.
+        let words = self.strings.iter().map(|&string| unsafe { bytes_of(string) });
+        self.words.get_or_init(|| words.collect())
+    }
+
+    /// The word behind the key, which is the last one.
+    pub(crate) fn item(&self) -> Result<&'a [u8], Refusal> {
+        let &[_, _, item] = self.strings else { return Err(Refusal::Arity) };
+        // SAFETY: a string of the server that outlives the call.
+        Ok(unsafe { bytes_of(item) })
     }
 
     /// The words behind the key, of which there is one at least.
     pub(crate) fn items(&self) -> Result<&[&'a [u8]], Refusal> {
-        self.words.get(2..).filter(|items| !items.is_empty()).ok_or(Refusal::Arity)
+        self.words().get(2..).filter(|items| !items.is_empty()).ok_or(Refusal::Arity)
     }
 
     pub(super) fn string(&self, number: usize) -> *mut raw::RedisModuleString {

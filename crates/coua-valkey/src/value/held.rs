@@ -45,6 +45,7 @@ impl<K: Kind> Value<K> {
     }
 
     /// Bytes that the allocator has given for it, with what the server has for every value of a module.
+    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         const OF_SERVER: u64 = 2 * 16;
         OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()

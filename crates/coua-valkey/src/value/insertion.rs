@@ -6,7 +6,7 @@ use std::iter;
 use super::creation::{Creates, create};
 use super::filter::Kind;
 use super::held::Value;
-use super::outcome::{Outcome, Outcomes};
+use super::outcome::{Outcome, Outcomes, Told};
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
@@ -33,14 +33,9 @@ pub(crate) struct Rest {
 }
 
 impl<K: Creates> Insertion<K> {
-    /// Of a command with one item behind its key.
-    pub(crate) fn of_one(words: &[&[u8]]) -> Result<Self, Refusal> {
-        if words.len() == 3 { Self::of_many(words) } else { Err(Refusal::Arity) }
-    }
-
     /// Of a command with items behind its key.
-    pub(crate) fn of_many(words: &[&[u8]]) -> Result<Self, Refusal> {
-        if words.len() < 3 {
+    pub(crate) fn of_items(call: &Call<'_>) -> Result<Self, Refusal> {
+        if call.count() < 3 {
             return Err(Refusal::Arity);
         }
         Ok(Self { first: 2, request: K::Request::default(), creates: true })
@@ -75,54 +70,56 @@ impl<K: Creates> Insertion<K> {
         Ok(self)
     }
 
+    /// The items.
+    pub(crate) fn items<'a, 'c>(&self, call: &'c Call<'a>) -> &'c [&'a [u8]] {
+        &call.words()[self.first..]
+    }
+
     /// Does it: `insert` fills the value, `added` is the event of items that went in.
-    pub(crate) fn run(
+    pub(crate) fn run<T: Told>(
         self,
         call: &Call<'_>,
-        insert: impl FnOnce(&mut Value<K>, &[&[u8]], Option<u64>) -> Result<Outcomes, Refusal>,
+        insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, Refusal>,
         added: &CStr,
         rest: &Rest,
-    ) -> Result<Outcomes, Refusal> {
+    ) -> Result<T, Refusal> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
             let request = Some(&self.request).filter(|_| self.creates);
             create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
         }
-        let items = &call.words()[self.first..];
         // Both of its sums are from before the time is told, which may give memory back.
-        let room = MemoryRoom::of(call, &mut key, items.len());
+        let room = MemoryRoom::of(call, &mut key, call.count() - self.first);
         K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
-        let mut outcomes = insert(value, items, room.limit)?;
-        room.tell::<K>(&mut outcomes);
+        let mut told = insert(value, room.limit)?;
+        room.tell::<K>(&mut told);
         if value.pieces() > pieces {
             counters::GROWTHS.add(1);
         }
-        let inserted = self.replicate(call, &outcomes, rest);
+        let inserted = self.replicate(call, &told, rest);
         counters::INSERTED.add(inserted as u64);
-        let refused = outcomes.iter().filter(|it| matches!(it, Outcome::Refused(_))).count();
-        counters::REFUSED.add(refused as u64);
+        counters::REFUSED.add(told.refused() as u64);
         if inserted > 0 {
             key.has_changed(added);
         } else if is_new {
             key.has_changed(K::CREATED);
         }
-        Ok(outcomes)
+        Ok(told)
     }
 
     /// Sends the items that are in now, and only those: where memory is not the same, others might
     /// find room. Returns how many there are.
-    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], rest: &Rest) -> usize {
-        let is_in = |outcome: &Outcome| *outcome == Outcome::Inserted;
-        let inserted = outcomes.iter().filter(|outcome| is_in(outcome)).count();
+    fn replicate(&self, call: &Call<'_>, told: &impl Told, rest: &Rest) -> usize {
+        let (outcomes, inserted) = (told.outcomes(), told.inserted());
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
             let begin = iter::once(Word::Same(1))
                 .chain(rest.words.iter().map(|it| Word::Text(it.as_bytes())));
-            let new = (self.first..).zip(outcomes).filter(|(_, outcome)| is_in(outcome));
+            let new = (self.first..).zip(outcomes).filter(|(_, it)| **it == Outcome::Inserted);
             call.replicate(rest.command, begin.chain(new.map(|(number, _)| Word::Same(number))));
         }
         inserted
@@ -146,11 +143,11 @@ impl MemoryRoom {
     }
 
     /// Says whose limit it was.
-    fn tell<K: Kind>(&self, outcomes: &mut [Outcome]) {
+    fn tell<K: Kind>(&self, told: &mut impl Told) {
         if self.is_of_server {
             let refused =
                 |it: &&mut Outcome| matches!(it, Outcome::Refused(Refusal::KeyMemory { .. }));
-            outcomes.iter_mut().filter(refused).for_each(|outcome| {
+            told.outcomes_mut().iter_mut().filter(refused).for_each(|outcome| {
                 *outcome = Outcome::Refused(Refusal::ServerMemory);
                 K::slot().ask_again();
             });
@@ -159,12 +156,11 @@ impl MemoryRoom {
 }
 
 /// The answer to a command on one item: whether it was absent.
-pub(crate) fn whether_new(mut outcomes: Outcomes) -> Result<Reply, Refusal> {
-    match outcomes.pop() {
-        Some(Outcome::Inserted) => Ok(Reply::Truth(true)),
-        Some(Outcome::Present) => Ok(Reply::Truth(false)),
-        Some(Outcome::Refused(refusal)) => Err(refusal),
-        None => Err(Refusal::Defect),
+pub(crate) fn whether_new(outcome: Outcome) -> Result<Reply, Refusal> {
+    match outcome {
+        Outcome::Inserted => Ok(Reply::Truth(true)),
+        Outcome::Present => Ok(Reply::Truth(false)),
+        Outcome::Refused(refusal) => Err(refusal),
     }
 }
 

@@ -22,7 +22,7 @@ impl Command for Cardinality {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        if call.words().len() != 2 {
+        if call.count() != 2 {
             return Err(Refusal::Arity);
         }
         let key = call.key::<BloomValue>(1)?;
@@ -65,7 +65,7 @@ impl Command for Debug {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        if call.words().len() != 2 {
+        if call.count() != 2 {
             return Err(Refusal::Arity);
         }
         let key = call.key::<BloomValue>(1)?;

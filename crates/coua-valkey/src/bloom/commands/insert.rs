@@ -19,6 +19,11 @@ pub(super) struct AddMany;
 /// [SEED s] ITEMS item [item ...]`
 pub(super) struct Insert;
 
+/// The event of items that went in.
+const ADDED: &CStr = c"bloom.add";
+/// How those that went in of a batch are sent on.
+const REST: Rest = Rest { command: AddMany::NAME, words: &[] };
+
 impl Command for Add {
     const NAME: &'static CStr = c"bf.add";
     const ARITY: c_int = 3;
@@ -27,7 +32,12 @@ impl Command for Add {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        whether_new(run(call, Insertion::of_one(call.words())?)?)
+        let item = call.item()?;
+        let insert = |value: &mut Value<Bloom>, limit| {
+            value.insert_one(item, limit, || limits_of(call, limit))
+        };
+        let insertion = Insertion::of_items(call)?;
+        whether_new(insertion.run(call, insert, ADDED, &REST)?)
     }
 }
 
@@ -39,7 +49,7 @@ impl Command for AddMany {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        Ok(each(run(call, Insertion::of_many(call.words())?)?, truth))
+        Ok(each(run(call, Insertion::of_items(call)?)?, truth))
     }
 }
 
@@ -66,9 +76,8 @@ fn truth(outcome: Outcome) -> Reply {
 }
 
 fn run(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Outcomes, Refusal> {
-    let rest = Rest { command: AddMany::NAME, words: &[] };
-    let insert = |value: &mut Value<Bloom>, items: &[&[u8]], limit| {
-        value.insert(items, limit, || limits_of(call, limit))
-    };
-    insertion.run(call, insert, c"bloom.add", &rest)
+    let items = insertion.items(call);
+    let insert =
+        |value: &mut Value<Bloom>, limit| value.insert(items, limit, || limits_of(call, limit));
+    insertion.run(call, insert, ADDED, &REST)
 }

@@ -20,7 +20,7 @@ impl Command for Exists {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
+        let item = call.item()?;
         let key = call.key::<BloomValue>(1)?;
         let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
         value.contains(item).map(Reply::Truth)

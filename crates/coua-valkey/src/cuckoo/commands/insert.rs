@@ -23,6 +23,9 @@ pub(super) struct Insert;
 /// `CF.INSERTNX key [CAPACITY c] [ERROR rate | HASHBITS h] [SEED s] [NOCREATE] ITEMS item [item ...]`
 pub(super) struct InsertNew;
 
+/// The event of items that went in.
+const ADDED: &CStr = c"cuckoo.add";
+
 impl Command for Add {
     const NAME: &'static CStr = c"cf.add";
     const ARITY: c_int = 3;
@@ -31,7 +34,7 @@ impl Command for Add {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        whether_new(run(call, Insertion::of_one(call.words())?, Copies::Add)?)
+        run_one(call, Copies::Add)
     }
 }
 
@@ -43,7 +46,7 @@ impl Command for AddNew {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        whether_new(run(call, Insertion::of_one(call.words())?, Copies::Keep)?)
+        run_one(call, Copies::Keep)
     }
 }
 
@@ -55,7 +58,7 @@ impl Command for AddMany {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let outcomes = run(call, Insertion::of_many(call.words())?, Copies::Add)?;
+        let outcomes = run_all(call, Insertion::of_items(call)?, Copies::Add)?;
         Ok(each(outcomes, accepted))
     }
 }
@@ -70,7 +73,8 @@ impl Command for Insert {
     const ACCESS: Access = Access::Grow;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let outcomes = run(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Add)?;
+        let outcomes =
+            run_all(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Add)?;
         Ok(each(outcomes, accepted))
     }
 }
@@ -87,7 +91,7 @@ impl Command for InsertNew {
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
         let outcomes =
-            run(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Keep)?;
+            run_all(call, Insertion::of_options(call.words())?.checked(call)?, Copies::Keep)?;
         Ok(each(outcomes, number))
     }
 }
@@ -110,11 +114,28 @@ fn number(outcome: Outcome) -> Reply {
     }
 }
 
-fn run(call: &Call<'_>, insertion: Insertion<Cuckoo>, copies: Copies) -> Result<Outcomes, Refusal> {
-    let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
-    let rest = Rest { command, words: &["NOCREATE", "ITEMS"] };
-    let insert = |value: &mut Value<Cuckoo>, items: &[&[u8]], limit| {
+fn run_one(call: &Call<'_>, copies: Copies) -> Result<Reply, Refusal> {
+    let item = call.item()?;
+    let insert = |value: &mut Value<Cuckoo>, limit| {
+        value.insert_one(item, copies, limit, || limits_of(call, limit))
+    };
+    let insertion = Insertion::of_items(call)?;
+    whether_new(insertion.run(call, insert, ADDED, &rest_of(copies))?)
+}
+
+fn run_all(
+    call: &Call<'_>,
+    insertion: Insertion<Cuckoo>,
+    copies: Copies,
+) -> Result<Outcomes, Refusal> {
+    let items = insertion.items(call);
+    let insert = |value: &mut Value<Cuckoo>, limit| {
         value.insert(items, copies, limit, || limits_of(call, limit))
     };
-    insertion.run(call, insert, c"cuckoo.add", &rest)
+    insertion.run(call, insert, ADDED, &rest_of(copies))
+}
+
+fn rest_of(copies: Copies) -> Rest {
+    let command = if copies == Copies::Add { Insert::NAME } else { InsertNew::NAME };
+    Rest { command, words: &["NOCREATE", "ITEMS"] }
 }

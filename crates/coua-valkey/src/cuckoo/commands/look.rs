@@ -24,7 +24,7 @@ impl Command for Exists {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
+        let item = call.item()?;
         let key = call.key::<CuckooValue>(1)?;
         let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
         value.contains(item).map(Reply::Truth)
@@ -54,7 +54,7 @@ impl Command for Count {
     const ACCESS: Access = Access::Read;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        let &[_, _, item] = call.words() else { return Err(Refusal::Arity) };
+        let item = call.item()?;
         let key = call.key::<CuckooValue>(1)?;
         let Some(value) = key.value() else { return Ok(Reply::Integer(0)) };
         Ok(Reply::count(value.count_all(&[item])?.first().copied().unwrap_or(0)))

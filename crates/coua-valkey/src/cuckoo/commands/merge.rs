@@ -21,7 +21,7 @@ impl Command for Merge {
     const HAS_SOURCES: bool = true;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        if call.words().len() < 3 {
+        if call.count() < 3 {
             return Err(Refusal::Arity);
         }
         // The filter is there twice for a while, beside the one that it replaces.
@@ -49,7 +49,7 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<OwnCuckoo, Refusal> {
     // A missing destination becomes a copy of the first source.
     let first = if destination.value().is_some() { 1 } else { 2 };
     let mut union: Option<OwnCuckoo> = None;
-    for word in first..call.words().len() {
+    for word in first..call.count() {
         let key = call.key::<CuckooValue>(word)?;
         let own = key.value().ok_or(Refusal::NotFound)?.own()?;
         match &mut union {

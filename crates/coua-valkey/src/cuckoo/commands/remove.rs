@@ -23,11 +23,9 @@ impl Command for Delete {
     const ACCESS: Access = Access::Shrink;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        if call.words().len() != 3 {
-            return Err(Refusal::Arity);
-        }
-        let removed = remove(call, &call.words()[2..])?;
-        Ok(Reply::Truth(removed.first() == Some(&true)))
+        let item = call.item()?;
+        let [removed] = remove(call, |value| Ok([value.remove_one(item)?]))?;
+        Ok(Reply::Truth(removed))
     }
 }
 
@@ -39,29 +37,33 @@ impl Command for DeleteMany {
     const ACCESS: Access = Access::Shrink;
 
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
-        remove(call, call.items()?).map(Reply::Truths)
+        let items = call.items()?;
+        remove(call, |value| value.remove(items)).map(Reply::Truths)
     }
 }
 
-/// Removes items, here and on replicas.
-fn remove(call: &Call<'_>, items: &[&[u8]]) -> Result<Vec<bool>, Refusal> {
+/// Removes items, the last words of the call, here and on replicas.
+fn remove<T: AsRef<[bool]>>(
+    call: &Call<'_>,
+    remove: impl FnOnce(&mut CuckooValue) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
     let mut key = call.key_to_change::<CuckooValue>(1)?;
     tell_time(call, &mut key);
-    let value = key.value_mut().ok_or(Refusal::NothingToRemoveFrom)?;
-    let removed = value.remove(items)?;
+    let told = remove(key.value_mut().ok_or(Refusal::NothingToRemoveFrom)?)?;
+    let removed = told.as_ref();
     let count = removed.iter().filter(|&&removed| removed).count();
     if count == 0 {
-        return Ok(removed);
+        return Ok(told);
     }
     counters::REMOVED.add(count as u64);
     key.has_changed(c"cuckoo.del");
     if count == removed.len() {
         call.replicate_as_called();
-        return Ok(removed);
+        return Ok(told);
     }
-    let first = call.words().len() - items.len();
-    let there = (first..).zip(&removed).filter(|(_, removed)| **removed);
+    let first = call.count() - removed.len();
+    let there = (first..).zip(removed).filter(|(_, removed)| **removed);
     let words = iter::once(1).chain(there.map(|(number, _)| number)).map(Word::Same);
     call.replicate(DeleteMany::NAME, words);
-    Ok(removed)
+    Ok(told)
 }
