@@ -90,6 +90,13 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_beside_overflow(&mut self, probe: Probe) -> bool {
+        let codec = self.level_of(probe.segment).codec;
+        let segment = self.table.segment(probe.segment);
+        let is_in_slot = Pair::read(&codec, segment, &probe).contains(segment, &probe);
+        // Extra copies always have one in a slot.
+        if is_in_slot == Some(false) && !self.overflow.has_overflowed() {
+            return false;
+        }
         let hash = self.representative(&probe);
         // Most keys have no entry: they are looked up once.
         let held = self.overflow.of(hash);
