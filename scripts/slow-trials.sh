@@ -4,8 +4,8 @@
 run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua.so" \
     cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
-run_tests 'batches of every size with fewer instructions' later env COUA_TEST_ALL=1 \
-    cargo test -p coua --test batch all_of_this_with_fewer_instructions
+run_tests 'all batches and cases with fewer instructions' later env COUA_TEST_ALL=1 \
+    cargo test -p coua --test batch --test model all_of_this_with_fewer_instructions
 
 # Other processors, emulated: Arm, and one whose numbers begin with their highest byte.
 for processor in aarch64 s390x; do

@@ -6,8 +6,6 @@ mod instruction_sets;
 mod layouts;
 mod random;
 
-use std::env;
-
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
 use layouts::LAYOUTS;
 use random::Random;
@@ -135,9 +133,7 @@ fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
 
 /// All sizes. With fewer instructions every seventh, unless `./test --all` asks for all.
 fn sizes() -> impl Iterator<Item = usize> {
-    let is_set = |name: &str| env::var_os(name).is_some();
-    let few = is_set("COUA_TEST_INSTRUCTIONS") && !is_set("COUA_TEST_ALL");
-    (1..=1000).step_by(if few { 7 } else { 1 })
+    (1..=1000).step_by(if instruction_sets::does_a_part() { 7 } else { 1 })
 }
 
 #[test]
@@ -152,16 +148,25 @@ fn every_batch_size_while_a_filter_grows() {
 }
 
 #[test]
-fn every_batch_size_to_refusal() {
+fn every_batch_size_to_refusal_at_a_capacity() {
     for size in sizes() {
-        let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let builder = builder.max_evictions([500, 20, 1, 0][size % 4]);
-        let fixed = builder.clone().capacity(1_500).rate(0.001).when_full(WhenFull::Refuse);
-        assert!(run(&fixed, size, 4_000).refused > 0);
-        let prefix = builder.capacity(1_500).hash_bits(32).when_full(WhenFull::Refuse);
-        assert!(run(&prefix, size, 5_000).refused > 0);
+        let builder = refusing(size).capacity(1_500).rate(0.001);
+        assert!(run(&builder, size, 4_000).refused > 0);
     }
+}
+
+#[test]
+fn every_batch_size_to_refusal_with_few_hash_bits() {
+    for size in sizes() {
+        let builder = refusing(size).capacity(1_500).hash_bits(32);
+        assert!(run(&builder, size, 5_000).refused > 0);
+    }
+}
+
+fn refusing(size: usize) -> CuckooFilterBuilder {
+    let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
+    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    builder.max_evictions([500, 20, 1, 0][size % 4]).when_full(WhenFull::Refuse)
 }
 
 /// Many segments, so that many eviction chains are active at once; every size after the other.

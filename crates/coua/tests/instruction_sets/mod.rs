@@ -1,10 +1,13 @@
 //! The tests of a program once more, as if the processor had fewer instructions.
 
+#![allow(dead_code, reason = "each test binary uses its own part of it")]
+
 #[path = "../skipped/mod.rs"]
 pub(crate) mod skipped;
 
 use std::env;
 use std::process::Command;
+use std::thread;
 
 /// Read by the library where it is compiled with debug assertions, as tests are.
 const VARIABLE: &str = "COUA_TEST_INSTRUCTIONS";
@@ -16,21 +19,29 @@ pub(crate) fn run_again_with_fewer(filter: &str, caller: &str) {
         skipped::skipped("this processor has one set of instructions");
         return;
     }
-    for (set, is_there) in sets() {
-        if !is_there {
-            skipped::skipped(&format!("this processor lacks {set}"));
-        }
-        // The widest set is what was run already.
-        if !is_there || set == WIDEST {
-            continue;
-        }
-        let program = env::current_exe().expect("a test is a program");
-        let mut command = Command::new(program);
+    let program = env::current_exe().expect("a test is a program");
+    let run = |set| {
+        let mut command = Command::new(&program);
         command.args([filter, "--skip", caller]).env(VARIABLE, set);
         let done = command.output().expect("the program runs");
         let told = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success() && !told.contains("running 0 tests"), "{set}: {told}");
-    }
+    };
+    thread::scope(|scope| {
+        for (set, is_there) in sets() {
+            if !is_there {
+                skipped::skipped(&format!("this processor lacks {set}"));
+            } else if set != WIDEST {
+                // The widest set is what was run already.
+                scope.spawn(move || run(set));
+            }
+        }
+    });
+}
+
+/// Whether this program is such a repetition that need not do all: `./test --all` has the whole.
+pub(crate) fn does_a_part() -> bool {
+    env::var_os(VARIABLE).is_some() && env::var_os("COUA_TEST_ALL").is_none()
 }
 
 const WIDEST: &str = "avx512";
