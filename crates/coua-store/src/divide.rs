@@ -44,7 +44,7 @@ impl Store {
         };
         match SharedCuckooFilter::divide(mem::take(filter), bits) {
             Ok(shards) => {
-                let accepts = shards.accepts(keys);
+                let accepts = shards.accepted_keys() >= keys;
                 *self.divided.0.write().unwrap_or_else(PoisonError::into_inner) = Some(shards);
                 if !accepts {
                     self.join();

@@ -3,7 +3,7 @@
 use crate::input::current::{Current, Got};
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
-use crate::record::block::{BLOCK, Block, Ending, GIANT_BLOCK, no_memory};
+use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
 use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
 use crate::terminal::message::Failure;
@@ -28,7 +28,9 @@ pub(crate) struct BlockReader {
     searched: usize,
     /// Records were handed on since the last block that said it was the last for now.
     undrained: bool,
-    /// Bytes in a block, unless a record is longer.
+    /// How large blocks are to be.
+    pub(crate) block_size: BlockSize,
+    /// Bytes in the next block, unless a record is longer.
     block_bytes: usize,
     budget: Arc<Budget>,
     stop: Arc<Stop>,
@@ -55,6 +57,7 @@ impl BlockReader {
             carry: Vec::new(),
             searched: 0,
             undrained: false,
+            block_size: BlockSize::USUAL,
             block_bytes: BLOCK,
             budget: Arc::default(),
             stop,
@@ -94,6 +97,9 @@ impl BlockReader {
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.consumed.load(Ordering::Relaxed);
+                if let Some(record_bytes) = block.size().checked_div(block.len()) {
+                    self.block_bytes = self.block_size.bytes_of(record_bytes);
+                }
                 return Ok(true);
             }
         }
@@ -240,6 +246,7 @@ mod tests {
         let stop = Arc::new(Stop::new().unwrap());
         let inputs = Inputs::new(&paths, Coding::AsIs);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
+        reader.block_size.bytes = block_bytes;
         reader.block_bytes = block_bytes;
         let mut block = Block::default();
         while reader.next_block(&mut block).unwrap() {

@@ -1,6 +1,7 @@
 //! What a filter says about the keys of a block, and which records are to be written.
 
 use coua::{BatchFull, Insertion, KeyHash};
+use std::ops::AddAssign;
 
 /// What the filter says about one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,34 @@ impl From<Insertion> for Found {
     }
 }
 
+/// A number of records, in steps so small that sums do not depend on how records are divided into blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Expectation(i128);
+
+impl Expectation {
+    /// 2^80: room for 10^14 records.
+    const STEPS: f64 = (1_u128 << 80) as f64;
+
+    pub(crate) fn of(records: f64) -> Self {
+        Self((records * Self::STEPS) as i128)
+    }
+
+    /// What was added to an earlier one.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(crate) fn records(self) -> f64 {
+        self.0 as f64 / Self::STEPS
+    }
+}
+
+impl AddAssign for Expectation {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
 /// The answers to a block. They are recycled with it.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
@@ -36,7 +65,7 @@ pub(crate) struct Answers {
     /// How many copies were added, where nothing is said about each key.
     pub(crate) added: u64,
     /// New records that are expected to be among those that were found.
-    pub(crate) wrongly_found: f64,
+    pub(crate) wrongly_found: Expectation,
     /// The records to write, by place; may end early.
     pub(crate) selected: Vec<bool>,
     /// The records to write to the second output.
@@ -68,7 +97,7 @@ impl Answers {
         self.early.is_answered = false;
         self.found.clear();
         self.counts.clear();
-        (self.added, self.wrongly_found) = (0, 0.0);
+        (self.added, self.wrongly_found) = (0, Expectation::default());
         self.selected.clear();
         self.also_selected.clear();
     }

@@ -9,6 +9,27 @@ use std::sync::Arc;
 /// second-level cache of one core.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
+/// How large blocks are: neither longer, unless a record is, nor of more records than that by an estimate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockSize {
+    pub(crate) bytes: usize,
+    pub(crate) records: usize,
+}
+
+impl BlockSize {
+    pub(crate) const USUAL: Self = Self { bytes: BLOCK, records: usize::MAX };
+    /// For threads that ask a filter in parts: they wait for each other less often.
+    pub(crate) const LARGE: Self = Self { bytes: 2 * BLOCK, ..Self::USUAL };
+    /// For a filter file, which threads share only in blocks of few records.
+    pub(crate) const FEW_RECORDS: Self = Self { records: 4096, ..Self::USUAL };
+
+    /// Bytes of the next block, if those before had so many for each record.
+    pub(crate) fn bytes_of(self, record_bytes: usize) -> usize {
+        const LEAST: usize = 8 * 1024;
+        self.records.saturating_mul(record_bytes).max(LEAST).min(self.bytes)
+    }
+}
+
 /// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
 /// without limit.
 pub(crate) const GIANT_BLOCK: usize = 4 * BLOCK + 1;
@@ -109,6 +130,8 @@ impl Block {
         budget: &Arc<Budget>,
     ) -> Result<(), Failure> {
         self.shrink();
+        // What a block holds is not to depend on the one before in its place.
+        self.bytes.truncate(room);
         if self.bytes.len() < room {
             self.resize(room, name, budget)?;
         }

@@ -1,6 +1,6 @@
 //! What a run has counted.
 
-use crate::key::answers::{Answers, Found};
+use crate::key::answers::{Answers, Expectation, Found};
 use crate::target::Op;
 use crate::target::collisions::{Answered, Expected};
 use crate::terminal::report::Report;
@@ -27,6 +27,11 @@ pub(super) struct Counts {
     not_found: u64,
     #[serde(skip_serializing_if = "is_nothing")]
     expected_wrongly_dropped: f64,
+    /// What of it was expected before this run, and what this run adds.
+    #[serde(skip)]
+    before: f64,
+    #[serde(skip)]
+    wrongly_dropped: Expectation,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -53,7 +58,11 @@ impl Counts {
             Op::Dedup => {
                 self.unique += no;
                 self.repeats += yes;
-                self.expected_wrongly_dropped += answers.wrongly_found;
+                if self.wrongly_dropped == Expectation::default() {
+                    self.before = self.expected_wrongly_dropped;
+                }
+                self.wrongly_dropped += answers.wrongly_found;
+                self.expected_wrongly_dropped = self.before + self.wrongly_dropped.records();
             }
             Op::Add | Op::AddNew => self.added += answers.added,
             Op::Remove | Op::Check | Op::Count => {

@@ -70,13 +70,14 @@ impl Session {
     /// The way of the records to the filter.
     pub(super) fn pipeline(&self, reading: &Reading, target: &Target) -> Pipeline {
         let headers = reading.headers();
-        let reader = BlockReader::new(
+        let mut reader = BlockReader::new(
             reading.inputs.clone(),
             reading.format.clone(),
             headers,
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
+        reader.block_size = target.block_size();
         let hashing = Hashing {
             format: reading.format.clone(),
             keys: reading.keys.clone(),

@@ -3,9 +3,10 @@
 //! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
 //! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
+use crate::key::answers::Expectation;
 use coua::Insertion;
 
-/// Fill levels closer to each other than this, in shares of what is free: the middle one stands for all.
+/// Shares of all hashes below this count as small.
 const CLOSE: f64 = 1e-3;
 
 /// What a filter answered about some records.
@@ -46,23 +47,32 @@ pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
 ///
 /// Only the records that passed say how many are new: for each of them r / (1 - r) others were dropped on
 /// average. If every hash is in the filter, nothing passes, and each repeat may be a new record.
-pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64) -> f64 {
+pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64) -> Expectation {
     let hashes = hash_bits.exp2();
     // A window forgets: then there are less items at the end.
-    let [start, end] = [items[0].min(items[1]), items[1]].map(|items| items as f64);
-    let free = hashes - end;
-    if free < 1.0 {
-        return answered.repeats as f64;
+    let [start, end] = [items[0].min(items[1]), items[1]];
+    if hashes - (end as f64) < 1.0 {
+        return Expectation::of(answered.repeats as f64);
     }
-    let growth = (end - start) / free;
-    let odds = if growth < CLOSE {
-        let middle = f64::midpoint(start, end);
-        middle / (hashes - middle)
-    } else {
-        // The mean of r / (1 - r) over the range.
-        hashes * growth.ln_1p() / (end - start) - 1.0
-    };
-    answered.new as f64 * odds
+    let [before, after] = [start, end].map(|items| Expectation::of(until(items as f64, hashes)));
+    let grown = after.since(before);
+    match end - start {
+        0 => Expectation::of(answered.new as f64 * end as f64 / (hashes - end as f64)),
+        more if more == answered.new => grown,
+        // Others have added items too, or some were forgotten: its share.
+        more => Expectation::of(grown.records() * answered.new as f64 / more as f64),
+    }
+}
+
+/// The sum of r / (1 - r) while a filter that tells so many hashes apart came to have so many items.
+fn until(items: f64, hashes: f64) -> f64 {
+    let share = items / hashes;
+    if share < CLOSE {
+        // The logarithm's first terms: small shares would be lost in the subtraction.
+        let (third, fourth) = (share / 3.0, share * share / 4.0);
+        return items * share * (0.5 + third + fourth);
+    }
+    -hashes * (-share).ln_1p() - items
 }
 
 #[cfg(test)]
@@ -73,7 +83,7 @@ mod tests {
     /// De-duplicates so many different records in blocks; gives how many were expected to be dropped, and
     /// how many were.
     fn dedup(records: u64, block: u64, hash_bits: u32) -> (f64, f64) {
-        let (mut seen, mut expected, mut dropped) = (HashSet::new(), 0.0, 0);
+        let (mut seen, mut expected, mut dropped) = (HashSet::new(), Expectation::default(), 0);
         for start in (0..records).step_by(block as usize) {
             let end = records.min(start + block);
             let before = seen.len() as u64;
@@ -84,7 +94,7 @@ mod tests {
             dropped += answered.repeats;
             expected += among_repeats(answered, [before, seen.len() as u64], f64::from(hash_bits));
         }
-        (expected, dropped as f64)
+        (expected.records(), dropped as f64)
     }
 
     /// At rates from 1e-3 to 1, in blocks small and large.
@@ -116,14 +126,28 @@ mod tests {
         let expected = (billion as f64).powi(2) / 65_f64.exp2();
         assert!((in_stream(billion, 64.0) / expected - 1.0).abs() < 1e-9);
         let answered = Answered { new: billion, repeats: billion };
-        assert!((among_repeats(answered, [0, billion], 64.0) / expected - 1.0).abs() < 1e-9);
+        let counted = among_repeats(answered, [0, billion], 64.0).records();
+        assert!((counted / expected - 1.0).abs() < 1e-9);
         assert!(in_stream(0, 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_size_of_blocks_does_not_matter() {
+        for hash_bits in [8, 20, 24] {
+            let (one, _) = dedup(100_000, 100_000, hash_bits);
+            for block in [1, 7, 999] {
+                let (others, _) = dedup(40_000, block, hash_bits);
+                let (whole, _) = dedup(40_000, 40_000, hash_bits);
+                assert!(hash_bits == 8 || others.to_bits() == whole.to_bits(), "{block}");
+                assert!(others <= one);
+            }
+        }
     }
 
     #[test]
     fn less_items_at_the_end_are_no_trouble() {
         let answered = Answered { new: 10, repeats: 10 };
-        assert!((among_repeats(answered, [200, 128], 8.0) - 10.0).abs() < 1e-9);
-        assert!((among_repeats(answered, [300, 256], 8.0) - 10.0).abs() < 1e-9);
+        assert!((among_repeats(answered, [200, 128], 8.0).records() - 10.0).abs() < 1e-9);
+        assert!((among_repeats(answered, [300, 256], 8.0).records() - 10.0).abs() < 1e-9);
     }
 }

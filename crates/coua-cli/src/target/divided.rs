@@ -51,7 +51,7 @@ impl Divider {
             return;
         }
         if !store.divide(self.divided.division.bits, keys) {
-            self.least_items = 2 * items + 1;
+            self.least_items = items + items / 8 + 1;
         }
     }
 }
@@ -98,7 +98,10 @@ impl Early for Divided {
     }
 
     fn accepts(&self, keyed: &Keyed) -> bool {
-        self.filter.filter().as_ref().is_some_and(|filter| filter.accepts(keyed.hashes.len()))
+        self.filter
+            .filter()
+            .as_ref()
+            .is_some_and(|filter| keyed.hashes.len() <= filter.accepted_keys())
     }
 
     fn ask_part(&self, _part: usize, group: &mut Group, _consumed: u64) {

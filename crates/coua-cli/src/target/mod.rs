@@ -27,6 +27,7 @@ use crate::input::Survey;
 use crate::key::answers::Answers;
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
+use crate::record::block::BlockSize;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
 use crate::terminal::signals;
@@ -106,6 +107,16 @@ impl Target {
             Self::Read(lookup) => lookup.clone(),
             Self::File(kept) => kept.early(),
             _ => Arc::new(()),
+        }
+    }
+
+    /// How large the blocks are that it is asked about. Those of a file are the same for any number of threads: where a
+    /// run that stops early was is kept there.
+    pub(crate) fn block_size(&self) -> BlockSize {
+        match self {
+            Self::Parts(_) => BlockSize::LARGE,
+            Self::File(_) => BlockSize::FEW_RECORDS,
+            _ => BlockSize::USUAL,
         }
     }
 

@@ -121,7 +121,9 @@ impl InsertBatch<'_> {
         let group = &mut groups[number];
         let all = ((1u16 << count) - 1) as u8;
         let mut free = 0;
-        if let Some(table) = self.filter.uniform_table().filter(|_| group.are_moves_found) {
+        if let Some(table) =
+            self.filter.uniform_table().filter(|_| count > 0 && group.are_moves_found)
+        {
             uniform::test_moves(table, &mut group.moves);
             free = group.moves.free & all;
         }

@@ -32,7 +32,7 @@ pub(crate) use grow::WhenBlocked;
 pub(crate) use insert::Placement;
 pub(crate) use overflow::{OverflowEntry, OverflowTable};
 pub use policy::WhenFull;
-pub(crate) use policy::{MAX_DEPTH, Policy, ShardLimits, deepest};
+pub(crate) use policy::{MAX_DEPTH, Policy, ShardLimits, deepest, segments_below};
 pub(crate) use prefetch::Prefetcher;
 #[cfg(test)]
 pub(crate) use shards::filter_and_crowd;

@@ -51,6 +51,11 @@ pub(crate) fn deepest(segments: usize) -> u32 {
     (segments.ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }
 
+/// The least number of segments of which one may lie deeper than this.
+pub(crate) fn segments_below(depth: u32) -> usize {
+    if depth < MAX_DEPTH { 1 << (depth + 1 - MAX_IMBALANCE) } else { usize::MAX }
+}
+
 /// What a shard must know of the filter that it is a part of. The default is that of a filter which is no
 /// shard.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! From a plain filter to one for many threads, and back.
 
-use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull, deepest};
+use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull, deepest, segments_below};
 use crate::error::OutOfMemory;
 use crate::kernel::{Geometry, IfPresent};
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
@@ -56,7 +56,7 @@ impl SharedCuckooFilter {
     }
 
     /// The filter in 2^`bits` shards, by the first bits of a key's hash. Nothing is copied, and its segments stay as
-    /// they are: after inserts that were [accepted](Self::accepts), [`into_filter`](Self::into_filter) gives
+    /// they are: after batches that [meet no limit](Self::accepted_keys), [`into_filter`](Self::into_filter) gives
     /// what one thread would have made of them. O(segments).
     ///
     /// # Errors
@@ -75,18 +75,20 @@ impl SharedCuckooFilter {
         Ok(Self { spare_overflow, ..divided })
     }
 
-    /// Whether so many keys in one batch meet no limit, however they fall to the shards: none is refused, and the
+    /// How many keys of one batch meet no limit, however they fall to the shards: none is refused, and the
     /// order in which shards take theirs does not matter. No other thread may insert meanwhile.
-    pub fn accepts(&self, keys: usize) -> bool {
-        let (policy, geometry) = (&self.plan.policy, &self.plan.geometry);
+    pub fn accepted_keys(&self) -> usize {
         let segments = self.segments.load(Ordering::Relaxed);
         let deepest = deepest(segments);
+        if self.plan.geometry.level(deepest + 1).is_none() {
+            return 0;
+        }
+        // Each key may split a segment, but how deep they may lie stays the same.
+        let splits = segments_below(deepest).saturating_sub(segments + 1) as u64;
         let overflowed = self.sum(|shard| shard.overflow().overflowed());
-        policy.allows(self.sum(CuckooFilter::stored), keys as u64)
-            && overflowed + (keys as u64) < self.spare_overflow
-            // Segments may be split, but how deep they may lie stays the same.
-            && deepest == self::deepest(segments + keys)
-            && geometry.level(deepest + 1).is_some()
+        let overflow = self.spare_overflow.saturating_sub(overflowed + 1);
+        let items = self.plan.policy.limit().saturating_sub(self.sum(CuckooFilter::stored));
+        usize::try_from(splits.min(overflow).min(items)).unwrap_or(usize::MAX)
     }
 }
 
@@ -172,7 +174,7 @@ mod tests {
                 let expected = alone.insert_unique_batch(block).unwrap();
                 let bits = number as u32 % 4;
                 let outcomes = match SharedCuckooFilter::divide(filter, bits) {
-                    Ok(divided) if divided.accepts(block.len()) => {
+                    Ok(divided) if block.len() <= divided.accepted_keys() => {
                         let done = divided.insert_unique_batch(block).unwrap();
                         filter = divided.into_filter();
                         done
@@ -189,5 +191,27 @@ mod tests {
             let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
             assert!((0.9..1.1).contains(&(bytes[0] / bytes[1])), "{bytes:?}");
         }
+    }
+
+    /// Deeper segments are smaller, but not those of another shard.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn a_shard_does_not_know_how_small_the_segments_of_others_are() {
+        let half = |upper: u64| {
+            let mix = move |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | upper << 63;
+            (0..60_000).map(mix).map(KeyHash::from_u64).collect::<Vec<_>>()
+        };
+        let (lower, upper) = (half(0), half(1));
+        let mut alone = CuckooFilter::builder().hash_bits(64).capacity(50_000).build().unwrap();
+        // First the upper half of the segments splits, so that its segments are all deeper.
+        alone.insert_batch(&upper).unwrap();
+        let levels = alone.table().iter().map(crate::table::Segment::level);
+        assert!(levels.clone().any(|level| level == 0) && levels.max() > Some(0));
+        let filter = alone.try_clone().unwrap();
+        let divided = SharedCuckooFilter::divide(filter, 1).unwrap();
+        alone.insert_batch(&lower).unwrap();
+        divided.insert_batch(&lower).unwrap();
+        assert!(divided.contains_batch(&lower).into_iter().all(|found| found));
+        assert!(bytes_of(&divided.into_filter()) == bytes_of(&alone));
     }
 }

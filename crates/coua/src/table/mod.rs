@@ -29,6 +29,10 @@ pub(crate) struct Table {
     least_bytes: usize,
 }
 
+fn least_of(segments: &[Segment]) -> usize {
+    segments.iter().map(Segment::len).min().unwrap_or(0)
+}
+
 /// Segments that lie in memory in the order of their list, at equal distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
@@ -172,7 +176,7 @@ impl Table {
     pub(crate) fn remove_segment(&mut self, index: u32) {
         let segment = self.segments.swap_remove(index as usize);
         // Vectors may read as far in every segment.
-        self.least_bytes = self.segments.iter().map(Segment::len).min().unwrap_or(0);
+        self.least_bytes = least_of(&self.segments);
         self.memory.give_back(&segment, &self.segments);
     }
 
@@ -208,7 +212,7 @@ impl Table {
             let of_part = |segment: &Segment| part_of(segment.prefix()) == number;
             let segments: Vec<_> = std::iter::from_fn(|| segments.next_if(of_part)).collect();
             let memory = self.memory.part(segments.iter().map(Segment::len).sum());
-            Self { segments, memory, spacing: None, least_bytes: self.least_bytes }
+            Self { least_bytes: least_of(&segments), segments, memory, spacing: None }
         };
         (0..parts).map(part).collect()
     }
