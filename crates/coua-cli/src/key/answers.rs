@@ -1,7 +1,8 @@
 //! What a filter says about the keys of a block, and which records are to be written.
 
 use coua::{BatchFull, Insertion, KeyHash};
-use std::ops::AddAssign;
+use serde::{Deserialize, Serialize};
+use std::ops::{AddAssign, Sub};
 
 /// What the filter says about one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,31 +26,37 @@ impl From<Insertion> for Found {
     }
 }
 
-/// A number of records, in steps so small that sums do not depend on how records are divided into blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// An expected number of records. It is summed in steps of 2^-80 records, so that the sum does not depend on how the records
+/// were divided into blocks; there is room for 10^14.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
 pub(crate) struct Expectation(i128);
 
-impl Expectation {
-    /// 2^80: room for 10^14 records.
-    const STEPS: f64 = (1_u128 << 80) as f64;
+const STEPS: f64 = (1_u128 << 80) as f64;
 
-    pub(crate) fn of(records: f64) -> Self {
-        Self((records * Self::STEPS) as i128)
+impl From<f64> for Expectation {
+    fn from(records: f64) -> Self {
+        Self((records * STEPS) as i128)
     }
+}
 
-    /// What was added to an earlier one.
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self(self.0.saturating_sub(earlier.0))
-    }
-
-    pub(crate) fn records(self) -> f64 {
-        self.0 as f64 / Self::STEPS
+impl From<Expectation> for f64 {
+    fn from(expected: Expectation) -> Self {
+        expected.0 as Self / STEPS
     }
 }
 
 impl AddAssign for Expectation {
     fn add_assign(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+impl Sub for Expectation {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
     }
 }
 

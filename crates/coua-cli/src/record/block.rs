@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// second-level cache of one core.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// How large blocks are: neither longer, unless a record is, nor of more records than that by an estimate.
+/// The most that a block holds, unless a single record is longer. How many records that is follows from the block before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSize {
     pub(crate) bytes: usize,
@@ -18,7 +18,7 @@ pub(crate) struct BlockSize {
 
 impl BlockSize {
     pub(crate) const USUAL: Self = Self { bytes: BLOCK, records: usize::MAX };
-    /// For threads that ask a filter in parts: they wait for each other less often.
+    /// For threads that share a filter in memory: they wait for each other less often.
     pub(crate) const LARGE: Self = Self { bytes: 2 * BLOCK, ..Self::USUAL };
     /// For a filter file, which threads share only in blocks of few records.
     pub(crate) const FEW_RECORDS: Self = Self { records: 4096, ..Self::USUAL };

@@ -26,12 +26,7 @@ pub(super) struct Counts {
     #[serde(skip_serializing_if = "is_zero")]
     not_found: u64,
     #[serde(skip_serializing_if = "is_nothing")]
-    expected_wrongly_dropped: f64,
-    /// What of it was expected before this run, and what this run adds.
-    #[serde(skip)]
-    before: f64,
-    #[serde(skip)]
-    wrongly_dropped: Expectation,
+    expected_wrongly_dropped: Expectation,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -39,9 +34,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_nothing(count: &f64) -> bool {
-    *count <= 0.0
+fn is_nothing(expected: &Expectation) -> bool {
+    f64::from(*expected) <= 0.0
 }
 
 impl Counts {
@@ -58,11 +52,7 @@ impl Counts {
             Op::Dedup => {
                 self.unique += no;
                 self.repeats += yes;
-                if self.wrongly_dropped == Expectation::default() {
-                    self.before = self.expected_wrongly_dropped;
-                }
-                self.wrongly_dropped += answers.wrongly_found;
-                self.expected_wrongly_dropped = self.before + self.wrongly_dropped.records();
+                self.expected_wrongly_dropped += answers.wrongly_found;
             }
             Op::Add | Op::AddNew => self.added += answers.added,
             Op::Remove | Op::Check | Op::Count => {
@@ -88,7 +78,7 @@ impl Counts {
     /// How many of the repeats were probably new records, if that is known.
     fn wrongly_dropped(&self, expected: Expected) -> Option<f64> {
         let expected = match expected {
-            Expected::Counted => Some(self.expected_wrongly_dropped),
+            Expected::Counted => Some(self.expected_wrongly_dropped.into()),
             Expected::AtEnd(expected) => expected,
         };
         // Chance may expect more than the repeats that there were.

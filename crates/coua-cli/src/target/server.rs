@@ -261,7 +261,7 @@ impl Server {
             // Every new record met the items of its shard alone.
             let shards = self.filter.shards() as u64;
             let items = [self.items_before, items_now].map(|items| items / shards);
-            collisions::among_repeats(answered, items, bits).records()
+            collisions::among_repeats(answered, items, bits).into()
         }))
     }
 

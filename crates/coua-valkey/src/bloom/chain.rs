@@ -6,6 +6,7 @@
 //! for, however many there are; as far as a hash of 64 bits can tell so many items apart.
 
 use std::mem::size_of;
+use std::slice;
 use std::sync::{Mutex, PoisonError};
 
 use coua::bloom::{BloomBuildError, BloomFilter};
@@ -16,7 +17,7 @@ use super::request::Blueprint;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::{Outcome, Outcomes, Told};
+use crate::value::outcome::{Outcome, Outcomes};
 use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
@@ -167,7 +168,7 @@ impl OwnBloom {
     /// Inserts an item that is absent, and tells what became of it.
     pub(super) fn insert_one(&mut self, item: &[u8], limit: Option<u64>) -> Outcome {
         let outcome = self.insert_hash(self.hasher().hash(item), limit);
-        self.count_changes(&outcome);
+        self.has_inserted(slice::from_ref(&outcome));
         outcome
     }
 
@@ -183,12 +184,13 @@ impl OwnBloom {
                 outcomes.push(outcome);
             }
         }
-        self.count_changes(&outcomes);
+        self.has_inserted(&outcomes);
         outcomes
     }
 
-    fn count_changes(&mut self, told: &impl Told) {
-        if told.inserted() > 0 {
+    /// To be called after inserts.
+    fn has_inserted(&mut self, outcomes: &[Outcome]) {
+        if outcomes.iter().any(Outcome::is_in) {
             self.changes = self.changes.wrapping_add(1);
         }
     }

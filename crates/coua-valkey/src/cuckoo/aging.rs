@@ -15,12 +15,11 @@ use super::blueprint::Hints;
 use super::compaction::{Compaction, Position, Time, compact};
 use super::figures::Figures;
 use super::forgotten::Background;
-use super::inserts::{Copies, insert_all, insert_one};
-use super::table::{VALUE_BYTES, allocated_for, refusal_of};
+use super::inserts::Limited;
+use super::table::{VALUE_BYTES, allocated_for};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::Charge;
-use crate::value::outcome::{Outcome, Outcomes};
 
 /// A filter of the library that forgets.
 pub(super) struct Aging {
@@ -128,32 +127,10 @@ impl Aging {
         items.iter().map(|item| self.hasher().hash(*item)).collect()
     }
 
-    /// The limit of memory that is to be kept from now on: it may change from one command to the next.
-    fn limit_memory(&mut self, limit: Option<u64>) {
+    /// The filter, with the limit of memory that it keeps from now on: that may change from one command to the next.
+    pub(super) fn limited(&mut self, limit: Option<u64>) -> Limited<'_, Generations> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
-    }
-
-    /// Inserts items in order, and tells what became of each.
-    pub(super) fn insert(
-        &mut self,
-        hashes: &[KeyHash],
-        copies: Copies,
-        limit: Option<u64>,
-        outcomes: &mut Outcomes,
-    ) {
-        self.limit_memory(limit);
-        insert_all(&mut self.filter, hashes, copies, outcomes, |full| refusal_of(full, limit, 1));
-    }
-
-    /// Inserts an item, and tells what became of it.
-    pub(super) fn insert_one(
-        &mut self,
-        hash: KeyHash,
-        copies: Copies,
-        limit: Option<u64>,
-    ) -> Outcome {
-        self.limit_memory(limit);
-        insert_one(&mut self.filter, hash, copies, |full| refusal_of(full, limit, 1))
+        Limited { filter: &mut self.filter, limit, expansion: 1 }
     }
 
     /// Takes a copy of each item away, the oldest, and tells of which there was one.
@@ -163,9 +140,9 @@ impl Aging {
 
     /// Adds all items of another filter, each to the generation of its time, within a limit.
     pub(super) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), Refusal> {
-        self.limit_memory(limit);
-        self.filter.merge(&other.filter).map_err(|error| match error {
-            MergeError::Full(full) => refusal_of(full, limit, 1),
+        let limited = self.limited(limit);
+        limited.filter.merge(&other.filter).map_err(|error| match error {
+            MergeError::Full(full) => limited.refusal_of(full),
             MergeError::Window | MergeError::Count => Refusal::Impossible(error.to_string()),
             error => Refusal::Merge(error),
         })

@@ -3,7 +3,7 @@
 use std::iter;
 
 use coua::window::{Generations, When};
-use coua::{CuckooFilter, Full, Insertion, KeyHash};
+use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash};
 
 use super::forgotten::Background;
 use crate::refusal::Refusal;
@@ -78,43 +78,57 @@ impl Inserts for Generations {
     }
 }
 
-/// Inserts items in order, and tells what became of each.
-pub(super) fn insert_all(
-    filter: &mut impl Inserts,
-    hashes: &[KeyHash],
-    copies: Copies,
-    outcomes: &mut Outcomes,
-    refusal_of: impl Fn(Full) -> Refusal,
-) {
-    let before = outcomes.len();
-    // A batch has its preparations.
-    if hashes.len() > 1 {
-        match copies {
-            Copies::Add => {
-                let done = filter.add_batch(hashes);
-                outcomes.extend(iter::repeat_n(Outcome::Inserted, done));
-            }
-            Copies::Keep => {
-                let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
-                let insertions = filter.add_absent_batch(hashes);
-                outcomes.extend(insertions.into_iter().take_while(is_done).map(outcome_of));
-            }
-        }
-    }
-    // After one that was refused most will be.
-    let rest = &hashes[outcomes.len() - before..];
-    outcomes.extend(rest.iter().map(|&hash| insert_one(filter, hash, copies, &refusal_of)));
+/// A filter of the library that keeps a limit of memory.
+pub(super) struct Limited<'a, F> {
+    pub(super) filter: &'a mut F,
+    pub(super) limit: Option<u64>,
+    /// What was asked for at creation; 0 if the filter never grows.
+    pub(super) expansion: u32,
 }
 
-/// Inserts an item, and tells what became of it.
-pub(super) fn insert_one(
-    filter: &mut impl Inserts,
-    hash: KeyHash,
-    copies: Copies,
-    refusal_of: impl Fn(Full) -> Refusal,
-) -> Outcome {
-    let inserted = filter.insert_one(hash, copies);
-    inserted.map_or_else(|full| Outcome::Refused(refusal_of(full)), outcome_of)
+impl<F: Inserts> Limited<'_, F> {
+    /// Inserts an item, and tells what became of it.
+    pub(super) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
+        let inserted = self.filter.insert_one(hash, copies);
+        inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(super) fn insert_all(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
+        outcomes: &mut Outcomes,
+    ) {
+        let before = outcomes.len();
+        // A batch has its preparations.
+        if hashes.len() > 1 {
+            match copies {
+                Copies::Add => {
+                    let done = self.filter.add_batch(hashes);
+                    outcomes.extend(iter::repeat_n(Outcome::Inserted, done));
+                }
+                Copies::Keep => {
+                    let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
+                    let insertions = self.filter.add_absent_batch(hashes);
+                    outcomes.extend(insertions.into_iter().take_while(is_done).map(outcome_of));
+                }
+            }
+        }
+        // After one that was refused most will be.
+        let rest = &hashes[outcomes.len() - before..];
+        outcomes.extend(rest.iter().map(|&hash| self.insert_one(hash, copies)));
+    }
+}
+
+impl<F> Limited<'_, F> {
+    /// Why an item is refused.
+    pub(super) fn refusal_of(&self, full: Full) -> Refusal {
+        match self.limit.filter(|_| full.reason == FullReason::MemoryLimit) {
+            Some(limit) => Refusal::KeyMemory { limit },
+            None => Refusal::of_full(full.reason, u64::from(self.expansion)),
+        }
+    }
 }
 
 fn outcome_of(insertion: Insertion) -> Outcome {

@@ -16,7 +16,7 @@ use super::table::{Table, VALUE_BYTES};
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
-use crate::value::outcome::{Outcome, Outcomes, Told as _};
+use crate::value::outcome::{Outcome, Outcomes};
 
 /// A filter of this module.
 pub(crate) struct OwnCuckoo {
@@ -160,7 +160,7 @@ impl OwnCuckoo {
     ) -> Outcome {
         let hash = self.hasher().hash(item);
         let outcome = self.insert_hash(hash, copies, limit);
-        if outcome.inserted() > 0 {
+        if outcome.is_in() {
             self.has_changed();
         }
         outcome
@@ -182,12 +182,13 @@ impl OwnCuckoo {
         {
             outcomes.push(self.insert_hash(hash, copies, limit));
         }
+        let rest = rest.as_slice();
         match &mut self.form {
             Form::Few(_) => {}
-            Form::Table(table) => table.insert(rest.as_slice(), copies, limit, &mut outcomes),
-            Form::Aging(aging) => aging.insert(rest.as_slice(), copies, limit, &mut outcomes),
+            Form::Table(table) => table.limited(limit).insert_all(rest, copies, &mut outcomes),
+            Form::Aging(aging) => aging.limited(limit).insert_all(rest, copies, &mut outcomes),
         }
-        if outcomes.inserted() > 0 {
+        if outcomes.iter().any(Outcome::is_in) {
             self.has_changed();
         }
         outcomes
@@ -210,8 +211,8 @@ impl OwnCuckoo {
         }
         match &mut self.form {
             Form::Few(_) => Outcome::Refused(Refusal::Defect),
-            Form::Table(table) => table.insert_one(hash, copies, limit),
-            Form::Aging(aging) => aging.insert_one(hash, copies, limit),
+            Form::Table(table) => table.limited(limit).insert_one(hash, copies),
+            Form::Aging(aging) => aging.limited(limit).insert_one(hash, copies),
         }
     }
 

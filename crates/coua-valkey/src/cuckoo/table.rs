@@ -2,15 +2,14 @@
 
 use std::mem::size_of;
 
-use coua::{CuckooFilter, Full, FullReason, KeyHash, MergeError};
+use coua::{CuckooFilter, MergeError};
 
 use super::blueprint::Hints;
 use super::compaction::{Compaction, Position, Time, compact, is_quickly_rebuilt};
-use super::inserts::{Copies, insert_all, insert_one};
+use super::inserts::Limited;
 use crate::refusal::Refusal;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::Charge;
-use crate::value::outcome::{Outcome, Outcomes};
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 104;
@@ -57,36 +56,10 @@ impl Table {
         block_bytes(size_of::<Self>() as u64) + self.allocated
     }
 
-    /// The limit of memory that is to be kept from now on: it may change from one command to the next.
-    pub(super) fn limit_memory(&mut self, limit: Option<u64>) {
+    /// The filter, with the limit of memory that it keeps from now on: that may change from one command to the next.
+    pub(super) fn limited(&mut self, limit: Option<u64>) -> Limited<'_, CuckooFilter> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
-    }
-
-    /// Inserts items in order, and tells what became of each.
-    pub(super) fn insert(
-        &mut self,
-        hashes: &[KeyHash],
-        copies: Copies,
-        limit: Option<u64>,
-        outcomes: &mut Outcomes,
-    ) {
-        self.limit_memory(limit);
-        let expansion = self.hints.expansion;
-        insert_all(&mut self.filter, hashes, copies, outcomes, |full| {
-            refusal_of(full, limit, expansion)
-        });
-    }
-
-    /// Inserts an item, and tells what became of it.
-    pub(super) fn insert_one(
-        &mut self,
-        hash: KeyHash,
-        copies: Copies,
-        limit: Option<u64>,
-    ) -> Outcome {
-        self.limit_memory(limit);
-        let expansion = self.hints.expansion;
-        insert_one(&mut self.filter, hash, copies, |full| refusal_of(full, limit, expansion))
+        Limited { filter: &mut self.filter, limit, expansion: self.hints.expansion }
     }
 
     /// Adds all items of another filter, within a limit.
@@ -95,9 +68,9 @@ impl Table {
         other: &CuckooFilter,
         limit: Option<u64>,
     ) -> Result<(), Refusal> {
-        self.limit_memory(limit);
-        self.filter.merge(other).map_err(|error| match error {
-            MergeError::Full(full) => refusal_of(full, limit, self.hints.expansion),
+        let limited = self.limited(limit);
+        limited.filter.merge(other).map_err(|error| match error {
+            MergeError::Full(full) => limited.refusal_of(full),
             error => Refusal::Merge(error),
         })
     }
@@ -154,12 +127,4 @@ pub(super) fn allocated_for(filter: &CuckooFilter) -> u64 {
     let inside = filter.memory_bytes() - size_of::<CuckooFilter>();
     let mapped = filter.mapped_bytes();
     LISTS + aligned_block_bytes((inside - mapped) as u64, CACHE_LINE) + mapped as u64
-}
-
-/// Why an item is refused.
-pub(super) fn refusal_of(full: Full, limit: Option<u64>, expansion: u32) -> Refusal {
-    match limit.filter(|_| full.reason == FullReason::MemoryLimit) {
-        Some(limit) => Refusal::KeyMemory { limit },
-        None => Refusal::of_full(full.reason, u64::from(expansion)),
-    }
 }

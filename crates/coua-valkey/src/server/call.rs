@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
         self.words.get_or_init(|| words.collect())
     }
 
-    /// The word behind the key, which is the last one.
+    /// The only word after the key.
     pub(crate) fn item(&self) -> Result<&'a [u8], Refusal> {
         let &[_, _, item] = self.strings else { return Err(Refusal::Arity) };
         // SAFETY: a string of the server that outlives the call.

@@ -6,7 +6,7 @@ use std::iter;
 use super::creation::{Creates, create};
 use super::filter::Kind;
 use super::held::Value;
-use super::outcome::{Outcome, Outcomes, Told};
+use super::outcome::{Outcome, Outcomes};
 use crate::counters;
 use crate::parse::{Options, once};
 use crate::refusal::Refusal;
@@ -75,8 +75,8 @@ impl<K: Creates> Insertion<K> {
         &call.words()[self.first..]
     }
 
-    /// Does it: `insert` fills the value, `added` is the event of items that went in.
-    pub(crate) fn run<T: Told>(
+    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event of items that went in.
+    pub(crate) fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
         insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, Refusal>,
@@ -94,32 +94,33 @@ impl<K: Creates> Insertion<K> {
         K::tell_time(call, &mut key);
         let value = key.value_mut().ok_or(Refusal::Defect)?;
         let pieces = value.pieces();
-        let mut told = insert(value, room.limit)?;
-        room.tell::<K>(&mut told);
+        let mut outcomes = insert(value, room.limit)?;
+        room.tell::<K>(outcomes.as_mut());
         if value.pieces() > pieces {
             counters::GROWTHS.add(1);
         }
-        let inserted = self.replicate(call, &told, rest);
+        let inserted = self.replicate(call, outcomes.as_ref(), rest);
         counters::INSERTED.add(inserted as u64);
-        counters::REFUSED.add(told.refused() as u64);
+        let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
+        counters::REFUSED.add(refused as u64);
         if inserted > 0 {
             key.has_changed(added);
         } else if is_new {
             key.has_changed(K::CREATED);
         }
-        Ok(told)
+        Ok(outcomes)
     }
 
     /// Sends the items that are in now, and only those: where memory is not the same, others might
     /// find room. Returns how many there are.
-    fn replicate(&self, call: &Call<'_>, told: &impl Told, rest: &Rest) -> usize {
-        let (outcomes, inserted) = (told.outcomes(), told.inserted());
+    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], rest: &Rest) -> usize {
+        let inserted = outcomes.iter().filter(|it| it.is_in()).count();
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
             let begin = iter::once(Word::Same(1))
                 .chain(rest.words.iter().map(|it| Word::Text(it.as_bytes())));
-            let new = (self.first..).zip(outcomes).filter(|(_, it)| **it == Outcome::Inserted);
+            let new = (self.first..).zip(outcomes).filter(|(_, it)| it.is_in());
             call.replicate(rest.command, begin.chain(new.map(|(number, _)| Word::Same(number))));
         }
         inserted
@@ -143,11 +144,11 @@ impl MemoryRoom {
     }
 
     /// Says whose limit it was.
-    fn tell<K: Kind>(&self, told: &mut impl Told) {
+    fn tell<K: Kind>(&self, outcomes: &mut [Outcome]) {
         if self.is_of_server {
             let refused =
                 |it: &&mut Outcome| matches!(it, Outcome::Refused(Refusal::KeyMemory { .. }));
-            told.outcomes_mut().iter_mut().filter(refused).for_each(|outcome| {
+            outcomes.iter_mut().filter(refused).for_each(|outcome| {
                 *outcome = Outcome::Refused(Refusal::ServerMemory);
                 K::slot().ask_again();
             });

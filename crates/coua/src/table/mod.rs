@@ -29,10 +29,6 @@ pub(crate) struct Table {
     least_bytes: usize,
 }
 
-fn least_of(segments: &[Segment]) -> usize {
-    segments.iter().map(Segment::len).min().unwrap_or(0)
-}
-
 /// Segments that lie in memory in the order of their list, at equal distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
@@ -292,4 +288,9 @@ mod tests {
         assert_eq!(table.memory_bytes(), before);
         assert!(table.segment(again).bytes(BYTES as usize).iter().all(|&byte| byte == 0));
     }
+}
+
+/// Bytes of the smallest.
+fn least_of(segments: &[Segment]) -> usize {
+    segments.iter().map(Segment::len).min().unwrap_or(0)
 }

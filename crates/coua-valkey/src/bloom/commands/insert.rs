@@ -34,10 +34,10 @@ impl Command for Add {
     fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
         let item = call.item()?;
         let insert = |value: &mut Value<Bloom>, limit| {
-            value.insert_one(item, limit, || limits_of(call, limit))
+            Ok([value.insert_one(item, limit, || limits_of(call, limit))?])
         };
-        let insertion = Insertion::of_items(call)?;
-        whether_new(insertion.run(call, insert, ADDED, &REST)?)
+        let [outcome] = Insertion::of_items(call)?.run(call, insert, ADDED, &REST)?;
+        whether_new(outcome)
     }
 }
 

@@ -117,10 +117,11 @@ fn number(outcome: Outcome) -> Reply {
 fn run_one(call: &Call<'_>, copies: Copies) -> Result<Reply, Refusal> {
     let item = call.item()?;
     let insert = |value: &mut Value<Cuckoo>, limit| {
-        value.insert_one(item, copies, limit, || limits_of(call, limit))
+        Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
     };
     let insertion = Insertion::of_items(call)?;
-    whether_new(insertion.run(call, insert, ADDED, &rest_of(copies))?)
+    let [outcome] = insertion.run(call, insert, ADDED, &rest_of(copies))?;
+    whether_new(outcome)
 }
 
 fn run_all(
