@@ -1,5 +1,7 @@
 //! Smoke tests of the code with `unsafe`, small enough for Miri. The large tests are in `tests/`.
 
+use std::iter::StepBy;
+
 use crate::bloom::{BlockedBloomFilter, BloomFilter};
 use crate::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, SharedCuckooFilter};
 
@@ -13,6 +15,11 @@ fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
             builder.hash_bits(bits)
         })
     })
+}
+
+/// All of these, or in Miri, which takes long, one of `nth`.
+pub(crate) fn few_in_miri<I: Iterator>(all: I, nth: usize) -> StepBy<I> {
+    all.step_by(if cfg!(miri) { nth } else { 1 })
 }
 
 fn hashes(count: u64) -> Vec<KeyHash> {

@@ -84,7 +84,6 @@ mod tests {
     use crate::table::Table;
 
     #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn packed_buckets_are_those_filled_slot_by_slot() {
         let mut state = 1u64;
         let mut random = move || {

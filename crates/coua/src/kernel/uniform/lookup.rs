@@ -228,6 +228,7 @@ fn prefetch(addresses: &[u64]) {
 mod tests {
     use super::*;
     use crate::kernel::uniform::random_hash;
+    use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, Layout, WhenFull};
 
     fn lookups<'a>(
@@ -240,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn batches_answer_as_single_calls_do() {
         let (mut compared, mut with_overflow) = (0, 0);
         let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
         for (layout, slots) in layouts.into_iter().chain([(Layout::Overlapping, 2)]) {
-            let descriptions = [(1, 0.5), (100, 0.3), (5_000, 0.01), (200_000, 1e-4), (900, 1e-9)];
-            let descriptions = descriptions.into_iter().chain([(100_000, 1e-13)]);
+            let descriptions = [(60, 0.3), (1, 0.5), (5_000, 0.01), (200_000, 1e-4), (100, 1e-9)];
+            let descriptions = few_in_miri(descriptions.into_iter(), 4);
+            let descriptions = descriptions.chain([(if cfg!(miri) { 50 } else { 100_000 }, 1e-13)]);
             for ((items, rate), most) in descriptions.flat_map(|it| [(it, 500), (it, 3)]) {
                 let mut filter = CuckooFilter::builder()
                     .max_evictions(most)
@@ -271,7 +272,8 @@ mod tests {
                 }
             }
         }
-        assert!(compared >= 50 && with_overflow > 0, "{compared}, {with_overflow} with overflow");
+        assert!(compared >= if cfg!(miri) { 20 } else { 50 }, "{compared}");
+        assert!(with_overflow > 0);
     }
 
     #[test]

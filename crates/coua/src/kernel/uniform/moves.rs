@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    #[cfg_attr(miri, ignore = "words do not look ahead")]
     fn groups_find_the_moves_of_single_chains() {
         let (mut free, mut evicting) = (0, 0);
         let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
