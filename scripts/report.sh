@@ -118,6 +118,7 @@ join_meanwhile() {
     wait
     cat "$papers/output"
     [ ! -e "$papers/results" ] || mapfile -t results <"$papers/results"
+    rm -f "$papers/results"
     passed=$((passed + results[0]))
     failed=$((failed + results[1]))
     skipped=$((skipped + results[2]))
