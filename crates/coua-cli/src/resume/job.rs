@@ -4,7 +4,9 @@
 //! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
 //! names of the options, and how their values are written, are part of the file format.
 
+use crate::output::{Destinations, Opening};
 use crate::record::Format;
+use crate::terminal::message::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -163,12 +165,16 @@ impl Found {
 
 /// What a run does to which inputs.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) spec: JobSpec,
+pub(crate) struct Job<'a> {
+    pub(crate) spec: &'a JobSpec,
     /// If all of them are files with names.
     pub(crate) inputs: Option<Vec<PathBuf>>,
     /// Of their records.
     pub(crate) format: Format,
+    /// Where its outputs go.
+    pub(crate) to: &'a Destinations,
+    pub(crate) opening: Opening<'a>,
+    pub(crate) notes: Notes,
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! Records in the filter how far a run is, block by block.
 
 use super::positions::Positions;
-use super::remembered::{Remembered, is_missing};
+use super::remembered::Remembered;
 use super::schedule::Schedule;
 use crate::output::Settled;
-use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::Block;
 use crate::target::Target;
 use crate::target::kept::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
-use coua_store::{Place, Role, Run, Runs};
+use coua_store::{Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,8 +42,6 @@ pub(crate) struct Recorder {
 pub(super) struct Entry {
     pub(super) number: u64,
     pub(super) schedule: Schedule,
-    /// Which files the inputs are, as long as this process is at work.
-    pub(super) inputs: Vec<Option<Identity>>,
     pub(super) after_end: AfterEnd,
     pub(super) notes: Notes,
     /// An input whose name has been lost.
@@ -147,8 +144,8 @@ impl Recorder {
     ) -> Result<(), Failure> {
         if let Some(entry) = &mut self.entry {
             entry.schedule.begin();
-            if self.positions.records() > 0 {
-                entry.after_end = entry.after_end.or_kept();
+            if entry.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
+                entry.after_end = AfterEnd::Kept;
             }
         }
         self.note(kept.store.runs_mut(), settled, counts);
@@ -173,19 +170,17 @@ impl Recorder {
             self.positions.end()?;
         }
         self.note(kept.store.runs_mut(), settled, counts);
-        let Some(entry) = self.entry else { return finish(*kept) };
         let name = kept.name();
-        match ending {
-            Ending::Whole => {
-                entry.end(&name, kept.store.runs_mut());
-                finish(*kept)
-            }
-            Ending::Early => {
+        match (self.entry, ending) {
+            (Some(entry), Ending::Early) => {
                 entry.leave(kept.store.runs_mut());
                 kept.commit(Stage::Checkpoint)?;
-                Ok(Target::File(kept))
+                return Ok(Target::File(kept));
             }
+            (Some(entry), Ending::Whole) => entry.end(&name, kept.store.runs_mut()),
+            (None, _) => {}
         }
+        Ok(Target::Done(Box::new(kept.finish()?)))
     }
 
     /// Notes how far the run is, in the table that the next commit keeps.
@@ -193,10 +188,9 @@ impl Recorder {
         let Some(entry) = &mut self.entry else { return };
         let Some(run) = runs.get_mut(entry.number) else { return };
         if entry.lost.is_none() {
-            entry.lost = entry.move_to(&self.positions, &mut run.places).err();
+            entry.lost = self.positions.settle().err();
         }
-        run.places.truncate(entry.inputs.len());
-        run.places.extend(settled.places);
+        run.places = self.positions.places().chain(settled.places).collect();
         if run.records != self.positions.records() {
             (run.records, run.has_ended) = (self.positions.records(), false);
         }
@@ -204,28 +198,7 @@ impl Recorder {
     }
 }
 
-/// Keeps all changes of a filter, and gives it back.
-fn finish(kept: Kept) -> Result<Target, Failure> {
-    Ok(Target::Done(Box::new(kept.finish()?)))
-}
-
 impl Entry {
-    /// Moves the places of the inputs. Complains about an input that has lost its name to another file or to
-    /// none, as logs do that are rotated: nobody can resume the run.
-    fn move_to(&self, positions: &Positions, places: &mut [Place]) -> Result<(), PathBuf> {
-        let inputs = positions.iter().zip(&self.inputs);
-        for (place, (position, identity)) in places.iter_mut().zip(inputs) {
-            let Some(offset) = position.note_in(place) else { continue };
-            match place.move_to(offset) {
-                Ok(()) if Identity::at(&place.path) == *identity => {}
-                // It may be that file still, which whoever resumes the run will see.
-                Err(error) if !is_missing(&error) => {}
-                _ => return Err(place.path.clone()),
-            }
-        }
-        Ok(())
-    }
-
     /// The run is left before its end. If an input is lost, it stays in the table, so that nobody empties its
     /// outputs unawares, but is never taken for one that can be resumed.
     fn leave(&self, runs: &mut Runs) {
@@ -270,11 +243,5 @@ impl Entry {
                 run.name()
             ));
         }
-    }
-}
-
-impl AfterEnd {
-    fn or_kept(self) -> Self {
-        if self == Self::Forgotten { Self::Kept } else { self }
     }
 }

@@ -6,7 +6,7 @@ use crate::clock::Present;
 use crate::input::Survey;
 use crate::key::answers::Found;
 use crate::output::{self, Destinations, Outputs};
-use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder, Start};
+use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
 use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
 use crate::target::{self, Location, Op, Target};
@@ -73,18 +73,13 @@ impl Job {
         target: &mut Target,
         opening: output::Opening<'_>,
     ) -> Result<Begun<Counts>, Failure> {
-        let (to, counts, notes) = (&self.to, Counts::default(), self.manner.notes);
-        let (format, inputs) = (self.reading.format.clone(), self.reading.inputs.files());
-        match (target.kept(), self.spec.clone()) {
-            (Some(kept), Some(spec)) => {
-                let recorded = resume::Job { spec, inputs, format };
-                self.checkpoints.begin(kept, recorded, Start { to, opening, counts, notes })
-            }
-            _ => Ok(Begun {
-                outputs: Outputs::open(to, opening)?,
-                recorder: Recorder::none(format),
-                counts,
-            }),
+        let format = self.reading.format.clone();
+        if let (Some(kept), Some(spec)) = (target.kept(), &self.spec) {
+            let (inputs, to, notes) = (self.reading.inputs.files(), &self.to, self.manner.notes);
+            let job = resume::Job { spec, inputs, format, to, opening, notes };
+            return self.checkpoints.begin(kept, job);
         }
+        let (recorder, outputs) = (Recorder::none(format), Outputs::open(&self.to, opening)?);
+        Ok(Begun { recorder, outputs, counts: Counts::default() })
     }
 }

@@ -18,7 +18,6 @@ use crate::resume::{self, Begun};
 use crate::target::{Op, Target};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
-use crate::terminal::progress::Counted;
 use crate::terminal::stream::Stream;
 use ending::Ending;
 use session::Session;
@@ -52,8 +51,7 @@ impl Run {
         job.reading.believe_times(now, target.window());
         let begun = job.begin(&mut target, job.reading.opening(&inputs, &own))?;
         let Begun { recorder, mut outputs, counts } = begun;
-        let on_missing = job.reading.on_missing;
-        let session = Session::begin(counted(job.op), job.manner, on_missing, &inputs)?;
+        let session = Session::begin(&job, &inputs)?;
         outputs.form = match job.op {
             Op::Count if session.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
@@ -61,7 +59,8 @@ impl Run {
         };
         target.heed(&session.stop());
         let pipeline = session.pipeline(&job.reading, &target);
-        let work = Work::new(&job, (target, now), session, (recorder, counts));
+        let (ending, printed) = (Ending::Whole, 0);
+        let work = Work { job, target, session, recorder, counts, ending, printed, now };
         Self::read(pipeline, work, outputs)
     }
 
@@ -70,7 +69,7 @@ impl Run {
         let settled = work.session.end(read).and_then(|()| {
             work.target.check_origin()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
-            let is_kept = work.op.changes() && work.target.is_lasting();
+            let is_kept = work.job.op.changes() && work.target.is_lasting();
             if is_kept { outputs.settle() } else { Ok(Settled::default()) }
         });
         match settled {
@@ -91,16 +90,14 @@ impl Run {
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
         let Self { work, settled } = self;
-        let Work { op, mut target, session, recorder, counts, ending, rate, .. } = work;
+        let Work { job, mut target, session, recorder, counts, ending, .. } = work;
+        let (op, notes) = (job.op, job.manner.notes);
         target.take_back_after_full()?;
         let name = target.name();
         if let Ending::GaveUp(left) = &ending {
             return session.fail(Failure::at(&name, left.words(op)));
         }
-        target.tell_doubts();
-        if op.inserts() {
-            session.tell_outdated(target.outdated());
-        }
+        target.tell_doubts(op, notes);
         let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
         let how = if ending.is_full() { resume::Ending::Early } else { session.ending() };
@@ -111,25 +108,22 @@ impl Run {
             }
             (ended, _) => ended?,
         };
-        let printed = session.print_figures(|report| {
-            let (filter, expected) = target.describe(counts.answered())?;
-            counts.tell(op, expected, report);
-            Ok(filter)
-        });
-        session.warn(&name, counts.warning(target.expected(counts.answered()), rate));
+        let printed = if let Some(format) = job.manner.figures {
+            session.print_figures(format, |report| {
+                let (filter, expected) = target.describe(counts.answered())?;
+                counts.tell(op, expected, report);
+                Ok(filter)
+            })
+        } else {
+            let expected = target.expected(counts.answered());
+            if let Some(warning) = counts.warning(expected, job.filter.wanted.rate) {
+                notes.say(format_args!("{name}: {warning}"));
+            }
+            Ok(())
+        };
         match refusal {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| session.exit(otherwise)),
         }
-    }
-}
-
-/// What progress shows beside the records.
-fn counted(op: Op) -> Counted {
-    match op {
-        Op::Dedup => Counted::Unique,
-        Op::Add | Op::AddNew => Counted::Added,
-        Op::Remove => Counted::Removed,
-        Op::Check | Op::Count => Counted::Found,
     }
 }

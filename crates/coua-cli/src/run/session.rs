@@ -9,9 +9,9 @@ use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
 use crate::record::block::Header;
 use crate::resume::Ending;
-use crate::run::job::Manner;
+use crate::run::job::{Job, Manner};
 use crate::run::reading::Reading;
-use crate::target::Target;
+use crate::target::{Op, Target};
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::{Failure, Notes};
@@ -42,23 +42,23 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// From here on signals are answered. `on_missing` is the policy of the command line; `counted` is what
-    /// the command [shows](Self::show).
-    pub(super) fn begin(
-        counted: Counted,
-        manner: Manner,
-        on_missing: Option<OnMissing>,
-        inputs: &Survey,
-    ) -> Result<Self, Failure> {
+    /// From here on signals are answered.
+    pub(super) fn begin(job: &Job, inputs: &Survey) -> Result<Self, Failure> {
         let stop = Arc::new(Stop::new()?);
+        let counted = match job.op {
+            Op::Dedup => Counted::Unique,
+            Op::Add | Op::AddNew => Counted::Added,
+            Op::Remove => Counted::Removed,
+            Op::Check | Op::Count => Counted::Found,
+        };
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Progress::new(counters.clone(), manner.shown),
+            progress: Progress::new(counters.clone(), job.manner.shown),
             counters,
-            manner,
-            on_missing,
+            manner: job.manner,
+            on_missing: job.reading.on_missing,
             records: 0,
             bytes: 0,
             without_key: 0,
@@ -95,16 +95,16 @@ impl Session {
         self.stop.clone()
     }
 
-    /// Counts a block.
-    pub(super) fn note(&mut self, batch: &Batch) {
+    /// Counts the records of a block before this place, which were answered for.
+    pub(super) fn note(&mut self, batch: &Batch, place: usize) {
         let Batch { block, keyed, .. } = batch;
-        self.records += block.len() as u64;
-        self.bytes += block.size() as u64;
+        self.records += place as u64;
+        self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
         let may_have = |keyless: &Keyless| {
             matches!(keyless.why, Why::OtherShard | Why::Missing(Missing::OpenQuote))
         };
         self.some_key |= !keyed.hashes.is_empty() || keyed.keyless.iter().any(may_have);
-        for keyless in &keyed.keyless {
+        for keyless in keyed.keyless.iter().take_while(|keyless| keyless.record < place) {
             let Why::Missing(missing) = &keyless.why else {
                 // No record of this run.
                 self.records -= 1;
@@ -114,20 +114,6 @@ impl Session {
             let words = || format!("{}: {missing}", block.record_name(keyless.record));
             self.first_without_key.get_or_insert_with(words);
         }
-    }
-
-    /// Takes back what was noted about the records from `place` on: they were not answered for.
-    pub(super) fn take_back(&mut self, batch: &Batch, place: usize) {
-        let Batch { block, keyed, .. } = batch;
-        let from_there = || keyed.keyless.iter().filter(|keyless| keyless.record >= place);
-        let without_key = from_there().filter(|keyless| keyless.why.is_record()).count();
-        let no_records = from_there().count() - without_key;
-        self.records -= (block.len() - place - no_records) as u64;
-        self.without_key -= without_key as u64;
-        if self.without_key == 0 {
-            self.first_without_key = None;
-        }
-        self.bytes -= block.records().skip(place).map(|record| record.len() as u64).sum::<u64>();
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header
@@ -178,29 +164,12 @@ impl Session {
         self.manner.notes
     }
 
-    /// Tells about records that came too late to be remembered.
-    pub(super) fn tell_outdated(&self, outdated: u64) {
-        if outdated > 0 {
-            let records = counted(outdated, "record");
-            self.notes()
-                .say(format_args!("not remembered, because older than the window: {records}"));
-        }
-    }
-
-    /// Tells what is odd about the answers of the filter of that name, unless figures do.
-    pub(super) fn warn(&self, name: &str, warning: Option<String>) {
-        if let (None, Some(warning)) = (self.manner.figures, warning) {
-            self.notes().say(format_args!("{name}: {warning}"));
-        }
-    }
-
-    /// Prints the figures on standard error, if they are wanted; only then `describe` is asked for those of the
-    /// answers, and of the filter.
+    /// Prints the figures on standard error. `describe` adds those of the answers, and gives those of the filter.
     pub(super) fn print_figures(
         &self,
+        format: Format,
         describe: impl FnOnce(&mut Report) -> Result<FilterFigures, Failure>,
     ) -> Result<(), Failure> {
-        let Some(format) = self.manner.figures else { return Ok(()) };
         let mut report = Report::default();
         report.number("records", "records", self.records);
         report.bytes("bytes", "bytes", self.bytes);
@@ -222,13 +191,9 @@ impl Session {
 
     /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
     pub(super) fn fail(&self, failure: Failure) -> Result<Exit, Failure> {
-        match self.exit(Exit::Error) {
-            by_signal @ Exit::Signal(_) => {
-                failure.report();
-                Ok(by_signal)
-            }
-            _ => Err(failure),
-        }
+        let Some(signal) = self.stop.signal() else { return Err(failure) };
+        failure.report();
+        Ok(Exit::Signal(signal))
     }
 
     /// How the reading has ended: early, if a signal came.

@@ -6,7 +6,7 @@
 use crate::key::answers::{Answers, Found, Group};
 use crate::key::keyed::Keyed;
 use crate::pipeline::{Early, Order};
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions;
 use crate::target::division::Division;
 use crate::target::op::Op;
 use coua::{KeyHash, SharedCuckooFilter};
@@ -74,12 +74,9 @@ impl Divided {
         let new = zip(&keyed.hashes, &answers.found).filter(|(_, found)| **found == Found::No);
         store.note_inserted(new.map(|(hash, _)| *hash));
         answers.added = answers.count(Found::No);
-        let repeats = answers.found.len() as u64 - answers.added;
-        let answered = Answered { new: answers.added, repeats };
         if let Some(filter) = &*self.filter.filter() {
             let items = filter.len();
-            let items = [items - answers.added, items];
-            answers.wrongly_found = collisions::among_repeats(answered, items, filter.hash_bits());
+            collisions::expect(answers, [items - answers.added, items], filter.hash_bits());
         }
     }
 }

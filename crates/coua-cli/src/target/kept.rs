@@ -148,7 +148,7 @@ impl Kept {
             _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
         };
         answers.added = ever_held(self.filter()) - held;
-        note_outcomes(&mut outcomes, result, (items, self.filter()), answers);
+        note_outcomes(&outcomes, result, (items, self.filter()), answers);
         result.map_err(|mut stopped| {
             stopped.done += known;
             Stop::full(stopped)

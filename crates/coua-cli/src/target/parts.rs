@@ -7,7 +7,7 @@ use crate::input::Survey;
 use crate::key::answers::{Answers, Found, Group};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions;
 use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
 use crate::target::spec::FilterSpec;
@@ -29,7 +29,6 @@ pub(crate) struct Parts {
 struct Part {
     filter: CuckooFilter,
     forecast: Option<Forecast>,
-    records: u64,
 }
 
 impl Parts {
@@ -42,7 +41,7 @@ impl Parts {
         let division = Division::for_threads(threads);
         let part = |_| {
             let filter = spec.build_with_hash_bits(HASH_BITS - division.bits)?;
-            Ok(Mutex::new(Part::new(filter, Forecast::new(inputs.total_bytes))))
+            Ok(Mutex::new(Part { filter, forecast: Forecast::new(inputs.total_bytes) }))
         };
         let parts = (0..division.parts()).map(part).collect::<Result<_, Failure>>()?;
         Ok(Self { parts, division })
@@ -67,9 +66,7 @@ impl Parts {
         // To the user the parts are one filter.
         let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
-        let answered = Answered { new, repeats: answers.found.len() as u64 - new };
-        let items = [before, before + new];
-        answers.wrongly_found = collisions::among_repeats(answered, items, f64::from(HASH_BITS));
+        collisions::expect(answers, [before, before + new], HASH_BITS.into());
         merged.map_err(|part| stopped(part, before + new, answers))
     }
 
@@ -130,10 +127,6 @@ impl Early for Parts {
 }
 
 impl Part {
-    fn new(filter: CuckooFilter, forecast: Option<Forecast>) -> Self {
-        Self { filter, forecast, records: 0 }
-    }
-
     /// Inserts the keys of a group, and answers for them up to the first for which there is no room.
     fn ask(&mut self, group: &mut Group, consumed: u64) {
         group.items_before = self.filter.len();
@@ -141,9 +134,8 @@ impl Part {
         group.stopped = result.err();
         let done = group.stopped.map_or(group.hashes.len(), |stopped| stopped.done);
         group.outcomes.truncate(done);
-        self.records += group.hashes.len() as u64;
         if let Some(forecast) = &mut self.forecast {
-            forecast.make_room(consumed, self.records, &mut self.filter);
+            forecast.make_room(consumed, group.hashes.len(), &mut self.filter);
         }
     }
 }
@@ -175,7 +167,7 @@ mod tests {
         let bits = most.len().ilog2();
         let part = |most: &u64| {
             let builder = CuckooFilter::builder().hash_bits(HASH_BITS - bits).max_items(*most);
-            Mutex::new(Part::new(builder.build().unwrap(), None))
+            Mutex::new(Part { filter: builder.build().unwrap(), forecast: None })
         };
         Parts { parts: most.iter().map(part).collect(), division: Division { bits } }
     }
