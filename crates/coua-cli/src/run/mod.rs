@@ -16,7 +16,7 @@ use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, Begun};
 use crate::target::{Op, Target};
-use crate::terminal::exit::Exit;
+use crate::terminal::exit::{self, Exit};
 use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
 use ending::Ending;
@@ -53,12 +53,12 @@ impl Run {
         let Begun { recorder, mut outputs, counts } = begun;
         let session = Session::begin(&job, &inputs)?;
         outputs.form = match job.op {
-            Op::Count if session.keeps_keyless() => Form::Counted,
+            Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        target.heed(&session.stop());
-        let pipeline = session.pipeline(&job.reading, &target);
+        target.heed(&session.stop);
+        let pipeline = session.pipeline(&job, &target);
         let (ending, printed) = (Ending::Whole, 0);
         let work = Work { job, target, session, recorder, counts, ending, printed, now };
         Self::read(pipeline, work, outputs)
@@ -66,7 +66,7 @@ impl Run {
 
     fn read(pipeline: Pipeline, mut work: Work, mut outputs: Outputs) -> Result<Self, Failure> {
         let read = pipeline.run(&mut work, &mut outputs);
-        let settled = work.session.end(read).and_then(|()| {
+        let settled = work.session.end(read, &work.job).and_then(|()| {
             work.target.check_origin()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
             let is_kept = work.job.op.changes() && work.target.is_lasting();
@@ -95,12 +95,19 @@ impl Run {
         target.take_back_after_full()?;
         let name = target.name();
         if let Ending::GaveUp(left) = &ending {
-            return session.fail(Failure::at(&name, left.words(op)));
+            let failure = Failure::at(&name, left.words(op));
+            // If a signal came, the server was not waited for any longer.
+            let Some(signal) = exit::caught() else { return Err(failure) };
+            failure.report();
+            return Ok(Exit::Signal(signal));
         }
         target.tell_doubts(op, notes);
         let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
-        let how = if ending.is_full() { resume::Ending::Early } else { session.ending() };
+        let how = match exit::caught() {
+            None if !ending.is_full() => resume::Ending::Whole,
+            _ => resume::Ending::Early,
+        };
         let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
             (Err(failure), true) => {
                 failure.told_if_unsynced()?;
@@ -123,7 +130,7 @@ impl Run {
         };
         match refusal {
             Some(refusal) => Err(refusal),
-            None => printed.map(|()| session.exit(otherwise)),
+            None => printed.map(|()| exit::caught().map_or(otherwise, Exit::Signal)),
         }
     }
 }

@@ -4,12 +4,15 @@ use crate::clock::Now;
 use crate::input::reader::BlockReader;
 use crate::input::{Faults, Inputs, Survey};
 use crate::key::Keys;
+use crate::key::answers::Found;
 use crate::key::hashing::OnMissing;
 use crate::key::header::{Headers, Mixing};
+use crate::key::keyed::Why;
 use crate::key::shard::Shard;
 use crate::output::Opening;
 use crate::output::own_files::OwnFiles;
 use crate::record::Format;
+use crate::record::block::Header;
 use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
 use coua::window::Window;
@@ -53,6 +56,21 @@ impl Reading {
     pub(super) fn headers(&self) -> Option<Headers> {
         let columns = self.keys.csv().filter(|columns| columns.need_header())?;
         Some(Headers::new(columns.clone(), self.mixing))
+    }
+
+    /// Whether a record without an answer is printed, where records with this answer are: the first header
+    /// everywhere, a record without a key as one that was never seen.
+    pub(super) fn passes(&self, why: &Why, wanted: Found) -> bool {
+        match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => wanted == Found::No && self.keeps_keyless(),
+            Why::OtherShard => false,
+        }
+    }
+
+    /// Whether a record without a key passes.
+    pub(super) fn keeps_keyless(&self) -> bool {
+        matches!(self.on_missing, None | Some(OnMissing::Keep))
     }
 
     /// What an output of these records needs to know, beside the run's own files.

@@ -2,19 +2,15 @@
 
 use crate::input::Survey;
 use crate::input::reader::BlockReader;
-use crate::key::answers::Found;
-use crate::key::hashing::{Hashing, OnMissing, Wanted};
+use crate::key::hashing::{Hashing, Wanted};
 use crate::key::keyed::{Keyless, Why};
 use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
-use crate::record::block::Header;
-use crate::resume::Ending;
-use crate::run::job::{Job, Manner};
-use crate::run::reading::Reading;
+use crate::run::job::Job;
 use crate::target::{Op, Target};
-use crate::terminal::exit::Exit;
+use crate::terminal::exit;
 use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::{Failure, Notes};
+use crate::terminal::message::Failure;
 use crate::terminal::progress::{Counted, Counters, Progress};
 use crate::terminal::report::{Format, Report};
 use crate::terminal::signals::{self, Stop};
@@ -26,12 +22,10 @@ use std::sync::Arc;
 /// A command at work.
 #[derive(Debug)]
 pub(super) struct Session {
-    stop: Arc<Stop>,
+    /// Tells when the user wants it to end.
+    pub(super) stop: Arc<Stop>,
     counters: Arc<Counters>,
     progress: Progress,
-    manner: Manner,
-    /// If it was said.
-    on_missing: Option<OnMissing>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
     records: u64,
     bytes: u64,
@@ -57,8 +51,6 @@ impl Session {
             stop,
             progress: Progress::new(counters.clone(), job.manner.shown),
             counters,
-            manner: job.manner,
-            on_missing: job.reading.on_missing,
             records: 0,
             bytes: 0,
             without_key: 0,
@@ -68,12 +60,12 @@ impl Session {
     }
 
     /// The way of the records to the filter.
-    pub(super) fn pipeline(&self, reading: &Reading, target: &Target) -> Pipeline {
-        let headers = reading.headers();
+    pub(super) fn pipeline(&self, job: &Job, target: &Target) -> Pipeline {
+        let reading = &job.reading;
         let mut reader = BlockReader::new(
             reading.inputs.clone(),
             reading.format.clone(),
-            headers,
+            reading.headers(),
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
@@ -86,13 +78,8 @@ impl Session {
             shard: reading.shard,
             wanted: if target.wants_keys() { Wanted::Key } else { Wanted::Hash },
         };
-        let (threads, stop) = (self.manner.threads, self.stop.clone());
+        let (threads, stop) = (job.manner.threads, self.stop.clone());
         Pipeline { reader, hashing, early: target.early(), threads, stop }
-    }
-
-    /// Tells when the user wants it to end.
-    pub(super) fn stop(&self) -> Arc<Stop> {
-        self.stop.clone()
     }
 
     /// Counts the records of a block before this place, which were answered for.
@@ -116,21 +103,6 @@ impl Session {
         }
     }
 
-    /// Whether a record without an answer is printed, where records with this answer are: the first header
-    /// everywhere, a record without a key as one that was never seen.
-    pub(super) fn passes(&self, why: &Why, wanted: Found) -> bool {
-        match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Found::No && self.keeps_keyless(),
-            Why::OtherShard => false,
-        }
-    }
-
-    /// Whether a record without a key passes.
-    pub(super) fn keeps_keyless(&self) -> bool {
-        matches!(self.on_missing, None | Some(OnMissing::Keep))
-    }
-
     /// Shows how far the work is.
     pub(super) fn show(&mut self, count: u64, load: Option<f64>) {
         self.counters.update(self.records, count, load);
@@ -139,29 +111,21 @@ impl Session {
 
     /// Takes the progress away and tells about records without a key. Complains if that was all that were
     /// `read`, and nobody has said what to do with such.
-    pub(super) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, read: Result<(), Failure>, job: &Job) -> Result<(), Failure> {
         self.progress.clear();
-        if let (Ok(()), Some(first), None) = (&read, &self.first_without_key, self.on_missing)
-            && !self.some_key
-            && self.stop.signal().is_none()
-        {
-            let records = counted(self.without_key, "record");
+        let Some(first) = &self.first_without_key else { return read };
+        let records = counted(self.without_key, "record");
+        let is_said = job.reading.on_missing.is_some();
+        if read.is_ok() && !is_said && !self.some_key && exit::caught().is_none() {
             let reason = format_args!(
                 "no key in {records}; correct the option that says where keys are, or give \
                  --on-missing as well"
             );
             return Err(Failure::at(first, reason));
         }
-        if let Some(first) = &self.first_without_key {
-            let records = counted(self.without_key, "record");
-            let fate = if self.keeps_keyless() { "passed through" } else { "left out" };
-            self.notes().say(format_args!("{records} without a key {fate}: first {first}"));
-        }
+        let fate = if job.reading.keeps_keyless() { "passed through" } else { "left out" };
+        job.manner.notes.say(format_args!("{records} without a key {fate}: first {first}"));
         read
-    }
-
-    pub(super) fn notes(&self) -> Notes {
-        self.manner.notes
     }
 
     /// Prints the figures on standard error. `describe` adds those of the answers, and gives those of the filter.
@@ -187,22 +151,5 @@ impl Session {
         // They were asked for: that they cannot be written is an error.
         let written = io::stderr().lock().write_all(text.as_bytes());
         written.map_err(|error| Failure::write(Stream::Error.name(), &error))
-    }
-
-    /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
-    pub(super) fn fail(&self, failure: Failure) -> Result<Exit, Failure> {
-        let Some(signal) = self.stop.signal() else { return Err(failure) };
-        failure.report();
-        Ok(Exit::Signal(signal))
-    }
-
-    /// How the reading has ended: early, if a signal came.
-    pub(super) fn ending(&self) -> Ending {
-        if self.stop.signal().is_some() { Ending::Early } else { Ending::Whole }
-    }
-
-    /// The exit code: `otherwise`, unless a signal ended the reading.
-    pub(super) fn exit(&self, otherwise: Exit) -> Exit {
-        self.stop.signal().map_or(otherwise, Exit::Signal)
     }
 }

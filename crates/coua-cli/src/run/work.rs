@@ -39,7 +39,7 @@ impl Work {
         for (wanted, all) in [(self.job.printed, &mut *selected), (also_wanted, also_selected)] {
             let Some(wanted) = wanted else { continue };
             let found = found.iter().map(|found| *found == wanted);
-            let passes = |why: &Why| self.session.passes(why, wanted);
+            let passes = |why: &Why| self.job.reading.passes(why, wanted);
             keyed.spread(repeat_n(false, known).chain(found), passes, all);
             all.iter_mut().take(over).for_each(|selected| *selected = false);
         }

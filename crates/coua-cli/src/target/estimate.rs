@@ -99,11 +99,7 @@ impl Forecast {
         }
         self.marks.push(now);
         if self.marks.len() > 2 * MARKS {
-            let mut keep = false;
-            self.marks.retain(|_| {
-                keep = !keep;
-                keep
-            });
+            self.marks = self.marks.iter().step_by(2).copied().collect();
             self.step *= 2.0;
         }
     }

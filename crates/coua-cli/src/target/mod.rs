@@ -74,30 +74,28 @@ impl Target {
     pub(crate) fn open(location: &Location, opening: Opening<'_>) -> Result<Self, Failure> {
         let Opening { op, spec, present, inputs, threads, manners } = opening;
         let is_divided = threads.get() > 1 && spec.leaves_all_open();
-        match location {
+        Ok(match location {
             Location::Memory if is_divided => {
-                Ok(Self::Parts(Arc::new(Parts::new(spec, inputs, threads)?)))
+                Self::Parts(Parts::new(spec, inputs, threads)?.into())
             }
-            Location::Memory => Ok(Self::Memory(Box::new(Memory::new(spec, inputs)?))),
+            Location::Memory => Self::Memory(Memory::new(spec, inputs)?.into()),
             Location::Server(address) => {
-                Ok(Self::Server(Box::new(Server::open(address, op, spec, manners.notes)?)))
+                Self::Server(Server::open(address, op, spec, manners.notes)?.into())
             }
             Location::File(path) if op.inserts() => {
-                let file = FilterFile::lock(path, manners)?;
-                let kept = file.open_or_build(spec, inputs, present)?;
-                Ok(Self::File(Box::new(kept.for_threads(op, threads))))
+                let kept = FilterFile::lock(path, manners)?.open_or_build(spec, inputs, present)?;
+                Self::File(kept.for_threads(op, threads).into())
             }
             Location::File(path) if op.changes() => {
                 let file = FilterFile::lock_existing(path, manners)?;
-                let options = file::expecting(inputs);
-                Ok(Self::File(Box::new(file.open(options, &spec.secret, present)?)))
+                Self::File(file.open(file::expecting(inputs), &spec.secret, present)?.into())
             }
             Location::File(path) => {
                 let view = file::view(path, file::expecting(inputs), &spec.secret)?;
                 let now = present.for_window(view.filter.window())?;
-                Ok(Self::Read(Arc::new(Lookup::new(view, now, op))))
+                Self::Read(Lookup::new(view, now, op).into())
             }
-        }
+        })
     }
 
     /// What may be asked of it before a block's turn.

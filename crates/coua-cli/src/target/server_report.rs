@@ -12,12 +12,8 @@ use serde_json::{Value, json};
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     let (filter, found) = Filter::open(address, Notes::Told.teller())?;
-    Ok(report(&filter.name(), &found))
-}
-
-fn report(server: &str, found: &Description) -> Report {
     let mut report = Report::default();
-    report.text("server", "server", server);
+    report.text("server", "server", &filter.name());
     report.number("shards", "shards", found.shards);
     report.number("items", "items", found.items);
     report.number("items_deleted", "items removed", found.deleted);
@@ -39,7 +35,7 @@ fn report(server: &str, found: &Description) -> Report {
     if let Some(window) = found.window {
         report.row("window of each shard", window_text(window));
     }
-    report
+    Ok(report)
 }
 
 /// The figures of a run.
