@@ -89,15 +89,6 @@ impl JobSpec {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Whether a record that was done counts twice if it is done again.
-    pub(super) fn counts(&self) -> bool {
-        match self.command {
-            Command::Dedup => false,
-            Command::Add => !self.options.contains_key("unique"),
-            Command::Remove => true,
-        }
-    }
-
     pub(super) fn has_command_of(&self, other: &Self) -> bool {
         self.command == other.command
     }
@@ -156,7 +147,8 @@ impl Found {
     /// Whether a record counts twice if it is done again, as far as is known.
     pub(super) fn counts(&self) -> bool {
         match self {
-            Self::Known(spec) => spec.counts(),
+            Self::Known(JobSpec { command: Command::Dedup, .. }) => false,
+            Self::Known(spec) => !spec.options.contains_key("unique"),
             Self::Earlier(earlier) => earlier.job.again != "Harmless",
             Self::Later => true,
         }

@@ -23,9 +23,8 @@ use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::{counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
-use recorder::{AfterEnd, Entry, State};
+use recorder::{AfterEnd, State};
 use remembered::{Files, Remembered};
-use schedule::Schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -94,14 +93,13 @@ impl Checkpoints {
             runs.remove(number);
         }
         let Some(run) = run.filter(|_| outputs.are_files()) else {
-            let recorder = Recorder::none(job.format);
-            return Ok(Begun { recorder, outputs, counts });
+            return Ok(Begun { recorder: Recorder::default(), outputs, counts });
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
         let has_outputs = !job.to.paths().is_empty();
-        let mut recorder = self.recorder(runs, number, after_end, job);
+        let mut recorder = Recorder::new(runs, number, (self.every, after_end), job);
         if has_outputs {
             recorder.begin(kept, outputs.settle()?, &counts)?;
         }
@@ -133,14 +131,9 @@ impl Checkpoints {
         if !places.is_empty() && reopen(runs, number) {
             kept.commit(Stage::Begin)?;
         }
-        let recorder = self.recorder(kept.store.runs(), number, AfterEnd::Wanted, job);
+        let timing = (self.every, AfterEnd::Wanted);
+        let recorder = Recorder::new(kept.store.runs(), number, timing, job);
         Ok(Begun { recorder, outputs, counts })
-    }
-
-    fn recorder(self, runs: &Runs, number: u64, after_end: AfterEnd, job: Job<'_>) -> Recorder {
-        let (schedule, notes) = (Schedule::new(self.every), job.notes);
-        let entry = Entry { number, schedule, after_end, notes, lost: None };
-        Recorder::new(entry, runs, job.format)
     }
 
     /// What cannot be kept is not recorded.

@@ -24,7 +24,7 @@ pub(super) struct Plan {
     pub(super) resumed: Option<u64>,
     /// Runs that the new one replaces.
     pub(super) replaced: Vec<u64>,
-    /// One of them, or the resumed one, has been remembered after its end.
+    /// One of them has been remembered after its end.
     pub(super) has_ended: bool,
 }
 
@@ -98,11 +98,7 @@ impl<'a> Wanted<'a> {
         if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
             return Err(failure);
         }
-        let resumed = |run: &Remembered<'_>| Plan {
-            resumed: Some(run.number),
-            has_ended: run.has_ended(),
-            ..Plan::default()
-        };
+        let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };
         if let Some(run) = with_files().find(|run| run.has_job(self.job.spec)) {
             return match run.check_places() {
                 Ok(()) => Ok(resumed(&run)),

@@ -74,8 +74,8 @@ impl Position {
     }
 }
 
-/// How far a run is in its inputs; of none, if it cannot be resumed.
-#[derive(Debug, Default)]
+/// How far a run is in its inputs.
+#[derive(Debug)]
 pub(super) struct Positions {
     inputs: Vec<Position>,
     /// The one that is being read.

@@ -73,13 +73,13 @@ impl Job {
         target: &mut Target,
         opening: output::Opening<'_>,
     ) -> Result<Begun<Counts>, Failure> {
-        let format = self.reading.format.clone();
         if let (Some(kept), Some(spec)) = (target.kept(), &self.spec) {
-            let (inputs, to, notes) = (self.reading.inputs.files(), &self.to, self.manner.notes);
+            let (inputs, format) = (self.reading.inputs.files(), self.reading.format.clone());
+            let (to, notes) = (&self.to, self.manner.notes);
             let job = resume::Job { spec, inputs, format, to, opening, notes };
             return self.checkpoints.begin(kept, job);
         }
-        let (recorder, outputs) = (Recorder::none(format), Outputs::open(&self.to, opening)?);
-        Ok(Begun { recorder, outputs, counts: Counts::default() })
+        let outputs = Outputs::open(&self.to, opening)?;
+        Ok(Begun { recorder: Recorder::default(), outputs, counts: Counts::default() })
     }
 }
