@@ -15,11 +15,9 @@ pub(crate) mod secret;
 mod server;
 pub(crate) mod server_report;
 pub(crate) mod spec;
-mod stop;
 pub(crate) mod window;
 
-pub(crate) use op::{Location, Op};
-pub(crate) use stop::Stop;
+pub(crate) use op::{Location, Op, Stop};
 
 use crate::clock::{Now, Present};
 use crate::input::Survey;

@@ -10,11 +10,11 @@ use crate::pipeline::Early;
 use crate::target::collisions;
 use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
+use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::target::stop::Stop;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
-use coua::{BatchFull, CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,16 +67,17 @@ impl Parts {
         let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
         collisions::expect(answers, [before, before + new], HASH_BITS.into());
-        merged.map_err(|part| stopped(part, before + new, answers))
+        merged.map_err(|part| {
+            let stopped = answers.early.groups[part].stopped;
+            let mut stopped = stopped.expect("a part without room for a key says so");
+            (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
+            Stop::full(stopped)
+        })
     }
 
     /// What there is to say of all parts together.
     pub(super) fn figures(&self) -> FilterFigures {
-        let parts: Vec<_> = self
-            .parts
-            .iter()
-            .map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let parts: Vec<_> = (0..self.parts.len()).map(|number| self.part(number)).collect();
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
             parts.iter().map(|part| figure(&part.filter)).sum()
         };
@@ -97,19 +98,6 @@ impl Parts {
     }
 }
 
-/// A part had no room for the key after those in `answers`; all parts have so many items.
-fn stopped(part: usize, items: u64, answers: &Answers) -> Stop {
-    let (nth, stopped) = (answers.found.len(), answers.early.groups[part].stopped);
-    let why = match stopped {
-        Some(BatchFull { mut full, .. }) => {
-            full.items = items;
-            full.to_string()
-        }
-        None => "the filter is full".to_owned(),
-    };
-    Stop::Full { nth, why }
-}
-
 impl Early for Parts {
     /// Groups the keys by their parts.
     fn look(&self, keyed: &Keyed, answers: &mut Answers) {
@@ -122,20 +110,14 @@ impl Early for Parts {
     }
 
     fn ask_part(&self, part: usize, group: &mut Group, consumed: u64) {
-        self.part(part).ask(group, consumed);
-    }
-}
-
-impl Part {
-    /// Inserts the keys of a group, and answers for them up to the first for which there is no room.
-    fn ask(&mut self, group: &mut Group, consumed: u64) {
-        group.items_before = self.filter.len();
-        let result = self.filter.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        let Part { filter, forecast } = &mut *self.part(part);
+        group.items_before = filter.len();
+        let result = filter.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
         group.stopped = result.err();
         let done = group.stopped.map_or(group.hashes.len(), |stopped| stopped.done);
         group.outcomes.truncate(done);
-        if let Some(forecast) = &mut self.forecast {
-            forecast.make_room(consumed, group.hashes.len(), &mut self.filter);
+        if let Some(forecast) = forecast {
+            forecast.make_room(consumed, group.hashes.len(), filter);
         }
     }
 }

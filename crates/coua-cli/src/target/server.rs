@@ -8,10 +8,9 @@
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::target::collisions::{self, Answered};
-use crate::target::op::Op;
+use crate::target::op::{Op, Stop};
 use crate::target::request::{Precision, Request};
 use crate::target::spec::{FilterSpec, rate_without_items};
-use crate::target::stop::Stop;
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
 use crate::terminal::text::{counted, grouped};
